@@ -1,0 +1,48 @@
+"""The failures that a user can act on, one class for each.
+
+Every message says what was wrong, with the value, what is allowed, and what to do next.
+"""
+
+
+class QbeastError(Exception):
+    """Base class of every error that qbeast_core raises on purpose."""
+
+
+class InvalidOptions(QbeastError, ValueError):
+    """An option (columns, cube size, statistics, fraction, mode ...) has a value that is not allowed."""
+
+
+class UnknownColumn(InvalidOptions):
+    """A column to index does not exist in the data or the table."""
+
+
+class UnsupportedColumnType(InvalidOptions):
+    """A column's type cannot be indexed."""
+
+
+class NotAQbeastTable(QbeastError):
+    """The table is missing, is not Delta, or has no Qbeast index."""
+
+
+class IncompatibleTable(QbeastError):
+    """The table has features or settings that a write would not keep right."""
+
+
+class IndexMismatch(QbeastError):
+    """The options asked for differ from the index that the table already has."""
+
+
+class SourceChanged(QbeastError):
+    """The model query gave other rows while writing than while its statistics were taken."""
+
+
+class CommitConflict(QbeastError):
+    """Other writers changed the table on every attempt; nothing was written."""
+
+
+class CorruptMetadata(QbeastError, ValueError):
+    """The index metadata in the Delta log cannot be understood."""
+
+
+class UnsupportedEnvironment(QbeastError):
+    """Java, Spark, Delta or the session's set-up is missing something that is needed."""

@@ -1,0 +1,4 @@
+"""The table format itself: cubes, weights, transformations, revisions, blocks and their JSON.
+
+Pure Python and numpy; nothing here knows of Spark. The rules are those of FORMAT sections 1 to 5.
+"""

@@ -1,0 +1,96 @@
+"""Blocks: what a data file holds of each cube, and the tags that say so (FORMAT section 2)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
+
+REVISION_TAG = "revision"
+BLOCKS_TAG = "blocks"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The rows of one cube in one file.
+
+    `min_weight` is the smallest row weight in the block (inclusive). `max_weight` is the weight of
+    the *cube* at the time of the write, not the largest row weight. `element_count` counts rows.
+    """
+
+    cube: CubeId
+    min_weight: int
+    max_weight: int
+    element_count: int
+
+
+def blocks_to_json(blocks: Iterable[Block]) -> str:
+    """The text of the `blocks` tag: compact, with the key order that other readers expect."""
+    return "[" + ",".join(map(_block_text, blocks)) + "]"
+
+
+def parse_blocks(text: str, dimensions: int) -> tuple[Block, ...]:
+    """Reads a `blocks` tag of a revision over `dimensions` columns.
+
+    Takes `cube` for `cubeId` and ignores `replicated`, as old documents and writers have them.
+    Raises ValueError with the reason for anything else that is not a list of sound blocks; such a
+    file is best treated as not indexed.
+    """
+    try:
+        entries = json.loads(text)
+    except (ValueError, TypeError, RecursionError) as problem:
+        raise ValueError(f"the blocks tag is not JSON: {problem}") from None
+    if not isinstance(entries, list):
+        raise ValueError(f"the blocks tag must hold a list, got {_shortened(entries)}")
+    return tuple(_block_of(entry, dimensions) for entry in entries)
+
+
+def file_tags(revision_id: int, blocks: Sequence[Block]) -> dict[str, str]:
+    """The tags of an `add` action for a file of that revision with these blocks."""
+    return {REVISION_TAG: str(revision_id), BLOCKS_TAG: blocks_to_json(blocks)}
+
+
+def _block_text(block: Block) -> str:
+    # Cube ids are Base64 symbols: nothing in them needs escaping.
+    return (
+        f'{{"cubeId":"{block.cube.text}","minWeight":{block.min_weight},'
+        f'"maxWeight":{block.max_weight},"elementCount":{block.element_count}}}'
+    )
+
+
+_FIELDS = frozenset({"cubeId", "cube", "minWeight", "maxWeight", "elementCount", "replicated"})
+
+
+def _block_of(entry: Any, dimensions: int) -> Block:
+    if not isinstance(entry, dict):
+        raise ValueError(f"a block must be an object, got {_shortened(entry)}")
+    unknown = entry.keys() - _FIELDS
+    if unknown:
+        raise ValueError(f"a block has the unknown field {min(unknown)!r}: {_shortened(entry)}")
+    text = entry.get("cubeId", entry.get("cube"))
+    if not isinstance(text, str):
+        raise ValueError(f"a block needs a cubeId text: {_shortened(entry)}")
+    min_weight = _integer(entry, "minWeight", MIN_WEIGHT, MAX_WEIGHT)
+    max_weight = _integer(entry, "maxWeight", MIN_WEIGHT, MAX_WEIGHT)
+    if min_weight > max_weight:
+        raise ValueError(f"a block has minWeight above maxWeight: {_shortened(entry)}")
+    element_count = _integer(entry, "elementCount", 0, 2**63 - 1)
+    return Block(CubeId.parse(text, dimensions), min_weight, max_weight, element_count)
+
+
+def _integer(entry: dict[str, Any], field: str, smallest: int, largest: int) -> int:
+    value = entry.get(field)
+    if type(value) is not int or not smallest <= value <= largest:
+        raise ValueError(
+            f"a block needs {field} as an integer in {smallest}..{largest}: {_shortened(entry)}"
+        )
+    return value
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else text[:197] + "..."

@@ -1,0 +1,219 @@
+"""The two Murmur3 variants of the format: Spark's `hash()` and Scala's `bytesHash`.
+
+Row weights are Spark's `hash()` of the indexed columns (FORMAT section 4); coordinates of hashed
+columns come from Scala 2.12's `MurmurHash3.bytesHash` (FORMAT section 5). Neither is the standard
+Murmur3 beyond whole 4-byte words: Spark mixes each left-over byte on its own, Scala mixes every
+byte on its own.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+import struct
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import mmh3
+import numpy as np
+from numpy.typing import NDArray
+
+SPARK_HASH_SEED = 42
+
+_MASK = 0xFFFFFFFF
+_C1, _C2 = 0xCC9E2D51, 0x1B873593
+_SCALA_ARRAY_SEED = 0x3C074A61
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def spark_hash(values: Sequence[tuple[Any, str]], seed: int = SPARK_HASH_SEED) -> int:
+    """Spark's `hash()` of a row: an int32.
+
+    `values` pairs each Python value with its column's Spark type (`int`, `decimal(12,2)`, ...). A
+    date may be given as days and a timestamp as microseconds since 1970 in UTC; a `datetime` must
+    have a time zone. None leaves the hash unchanged. Raises ValueError for a type that Spark could
+    hash but no index can hold, and for a value that is not of the type.
+    """
+    result = seed
+    for value, spark_type in values:
+        if value is not None:
+            result = _hash_value(value, spark_type, result & _MASK)
+    return _signed(result & _MASK)
+
+
+def scala_bytes_hash(data: bytes) -> int:
+    """Scala 2.12's `MurmurHash3.bytesHash`: an int32."""
+    h = _SCALA_ARRAY_SEED
+    for byte in data:
+        h = _mix(h, byte if byte < 128 else byte - 256)
+    return _signed(_finalize(h, len(data)))
+
+
+def scala_bytes_hashes(data: NDArray[np.uint8], offsets: NDArray[Any]) -> NDArray[np.int32]:
+    """`scala_bytes_hash` of many byte strings at once, laid out as Arrow lays out its binaries.
+
+    String k is `data[offsets[k]:offsets[k + 1]]`; there are `len(offsets) - 1` strings.
+    """
+    starts = np.asarray(offsets[:-1], dtype=np.int64)
+    lengths = np.asarray(offsets[1:], dtype=np.int64) - starts
+    longest_first = np.argsort(-lengths, kind="stable")
+    starts, lengths = starts[longest_first], lengths[longest_first]
+    signed_bytes = data.view(np.int8).astype(np.int32).view(np.uint32)
+    h = np.full(len(starts), _SCALA_ARRAY_SEED, dtype=np.uint32)
+    # At step k only the strings longer than k take part: a prefix of the sorted rows.
+    still_running = np.searchsorted(-lengths, -np.arange(lengths.max(initial=0)), side="left")
+    for k, rows in enumerate(still_running.tolist()):
+        h[:rows] = _mix_array(h[:rows], signed_bytes[starts[:rows] + k])
+    h ^= lengths.astype(np.uint32)
+    hashes = np.empty(len(starts), dtype=np.int32)
+    hashes[longest_first] = _avalanche_array(h).view(np.int32)
+    return hashes
+
+
+def _hash_value(value: Any, spark_type: str, seed: int) -> int:
+    decimal_type = _DECIMAL.fullmatch(spark_type)
+    if decimal_type:
+        return _hash_decimal(value, int(decimal_type[1]), int(decimal_type[2]), seed)
+    encode = _ENCODERS.get(spark_type)
+    if encode is None:
+        raise ValueError(f"no hash is known for a column of type {spark_type}")
+    try:
+        return _hash_bytes(encode(value), seed)
+    except (struct.error, AttributeError, TypeError) as problem:
+        raise ValueError(f"{value!r} is no value of type {spark_type}: {problem}") from None
+
+
+def _hash_bytes(data: bytes, seed: int) -> int:
+    """Spark's hash of bytes: words as in Murmur3, then each left-over byte like a word."""
+    whole = len(data) & ~3
+    if whole == len(data):
+        return mmh3.hash(data, seed, signed=False)
+    h = _unfinalized(mmh3.hash(data[:whole], seed, signed=False), whole)
+    for byte in data[whole:]:
+        h = _mix(h, byte if byte < 128 else byte - 256)
+    return _finalize(h, len(data))
+
+
+def _hash_decimal(value: Any, precision: int, scale: int, seed: int) -> int:
+    unscaled = _unscaled(Decimal(value), scale)
+    if precision <= 18:
+        return _hash_bytes(struct.pack("<q", unscaled), seed)
+    magnitude = unscaled if unscaled >= 0 else ~unscaled
+    length = magnitude.bit_length() // 8 + 1
+    return _hash_bytes(unscaled.to_bytes(length, "big", signed=True), seed)
+
+
+def _unscaled(value: Decimal, scale: int) -> int:
+    """The integer that a decimal column of that scale stores. Exact: no decimal context is used."""
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise ValueError(f"{value} is no value of a decimal column")
+    coefficient = int("".join(map(str, digits)))
+    shift = exponent + scale
+    if shift < 0 and coefficient % 10**-shift:
+        raise ValueError(f"{value} has more than {scale} digits after the point")
+    magnitude = coefficient * 10**shift if shift >= 0 else coefficient // 10**-shift
+    return -magnitude if sign else magnitude
+
+
+def _int_bytes(value: Any) -> bytes:
+    return struct.pack("<i", value)
+
+
+def _long_bytes(value: Any) -> bytes:
+    return struct.pack("<q", value)
+
+
+def _date_bytes(value: Any) -> bytes:
+    if isinstance(value, datetime.date):
+        value = value.toordinal() - _EPOCH.toordinal()
+    return struct.pack("<i", value)
+
+
+def _timestamp_bytes(value: Any) -> bytes:
+    if isinstance(value, datetime.datetime):
+        # Raises TypeError for a datetime without a time zone: there is no right guess.
+        value = (value - _EPOCH) // datetime.timedelta(microseconds=1)
+    return struct.pack("<q", value)
+
+
+def _float_bytes(value: Any) -> bytes:
+    # One NaN and one zero: Spark hashes them in their canonical form.
+    return b"\x00\x00\xc0\x7f" if math.isnan(value) else struct.pack("<f", value + 0.0)
+
+
+def _double_bytes(value: Any) -> bytes:
+    return b"\x00" * 6 + b"\xf8\x7f" if math.isnan(value) else struct.pack("<d", value + 0.0)
+
+
+def _string_bytes(value: Any) -> bytes:
+    encoded: bytes = value.encode("utf-8")
+    return encoded
+
+
+_DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
+_ENCODERS: dict[str, Callable[[Any], bytes]] = {
+    "boolean": _int_bytes,
+    "tinyint": _int_bytes,
+    "smallint": _int_bytes,
+    "int": _int_bytes,
+    "bigint": _long_bytes,
+    "float": _float_bytes,
+    "double": _double_bytes,
+    "string": _string_bytes,
+    "binary": bytes,
+    "date": _date_bytes,
+    "timestamp": _timestamp_bytes,
+}
+
+
+def _mix(h: int, k: int) -> int:
+    """One round of Murmur3 with a 32-bit word."""
+    k = (k * _C1) & _MASK
+    k = (k << 15 | k >> 17) & _MASK
+    h ^= (k * _C2) & _MASK
+    h = (h << 13 | h >> 19) & _MASK
+    return (h * 5 + 0xE6546B64) & _MASK
+
+
+def _finalize(h: int, length: int) -> int:
+    h ^= length
+    h ^= h >> 16
+    h = (h * 0x85EBCA6B) & _MASK
+    h ^= h >> 13
+    h = (h * 0xC2B2AE35) & _MASK
+    return h ^ h >> 16
+
+
+def _unfinalized(h: int, length: int) -> int:
+    """Undoes `_finalize`, so that rounds can follow those which mmh3 has done."""
+    h ^= h >> 16
+    h = (h * _INVERSE_2) & _MASK
+    h ^= h >> 13 ^ h >> 26
+    h = (h * _INVERSE_1) & _MASK
+    h ^= h >> 16
+    return h ^ length
+
+
+_INVERSE_1 = pow(0x85EBCA6B, -1, 1 << 32)
+_INVERSE_2 = pow(0xC2B2AE35, -1, 1 << 32)
+
+
+def _mix_array(h: NDArray[np.uint32], k: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    k = k * np.uint32(_C1)
+    k = k << np.uint32(15) | k >> np.uint32(17)
+    h = h ^ k * np.uint32(_C2)
+    h = h << np.uint32(13) | h >> np.uint32(19)
+    return h * np.uint32(5) + np.uint32(0xE6546B64)
+
+
+def _avalanche_array(h: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    h = (h ^ h >> np.uint32(16)) * np.uint32(0x85EBCA6B)
+    h = (h ^ h >> np.uint32(13)) * np.uint32(0xC2B2AE35)
+    return h ^ h >> np.uint32(16)
+
+
+def _signed(h: int) -> int:
+    return h - (1 << 32) if h >> 31 else h

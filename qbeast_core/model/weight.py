@@ -1,0 +1,61 @@
+"""Row weights (int32) and the fraction of the rows that they stand for (FORMAT section 4).
+
+A row's weight is spread evenly over the whole int32 range, so "weight below Weight(f)" keeps about
+the fraction f of the rows. A *normalized* weight is that fraction for a cube; 1.0 and above means
+that the cube takes every row which reaches it (a leaf).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+MIN_WEIGHT = -(2**31)
+MAX_WEIGHT = 2**31 - 1
+
+_OFFSET = float(MIN_WEIGHT)
+_RANGE = float(MAX_WEIGHT) - float(MIN_WEIGHT)
+
+
+def weight_of_fraction(f: float) -> int:
+    """The weight at a fraction: rows with a smaller weight make up about `f` of all rows.
+
+    Truncates toward zero and saturates, as Java's cast to int does. Fractions outside [0, 1] give
+    the nearest end. Raises ValueError for NaN.
+    """
+    position = f * _RANGE + _OFFSET
+    if math.isnan(position):
+        raise ValueError("a fraction must be a number, got NaN")
+    return int(min(max(position, _OFFSET), float(MAX_WEIGHT)))
+
+
+@overload
+def fraction_of_weight(w: int) -> float: ...
+
+
+@overload
+def fraction_of_weight(w: NDArray[Any]) -> NDArray[np.float64]: ...
+
+
+def fraction_of_weight(w: int | NDArray[Any]) -> float | NDArray[np.float64]:
+    """The fraction in [0, 1] at which a weight lies; an array of weights gives an array."""
+    if isinstance(w, np.ndarray):
+        fractions: NDArray[np.float64] = (w.astype(np.float64) - _OFFSET) / _RANGE
+        return fractions
+    return (float(w) - _OFFSET) / _RANGE
+
+
+def weight_of_normalized(nw: float) -> int:
+    """The weight of a cube with this normalized weight; MAX_WEIGHT from 1.0 on (a leaf)."""
+    return weight_of_fraction(nw) if nw < 1.0 else MAX_WEIGHT
+
+
+def normalized_of_sizes(desired_cube_size: int, rows: int) -> float:
+    """The normalized weight of a cube that would hold `rows` rows and should hold `desired`.
+
+    Raises ZeroDivisionError for 0 rows: an empty cube has no weight of its own.
+    """
+    return float(desired_cube_size) / rows

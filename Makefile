@@ -1,0 +1,81 @@
+# `make help` lists every command. The commands use the virtual environment .venv, which they make
+# when it is not there, or the Python named by `make … PYTHON=/path/to/python`, as it is.
+
+VENV := $(CURDIR)/.venv
+
+ifeq ($(origin PYTHON),command line)
+    INSTALLED :=
+else
+    override PYTHON := $(VENV)/bin/python
+    INSTALLED := $(VENV)/.installed
+endif
+
+SOURCES := setup.py qbeast_core dbt tests scripts examples benchmarks
+SOURCES := $(wildcard $(SOURCES))
+
+TPCH := examples/tpch
+TPCH_SCALE ?= 0.1
+# dbt and tpchgen-cli are started from where that Python keeps its commands.
+COMMANDS = PATH="$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("scripts"))'):$$PATH"
+
+.PHONY: help
+help:  ## List the commands.
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1@\2/p' Makefile | while IFS=@ read -r name text; do \
+		printf '  make %-12s %s\n' "$$name" "$$text"; done
+
+.PHONY: venv
+venv: $(INSTALLED)  ## Make the virtual environment .venv with everything that development needs.
+
+$(VENV)/.installed: setup.py constraints.txt dbt/adapters/qbeast/__version__.py
+	@sh scripts/require.sh python > /dev/null
+	test -x $(VENV)/bin/python || "$$(sh scripts/require.sh python)" -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints.txt -e '.[dev,viz,python-models]'
+	@touch $@
+
+.PHONY: java
+java:
+	@sh scripts/require.sh java
+
+.PHONY: demo
+demo: java $(INSTALLED)  ## Build, sample, test and optimize TPC-H models with dbt (under 5 minutes).
+	$(COMMANDS) tpchgen-cli parquet --scale-factor $(TPCH_SCALE) --tables lineitem,orders \
+		--output-dir $(TPCH)/data --overwrite
+	cd $(TPCH) && $(COMMANDS) dbt build
+	cd $(TPCH) && $(COMMANDS) dbt run-operation optimize
+	$(PYTHON) $(TPCH)/report.py
+
+.PHONY: test
+test: java $(INSTALLED) lint typecheck  ## Run what a change must pass: lint, types and the tests.
+	$(PYTHON) -m pytest tests/unit tests/property tests/integration tests/docs
+
+.PHONY: test-fast
+test-fast: $(INSTALLED) lint typecheck  ## Run what needs no JVM: lint, types and the unit tests.
+	$(PYTHON) -m pytest tests/unit
+
+.PHONY: test-all
+test-all: test  ## Run every suite there is; today that is `make test`.
+
+.PHONY: lint
+lint: $(INSTALLED)  ## Check style and formatting.
+	$(PYTHON) -m ruff check $(SOURCES)
+	$(PYTHON) -m ruff format --check $(SOURCES)
+
+.PHONY: format
+format: $(INSTALLED)  ## Format the code and mend what can be mended.
+	$(PYTHON) -m ruff check --fix $(SOURCES)
+	$(PYTHON) -m ruff format $(SOURCES)
+
+.PHONY: typecheck
+typecheck: $(INSTALLED)  ## Check types (mypy --strict).
+	$(PYTHON) -m mypy --strict qbeast_core dbt/adapters/qbeast
+
+.PHONY: bench
+bench: java $(INSTALLED)  ## Compare writing lineitem with a plain Delta write.
+	$(PYTHON) benchmarks/write.py
+
+.PHONY: clean
+clean:  ## Remove the virtual environment, caches and what the demo wrote.
+	rm -rf $(VENV) .ci/venv build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(TPCH)/data $(TPCH)/warehouse $(TPCH)/target $(TPCH)/logs
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

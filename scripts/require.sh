@@ -1,0 +1,50 @@
+#!/bin/sh
+# What the project needs of a machine, said in one line when it is missing.
+#
+#   sh scripts/require.sh java      checks the Java that Spark would start (JAVA_HOME first, then PATH)
+#   sh scripts/require.sh python    prints the Python to make the virtual environment with
+
+fail() {
+    echo "dbt-qbeast: $1" >&2
+    exit 1
+}
+
+# `1.8.0_402` is Java 8, `17.0.12` is Java 17, `21-ea` is Java 21.
+java_major() {
+    "$1" -version 2>&1 | sed -n 's/.* version "\(1\.\)\{0,1\}\([0-9][0-9]*\).*/\2/p' | head -n 1
+}
+
+require_java() {
+    fix="install Java 17 or 21 (Debian/Ubuntu: apt install openjdk-17-jre-headless, macOS: brew install openjdk@17) or point JAVA_HOME at one"
+    if [ -n "$JAVA_HOME" ]; then
+        java="$JAVA_HOME/bin/java"
+        origin="JAVA_HOME is $JAVA_HOME"
+    else
+        java=$(command -v java) || fail "Spark needs Java and none is on the PATH: $fix."
+        origin="$java is first on the PATH"
+    fi
+    [ -x "$java" ] || fail "Spark needs Java, $origin, and there is no $java: $fix."
+    major=$(java_major "$java")
+    [ -n "$major" ] || fail "Spark needs Java, $origin, and $java does not run: $fix."
+    if [ "$major" -lt 17 ] || [ "$major" -gt 21 ]; then
+        fail "Spark needs Java 17 or 21, $origin, and that is Java $major: $fix."
+    fi
+}
+
+require_python() {
+    for candidate in "${PYTHON:-python3}" python3.13 python3.12 python3.11 python3.10; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+            "$candidate" -c 'import ensurepip, venv' 2>/dev/null ||
+                fail "$candidate cannot make virtual environments: install its venv package (Debian/Ubuntu: apt install python3-venv)."
+            echo "$candidate"
+            return
+        fi
+    done
+    fail "no Python 3.10 or newer was found: install one (Debian/Ubuntu: apt install python3 python3-venv) or name it with PYTHON=/path/to/python3."
+}
+
+case "$1" in
+java) require_java ;;
+python) require_python ;;
+*) fail "usage: sh scripts/require.sh java|python" ;;
+esac

@@ -1,0 +1,75 @@
+"""Packaging of dbt-qbeast: the dbt adapter and the library that it is built on."""
+
+import re
+from pathlib import Path
+
+from setuptools import find_namespace_packages, setup
+
+HERE = Path(__file__).parent
+
+
+def version() -> str:
+    """The one place that names the version is the adapter's ``__version__.py``, as dbt expects."""
+    source = (HERE / "dbt/adapters/qbeast/__version__.py").read_text(encoding="utf-8")
+    found = re.search(r'^version\s*=\s*"([^"]+)"', source, re.MULTILINE)
+    if found is None:
+        raise RuntimeError('dbt/adapters/qbeast/__version__.py has no line: version = "..."')
+    return found.group(1)
+
+
+setup(
+    name="dbt-qbeast",
+    version=version(),
+    description="dbt models on Delta Lake that are indexed for range filters and for sampling",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    author="dbt-qbeast contributors",
+    license="Apache-2.0",
+    license_files=["LICENSE"],
+    python_requires=">=3.10",
+    packages=find_namespace_packages(include=["dbt", "dbt.*", "qbeast_core", "qbeast_core.*"]),
+    package_data={
+        "dbt.adapters.qbeast": ["py.typed"],
+        "dbt.include.qbeast": ["*.yml", "macros/**/*.sql", "macros/**/*.yml"],
+        "qbeast_core": ["py.typed"],
+    },
+    install_requires=[
+        "dbt-core>=1.10,<2",
+        "dbt-adapters>=1.22,<2",
+        "dbt-common>=1.30,<2",
+        "dbt-spark>=1.10,<1.12",
+        "pyspark>=4.0.1,<4.3",
+        "delta-spark>=4.0,<4.4.1",  # 4.4.1 has no jars in Maven Central
+        "agate>=1.7,<2",
+        "mmh3>=4",
+        "numpy>=1.26",
+        "pyarrow>=15",
+        "rich>=13",
+        "sqlglot>=26",
+    ],
+    extras_require={
+        "dev": [
+            "dbt-tests-adapter>=1.17,<2",
+            "hypothesis>=6.100",
+            "mypy>=1.15",
+            "pre-commit>=4",
+            "pytest>=8",
+            "ruff>=0.9",
+            "tpchgen-cli>=4",
+        ],
+        "viz": ["plotly>=6"],
+        "python-models": ["pandas>=2.2,<3"],
+    },
+    classifiers=[
+        "Development Status :: 3 - Alpha",
+        "Intended Audience :: Developers",
+        "Operating System :: POSIX :: Linux",
+        "Operating System :: MacOS",
+        "Programming Language :: Python :: 3.10",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Topic :: Database",
+        "Typing :: Typed",
+    ],
+)

@@ -1,0 +1,253 @@
+"""From a row to its cube and its file, by two binary searches (FORMAT section 6.7 and 6.8).
+
+The rule: walk the cubes around the row's point from the root down; the row belongs to the first one
+that has no weight in the map, or whose weight is not below the row's. At the deepest level that
+paths reach, the cube takes everything.
+
+Along the line of all paths (in pre-order) the chain of cubes that a row would walk through changes
+only where a cube of the map begins or ends. A stretch between two such places is a *region*, and
+its chain is a list of *slots* with rising weights: so the row's region is found by its path, and
+its slot by its weight. Missing children of a cube need no region each: all of those in one gap
+share the slot "one level below their parent".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
+from qbeast_core.tree.path import PathLayout
+
+SLOT_REGION_FACTOR = 1 << 32
+"""A slot's key is `region * SLOT_REGION_FACTOR + (weight - MIN_WEIGHT)`."""
+
+_LARGEST_FOLD = 1 << 62
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """The sorted arrays that send (path words, weight) to (depth of the cube, number of the file).
+
+    Every search below is a *lower bound*: the index of the first element not less than the key,
+    which is `numpy.searchsorted(side="left")`, or `i if i >= 0 else -i - 1` for the result `i` of
+    Java's `Arrays.binarySearch`. All arrays are sorted without duplicates where they are searched.
+
+    1. The region. With `words_used == 1`: lower bound of word 0 in `region_ends[0]`.
+       With more words the path is folded into one key first:
+           key = 0; exact = true
+           for k in 0 .. words_used - 1:
+               rank  = lower bound of word k in folds[k]
+               key  += (rank if exact else 0) * fold_strides[k]
+               exact = exact and (folds[k] holds word k)
+       and the region is the lower bound of `key` in `fold_ends`. (`fold_ends` with one word is
+       `region_ends[0]`, so that `fold_ends` can be searched in both cases.)
+    2. The slot: lower bound of `region * 2^32 + (weight + 2^31)` in `slot_upper`.
+    3. The cube is the one at `slot_depth[slot]` around the row's path; the file is
+       `slot_file[slot]`.
+
+    Words beyond `words_used` play no part. Every path has a region, every weight a slot in it.
+    """
+
+    layout: PathLayout
+    depth_limit: int
+    """The deepest level of a cube; `layout.max_depth` but for trees of absurd size."""
+    words_used: int
+    """How many words of the path are looked at: those that the deepest cube of the map needs."""
+    region_ends: NDArray[np.int64]
+    """int64[words_used, regions]: the last path (inclusive) of each region, in rising order."""
+    slot_upper: NDArray[np.int64]
+    """int64[slots], rising: `region * 2^32 + (highest weight of the slot + 2^31)`."""
+    slot_depth: NDArray[np.int32]
+    """int32[slots]: the depth of the cube that the slot's rows belong to."""
+    slot_file: NDArray[np.int32]
+    """int32[slots]: the file that the slot's rows go to."""
+    folds: tuple[NDArray[np.int64], ...]
+    """For `words_used > 1`, the distinct values of each word of `region_ends`; else empty."""
+    fold_strides: tuple[int, ...]
+    """What one step in each of `folds` counts in the folded key; empty for one word."""
+    fold_ends: NDArray[np.int64]
+    """int64[regions], rising: the folded key of each region's end."""
+
+    @staticmethod
+    def of(
+        layout: PathLayout,
+        weights: Mapping[CubeId, int],
+        file_of: Mapping[CubeId, int] | None = None,
+    ) -> Assignment:
+        """Prepares the search for a map of cube weights (any set of cubes, gaps included).
+
+        `file_of` numbers the files from 0. A cube that it does not name goes to the file of its
+        nearest ancestor that it does, and to file 0 without one. None means file 0 for all.
+        """
+        files = file_of or {}
+        depth_limit = layout.max_depth
+        while True:
+            tree = _reachable(weights, depth_limit)
+            deepest = max((cube.depth for cube, _ in tree), default=0)
+            words_used = max(1, -(-deepest // layout.levels_per_word))
+            regions = _Regions(layout, words_used)
+            regions.walk(tree, files)
+            ends = regions.ends()
+            folds, strides, fold_ends = _fold(ends)
+            if fold_ends is not None:
+                break
+            # Hundreds of thousands of regions that differ in every word: cut the tree where the
+            # last word begins. The cubes there take what would have gone below.
+            depth_limit = (words_used - 1) * layout.levels_per_word
+        return Assignment(
+            layout=layout,
+            depth_limit=depth_limit,
+            words_used=words_used,
+            region_ends=ends,
+            slot_upper=np.array(regions.slot_upper, dtype=np.int64),
+            slot_depth=np.array(regions.slot_depth, dtype=np.int32),
+            slot_file=np.array(regions.slot_file, dtype=np.int32),
+            folds=folds,
+            fold_strides=strides,
+            fold_ends=fold_ends,
+        )
+
+    def assign_rows(
+        self, words: NDArray[np.int64], weights: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The depth of the cube and the file of each row, int32[rows] both.
+
+        `words` is int64[words, rows] as `PathLayout.path_words` gives, `weights` int32[rows].
+        """
+        slots = self.slots_of(words, weights)
+        return self.slot_depth[slots], self.slot_file[slots]
+
+    def slots_of(self, words: NDArray[np.int64], weights: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The slot of each row: an index into `slot_depth` and `slot_file`."""
+        regions = np.searchsorted(self.fold_ends, self._folded(words))
+        keys = regions.astype(np.int64) * SLOT_REGION_FACTOR
+        keys += weights.astype(np.int64) - MIN_WEIGHT
+        return np.searchsorted(self.slot_upper, keys).astype(np.int64)
+
+    def _folded(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
+        if not self.folds:
+            first_word: NDArray[np.int64] = words[0]
+            return first_word
+        keys = np.zeros(words.shape[1], dtype=np.int64)
+        exact = np.ones(words.shape[1], dtype=np.bool_)
+        for word, values, stride in zip(words, self.folds, self.fold_strides, strict=False):
+            ranks = np.searchsorted(values, word)
+            keys += np.where(exact, ranks, 0) * stride
+            exact &= values[np.minimum(ranks, len(values) - 1)] == word
+        return keys
+
+
+def _reachable(weights: Mapping[CubeId, int], depth_limit: int) -> list[tuple[CubeId, int]]:
+    """The cubes that a row can walk into, in pre-order, with the weight that they take up to.
+
+    A cube below a missing one or below a leaf never sees a row.
+    """
+    reachable: list[tuple[CubeId, int]] = []
+    inner: list[CubeId] = []
+    in_reach = [cube for cube in weights if cube.depth <= depth_limit]
+    for cube in sorted(in_reach, key=lambda cube: cube.preorder_key):
+        while inner and not inner[-1].contains(cube):
+            inner.pop()
+        if len(inner) != cube.depth:
+            continue
+        weight = MAX_WEIGHT if cube.depth == depth_limit else weights[cube]
+        reachable.append((cube, weight))
+        if weight < MAX_WEIGHT:
+            inner.append(cube)
+    return reachable
+
+
+@dataclass(frozen=True)
+class _Open:
+    """An inner cube whose interval the walk is in: its last path, slots so far, depth, file."""
+
+    last: int
+    slots: tuple[tuple[int, int, int], ...]
+    depth: int
+    file: int
+
+
+class _Regions:
+    """Collects the regions of a tree on one walk in pre-order."""
+
+    def __init__(self, layout: PathLayout, words: int) -> None:
+        self.layout = layout
+        self.words = words
+        self.next_path = 0
+        self.region_last: list[int] = []
+        self.slot_upper: list[int] = []
+        self.slot_depth: list[int] = []
+        self.slot_file: list[int] = []
+
+    def walk(self, tree: list[tuple[CubeId, int]], files: Mapping[CubeId, int]) -> None:
+        """Emits all regions; `tree` is in pre-order and has every cube's parent."""
+        if not tree:
+            root = CubeId.root(self.layout.dimensions)
+            last = self.layout.span(root, self.words)[1]
+            self._emit(last, ((MAX_WEIGHT, 0, files.get(root, 0)),))
+            return
+        open_cubes: list[_Open] = []
+        for cube, weight in tree:
+            first, last = self.layout.span(cube, self.words)
+            while len(open_cubes) > cube.depth:
+                self._close(open_cubes.pop())
+            around = open_cubes[-1] if open_cubes else None
+            file = files.get(cube, around.file if around else 0)
+            slots = around.slots if around else ()
+            if around:
+                self._gap(around, first - 1)
+            if weight == MAX_WEIGHT:
+                self._emit(last, (*slots, (MAX_WEIGHT, cube.depth, file)))
+                continue
+            if not slots or weight > slots[-1][0]:
+                slots = (*slots, (weight, cube.depth, file))
+            open_cubes.append(_Open(last, slots, cube.depth, file))
+        while open_cubes:
+            self._close(open_cubes.pop())
+
+    def ends(self) -> NDArray[np.int64]:
+        """The last paths of the regions as int64[words, regions]."""
+        words = [self.layout.split(last, self.words) for last in self.region_last]
+        return np.ascontiguousarray(np.array(words, dtype=np.int64).T)
+
+    def _close(self, cube: _Open) -> None:
+        self._gap(cube, cube.last)
+
+    def _gap(self, around: _Open, last: int) -> None:
+        """Children that the map does not have, up to the path `last`."""
+        if self.next_path <= last:
+            self._emit(last, (*around.slots, (MAX_WEIGHT, around.depth + 1, around.file)))
+
+    def _emit(self, last: int, slots: tuple[tuple[int, int, int], ...]) -> None:
+        base = len(self.region_last) * SLOT_REGION_FACTOR - MIN_WEIGHT
+        self.region_last.append(last)
+        for upper, depth, file in slots:
+            self.slot_upper.append(base + upper)
+            self.slot_depth.append(depth)
+            self.slot_file.append(file)
+        self.next_path = last + 1
+
+
+def _fold(
+    ends: NDArray[np.int64],
+) -> tuple[tuple[NDArray[np.int64], ...], tuple[int, ...], NDArray[np.int64] | None]:
+    """The values of each word, their strides and the folded keys; no keys if they overflow."""
+    if len(ends) == 1:
+        return (), (), ends[0]
+    folds = tuple(np.unique(word) for word in ends)
+    strides = [1]
+    for values in reversed(folds[1:]):
+        # One more than there are values: a word above all of them has that rank.
+        strides.append(strides[-1] * (len(values) + 1))
+    if strides[-1] * (len(folds[0]) + 1) >= _LARGEST_FOLD:
+        return (), (), None
+    strides.reverse()
+    keys = np.zeros(ends.shape[1], dtype=np.int64)
+    for word, values, stride in zip(ends, folds, strides, strict=True):
+        keys += np.searchsorted(values, word) * stride
+    return folds, tuple(strides), keys

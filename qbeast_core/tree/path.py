@@ -1,0 +1,125 @@
+"""Points as paths: the way from the root to a point, packed into 64-bit words.
+
+At each level of the tree a point lies in one of 2^n children; the child's number is that level's
+*digit* (n bits, dimension 0 most significant, as in `CubeId.path`). A *word* is a non-negative
+int64 that holds `62 // n` digits, the first level in the highest bits; bits below the last digit
+do not exist (a word of n = 3 holds 20 digits in its low 60 bits). Deep or many-dimensional paths
+take several words, and comparing the words of two paths in turn compares them in pre-order.
+
+>>> layout = PathLayout(2)
+>>> layout.words, layout.levels_per_word, layout.max_depth
+(1, 31, 31)
+>>> layout.cube_of(layout.path_words(np.array([[0.3, 0.7]]))[:, 0], depth=3).text
+'QgQ'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qbeast_core.model.cube import CubeId
+
+WORD_BITS = 62
+MAX_DEPTH = 50
+# With three or more dimensions one word would end after 20 levels or fewer, which is too few to
+# part values that lie close together; words are added until there are this many levels.
+_LEVELS_WANTED = 24
+
+
+@dataclass(frozen=True)
+class PathLayout:
+    """How the paths of a tree over `dimensions` columns (at least 1) are packed into words."""
+
+    dimensions: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.dimensions <= WORD_BITS:
+            raise ValueError(f"a path needs 1 to {WORD_BITS} dimensions, got {self.dimensions}")
+
+    @property
+    def levels_per_word(self) -> int:
+        """How many digits one word holds."""
+        return WORD_BITS // self.dimensions
+
+    @property
+    def words(self) -> int:
+        """How many words a full path has."""
+        return 1 if self.dimensions <= 2 else -(-_LEVELS_WANTED // self.levels_per_word)
+
+    @property
+    def max_depth(self) -> int:
+        """The depth of the deepest cubes that paths tell apart.
+
+        Digits of levels beyond it (only one dimension has room for any) are 0.
+        """
+        return min(self.words * self.levels_per_word, MAX_DEPTH)
+
+    def path_words(self, coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The paths of points: coordinates float64[rows, n] give int64[words, rows].
+
+        Coordinates are clamped into [0, 1], NaN counts as 1.0, and 1.0 lies in the last cube of
+        every level.
+        """
+        rows, dimensions = coordinates.shape
+        if dimensions != self.dimensions:
+            raise ValueError(f"points of {dimensions} coordinates in {self.dimensions} dimensions")
+        cells = 1 << self.max_depth
+        clamped = np.clip(np.where(np.isnan(coordinates), 1.0, coordinates), 0.0, 1.0)
+        # Scaling by a power of two is exact, so these are the very bits that doubling gives.
+        cell = np.minimum(np.floor(clamped * float(cells)).astype(np.int64), cells - 1)
+        words = np.zeros((self.words, rows), dtype=np.int64)
+        for level in range(self.max_depth):
+            word, shift = self._place(level)
+            for dimension in range(dimensions):
+                bit = (cell[:, dimension] >> (self.max_depth - 1 - level)) & 1
+                words[word] |= bit << (shift + dimensions - 1 - dimension)
+        return words
+
+    def digits(self, words: NDArray[np.int64], level: int) -> NDArray[np.int64]:
+        """The digits int64[rows] of the paths int64[words, rows] at a level (0: below the root)."""
+        word, shift = self._place(level)
+        digits: NDArray[np.int64] = (words[word] >> shift) & ((1 << self.dimensions) - 1)
+        return digits
+
+    def cube_of(self, words: Sequence[int] | NDArray[np.int64], depth: int) -> CubeId:
+        """The cube at `depth` (at most `max_depth`) on the way to the path with these words."""
+        path = 0
+        for word in words:
+            path = (path << self._bits_per_word) | int(word)
+        unused = len(words) * self._bits_per_word - depth * self.dimensions
+        return CubeId(self.dimensions, depth, path >> unused)
+
+    def cube_interval(self, cube: CubeId) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The first and the last path words inside a cube, both inclusive.
+
+        A cube deeper than `max_depth` has the interval of its ancestor at that depth.
+        """
+        first, last = self.span(cube, self.words)
+        return self.split(first, self.words), self.split(last, self.words)
+
+    def span(self, cube: CubeId, words: int) -> tuple[int, int]:
+        """The same interval as two integers of `words` words each, for arithmetic on paths."""
+        depth = min(cube.depth, self.max_depth)
+        path = cube.path >> ((cube.depth - depth) * self.dimensions)
+        free_bits = words * self._bits_per_word - depth * self.dimensions
+        if free_bits < 0:
+            raise ValueError(f"a cube of depth {depth} does not fit {words} path words")
+        return path << free_bits, ((path + 1) << free_bits) - 1
+
+    def split(self, path: int, words: int) -> tuple[int, ...]:
+        """An integer of `words` words cut into its words, the first levels first."""
+        bits, mask = self._bits_per_word, (1 << self._bits_per_word) - 1
+        return tuple((path >> (bits * k)) & mask for k in range(words - 1, -1, -1))
+
+    @property
+    def _bits_per_word(self) -> int:
+        return self.levels_per_word * self.dimensions
+
+    def _place(self, level: int) -> tuple[int, int]:
+        """The word that holds a level's digit, and how far left it stands there."""
+        word, place = divmod(level, self.levels_per_word)
+        return word, (self.levels_per_word - 1 - place) * self.dimensions

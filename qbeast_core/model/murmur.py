@@ -24,7 +24,7 @@ SPARK_HASH_SEED = 42
 
 _MASK = 0xFFFFFFFF
 _C1, _C2 = 0xCC9E2D51, 0x1B873593
-_SCALA_ARRAY_SEED = 0x3C074A61
+SCALA_ARRAY_SEED = 0x3C074A61
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
@@ -45,7 +45,7 @@ def spark_hash(values: Sequence[tuple[Any, str]], seed: int = SPARK_HASH_SEED) -
 
 def scala_bytes_hash(data: bytes) -> int:
     """Scala 2.12's `MurmurHash3.bytesHash`: an int32."""
-    h = _SCALA_ARRAY_SEED
+    h = SCALA_ARRAY_SEED
     for byte in data:
         h = _mix(h, byte if byte < 128 else byte - 256)
     return _signed(_finalize(h, len(data)))
@@ -61,7 +61,7 @@ def scala_bytes_hashes(data: NDArray[np.uint8], offsets: NDArray[Any]) -> NDArra
     longest_first = np.argsort(-lengths, kind="stable")
     starts, lengths = starts[longest_first], lengths[longest_first]
     signed_bytes = data.view(np.int8).astype(np.int32).view(np.uint32)
-    h = np.full(len(starts), _SCALA_ARRAY_SEED, dtype=np.uint32)
+    h = np.full(len(starts), SCALA_ARRAY_SEED, dtype=np.uint32)
     # At step k only the strings longer than k take part: a prefix of the sorted rows.
     still_running = np.searchsorted(-lengths, -np.arange(lengths.max(initial=0)), side="left")
     for k, rows in enumerate(still_running.tolist()):
@@ -89,7 +89,7 @@ def _hash_bytes(data: bytes, seed: int) -> int:
     """Spark's hash of bytes: words as in Murmur3, then each left-over byte like a word."""
     whole = len(data) & ~3
     if whole == len(data):
-        return mmh3.hash(data, seed, signed=False)
+        return int(mmh3.hash(data, seed, signed=False))
     h = _unfinalized(mmh3.hash(data[:whole], seed, signed=False), whole)
     for byte in data[whole:]:
         h = _mix(h, byte if byte < 128 else byte - 256)
@@ -112,9 +112,10 @@ def _unscaled(value: Decimal, scale: int) -> int:
         raise ValueError(f"{value} is no value of a decimal column")
     coefficient = int("".join(map(str, digits)))
     shift = exponent + scale
-    if shift < 0 and coefficient % 10**-shift:
+    power: int = 10 ** abs(shift)
+    if shift < 0 and coefficient % power:
         raise ValueError(f"{value} has more than {scale} digits after the point")
-    magnitude = coefficient * 10**shift if shift >= 0 else coefficient // 10**-shift
+    magnitude = coefficient * power if shift >= 0 else coefficient // power
     return -magnitude if sign else magnitude
 
 
@@ -149,8 +150,7 @@ def _double_bytes(value: Any) -> bytes:
 
 
 def _string_bytes(value: Any) -> bytes:
-    encoded: bytes = value.encode("utf-8")
-    return encoded
+    return bytes(value.encode("utf-8"))
 
 
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")

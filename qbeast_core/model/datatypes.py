@@ -1,0 +1,149 @@
+"""The column types that can be indexed, and their values as plain numbers (FORMAT section 1.2)."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from qbeast_core.errors import CorruptMetadata, UnsupportedColumnType
+
+SUPPORTED_SPARK_TYPES = (
+    "tinyint",
+    "smallint",
+    "int",
+    "bigint",
+    "float",
+    "double",
+    "decimal",
+    "timestamp",
+    "date",
+    "string",
+)
+"""The Spark types of columns that can be indexed; decimals of any precision and scale."""
+
+MILLIS_PER_DAY = 86_400_000
+
+Number = int | float
+"""A bound or an ordinate: int for integer, long, timestamp and date, float for the others."""
+
+
+class DataType(Enum):
+    """A column type by the name that revisions store."""
+
+    INTEGER = "IntegerDataType"
+    LONG = "LongDataType"
+    FLOAT = "FloatDataType"
+    DOUBLE = "DoubleDataType"
+    DECIMAL = "DecimalDataType"
+    TIMESTAMP = "TimestampDataType"
+    DATE = "DateDataType"
+    STRING = "StringDataType"
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the values have an ordinate, so that `linear` can index them."""
+        return self is not DataType.STRING
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether bounds are integers; timestamps and dates count milliseconds since 1970."""
+        return self in _WHOLE
+
+    @staticmethod
+    def of_spark(spark_type: str) -> DataType:
+        """The type of a column from Spark's `simpleString`, such as `decimal(12,2)`.
+
+        Bytes and shorts are stored as integers. Raises UnsupportedColumnType.
+        """
+        found = _OF_SPARK.get("decimal" if _DECIMAL.fullmatch(spark_type) else spark_type)
+        if found is None:
+            raise UnsupportedColumnType(
+                f"a column of type {spark_type} cannot be indexed; "
+                f"types that can: {', '.join(SUPPORTED_SPARK_TYPES)}"
+            )
+        return found
+
+    @staticmethod
+    def of_name(name: Any) -> DataType:
+        """The type by its stored name. Raises CorruptMetadata for any other."""
+        try:
+            return DataType(name)
+        except ValueError:
+            known = ", ".join(data_type.value for data_type in DataType)
+            raise CorruptMetadata(f"unknown data type {name!r}; known: {known}") from None
+
+
+def to_ordinate(value: Any, data_type: DataType) -> float | None:
+    """A column's value as the double that transformations compute with; None stays None.
+
+    Dates are days * 86,400,000 in UTC, timestamps are floored to milliseconds, decimals are
+    rounded to the nearest double. Raises ValueError for a value that is not of the type.
+    """
+    if value is None:
+        return None
+    if data_type in (DataType.TIMESTAMP, DataType.DATE):
+        return float(to_millis(value))
+    if isinstance(value, (int, float, Decimal, np.number)) and data_type.is_ordered:
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError(f"{value} is too large for a double") from None
+    raise ValueError(f"{value!r} is no value of a column of type {data_type.value}")
+
+
+def to_bound(value: Any, data_type: DataType) -> Number:
+    """A column's minimum or maximum in the form that revisions store it.
+
+    Integers for integer, long, timestamp and date columns, else a double; bounds of float columns
+    are rounded to 32 bits. Raises ValueError for NaN and infinities: bounds are finite.
+    """
+    if data_type in (DataType.TIMESTAMP, DataType.DATE):
+        return to_millis(value)
+    if data_type.is_whole and isinstance(value, (int, np.integer)):
+        return int(value)
+    ordinate = to_ordinate(value, data_type)
+    if ordinate is None or not np.isfinite(ordinate):
+        raise ValueError(f"{value!r} cannot be the bound of a column")
+    if data_type.is_whole:
+        if not ordinate.is_integer():
+            raise ValueError(f"{value!r} is no whole number")
+        return int(ordinate)
+    return float(np.float32(ordinate)) if data_type is DataType.FLOAT else ordinate
+
+
+def to_millis(value: Any) -> int:
+    """A date (midnight UTC) or a timestamp (floored) in milliseconds since 1970.
+
+    Integers are taken as milliseconds. Raises ValueError for a datetime without a time zone.
+    """
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is None:
+            raise ValueError(f"{value} has no time zone; timestamps are instants")
+        return (value - _EPOCH) // datetime.timedelta(milliseconds=1)
+    if isinstance(value, datetime.date):
+        return (value.toordinal() - _EPOCH.toordinal()) * MILLIS_PER_DAY
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    raise ValueError(f"{value!r} is neither a date nor a timestamp")
+
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_DECIMAL = re.compile(r"decimal\(\d+,-?\d+\)")
+_OF_SPARK = {
+    "tinyint": DataType.INTEGER,
+    "smallint": DataType.INTEGER,
+    "int": DataType.INTEGER,
+    "bigint": DataType.LONG,
+    "float": DataType.FLOAT,
+    "double": DataType.DOUBLE,
+    "decimal": DataType.DECIMAL,
+    "timestamp": DataType.TIMESTAMP,
+    "date": DataType.DATE,
+    "string": DataType.STRING,
+}
+_WHOLE = frozenset({DataType.INTEGER, DataType.LONG, DataType.TIMESTAMP, DataType.DATE})

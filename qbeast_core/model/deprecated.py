@@ -1,0 +1,107 @@
+"""Transformations that only older tables have; they are read, and replaced by the first change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from qbeast_core.errors import CorruptMetadata
+from qbeast_core.model.coordinate import (
+    EmptyTransformation,
+    NullValueDraw,
+    Transformation,
+    field_of,
+)
+from qbeast_core.model.datatypes import DataType, Number
+from qbeast_core.model.linear import IdentityTransformation, LinearTransformation
+from qbeast_core.model.quantiles import string_step, texts_of, utf16_order
+
+
+@dataclass(frozen=True, slots=True)
+class StringHistogram(Transformation):
+    """The forerunner of string quantiles; null counts as the text "null"."""
+
+    class_name: ClassVar[str] = "StringHistogramTransformation"
+
+    histogram: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        ordered = sorted(self.histogram, key=utf16_order)
+        if len(ordered) < 2 or tuple(ordered) != self.histogram:
+            raise ValueError(
+                f"a histogram needs at least two texts in order, got {self.histogram!r:.200}"
+            )
+
+    def transform(self, value: Any) -> float:
+        return string_step(self.histogram, "null" if value is None else value)
+
+    def to_json(self) -> dict[str, Any]:
+        return self._named(histogram=self.histogram)
+
+    @staticmethod
+    def from_json(json_object: Mapping[str, Any]) -> StringHistogram:
+        return StringHistogram(texts_of(json_object, "histogram"))
+
+    def is_superseded_by(self, other: Transformation) -> bool:
+        if isinstance(other, StringHistogram):
+            return other.histogram != self.histogram
+        return not isinstance(other, EmptyTransformation)
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityToZero(Transformation):
+    """Of a column with a single value, up to version 0.7: coordinate 0.0."""
+
+    class_name: ClassVar[str] = "IdentityToZeroTransformation"
+
+    identity_value: Number
+
+    def transform(self, value: Any) -> float:
+        return 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        return self._named(identityValue=self.identity_value)
+
+    @staticmethod
+    def from_json(json_object: Mapping[str, Any]) -> IdentityToZero:
+        value = field_of(json_object, "identityValue")
+        if type(value) not in (int, float):
+            raise CorruptMetadata(f"identityValue must be a number, got {value!r}")
+        return IdentityToZero(value)
+
+    def is_superseded_by(self, other: Transformation) -> bool:
+        return self._as_identity(other).is_superseded_by(other)
+
+    def merged_with(self, other: Transformation, null_value: NullValueDraw) -> Transformation:
+        if not self.is_superseded_by(other):
+            return self
+        return self._as_identity(other).merged_with(other, null_value)
+
+    def _as_identity(self, other: Transformation) -> IdentityTransformation:
+        """The same in today's form, typed as the new data are: the old form has no type."""
+        if isinstance(other, (IdentityTransformation, LinearTransformation)):
+            return IdentityTransformation(self.identity_value, other.data_type)
+        return IdentityTransformation(self.identity_value, DataType.DOUBLE)
+
+
+@dataclass(frozen=True, slots=True)
+class NullToZero(Transformation):
+    """Of a column without values, up to version 0.7: coordinate 0.0."""
+
+    class_name: ClassVar[str] = "NullToZeroTransformation$"
+
+    def transform(self, value: Any) -> float:
+        return 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        return self._named()
+
+    @staticmethod
+    def from_json(_: Mapping[str, Any]) -> NullToZero:
+        return NullToZero()
+
+    def is_superseded_by(self, other: Transformation) -> bool:
+        if isinstance(other, IdentityTransformation):
+            return other.identity_value is not None
+        return not isinstance(other, (NullToZero, EmptyTransformation))

@@ -1,0 +1,63 @@
+"""Coordinates by hash: even over [0, 1], without order (FORMAT section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, ClassVar
+
+import numpy as np
+
+from qbeast_core.errors import CorruptMetadata
+from qbeast_core.model.coordinate import EmptyTransformation, Transformation, field_of
+from qbeast_core.model.json_text import java_double_text, java_float_text
+from qbeast_core.model.murmur import scala_bytes_hash
+
+_LARGEST = 2147483647.0
+
+
+@dataclass(frozen=True, slots=True)
+class HashTransformation(Transformation):
+    """The hash of a text's UTF-8 bytes, or of a number's Java text; null is hashed as a number."""
+
+    class_name: ClassVar[str] = "HashTransformation"
+
+    null_value: int
+
+    def transform(self, value: Any) -> float:
+        """The coordinate of a str, int, float, `numpy.float32` (a float column), Decimal or bytes.
+
+        Dates, timestamps and booleans have no hash in the format: ValueError.
+        """
+        hashed = scala_bytes_hash(hashed_bytes(self.null_value if value is None else value))
+        return (hashed & 0x7FFFFFFF) / _LARGEST
+
+    def to_json(self) -> dict[str, Any]:
+        return self._named(nullValue=self.null_value)
+
+    @staticmethod
+    def from_json(json_object: Mapping[str, Any]) -> HashTransformation:
+        null_value = field_of(json_object, "nullValue")
+        if type(null_value) is not int:
+            raise CorruptMetadata(f"nullValue of a hash must be an integer, got {null_value!r}")
+        return HashTransformation(null_value)
+
+    def is_superseded_by(self, other: Transformation) -> bool:
+        return not isinstance(other, (HashTransformation, EmptyTransformation))
+
+
+def hashed_bytes(value: Any) -> bytes:
+    """The bytes that stand for a value. Raises ValueError for a type without them."""
+    if isinstance(value, str):
+        return value.encode("utf-8")
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value)
+    if isinstance(value, np.float32):
+        return java_float_text(value).encode("ascii")
+    if isinstance(value, (float, np.floating)):
+        return java_double_text(float(value)).encode("ascii")
+    if isinstance(value, (int, np.integer, Decimal)) and not isinstance(value, bool):
+        # Python writes decimals as Java's BigDecimal does.
+        return str(value).encode("ascii")
+    raise ValueError(f"{value!r} cannot be hashed to a coordinate; text and numbers can")

@@ -1,0 +1,102 @@
+"""JSON and number texts as Java writes them (FORMAT section 1.2).
+
+Readers on the JVM tell a double from an integer by its decimal point, and the coordinate of a
+hashed number comes from the number's Java text (FORMAT section 5), so the text itself is part of
+the format.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+
+def to_json_text(value: Any) -> str:
+    """Compact JSON. Floats become Java's double texts, `numpy.float32` Java's float texts.
+
+    Takes dicts, lists, tuples, str, int, float, bool and None; keeps the order of keys. Raises
+    ValueError for NaN and infinities, which JSON has no text for, and TypeError for other types.
+    """
+    if isinstance(value, dict):
+        members = [f"{_quoted(key)}:{to_json_text(member)}" for key, member in value.items()]
+        return "{" + ",".join(members) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(to_json_text, value)) + "]"
+    if isinstance(value, np.float32):
+        return _finite(value, java_float_text(value))
+    if isinstance(value, float):
+        return _finite(value, java_double_text(value))
+    if value is None or isinstance(value, (bool, int)):
+        return json.dumps(value)
+    if isinstance(value, str):
+        return _quoted(value)
+    raise TypeError(f"{value!r} has no JSON form here")
+
+
+def java_double_text(x: float) -> str:
+    """`Double.toString(x)` as Java 19 and later define it: the shortest text that reads back.
+
+    Older Java versions print a digit more for a few numbers (2.0E-3 is not one of them, 2.2E-322
+    is); it reads back as the same double.
+
+    >>> java_double_text(100.0), java_double_text(1e20), java_double_text(0.00012)
+    ('100.0', '1.0E20', '1.2E-4')
+    """
+    if not math.isfinite(x):
+        return _not_finite(x)
+    shortest = repr(float(x))
+    # Of one-digit texts Java takes the closest with two digits if that reads back too: 4.9E-324.
+    closer = f"{x:.1e}"
+    return _java_number(closer if _has_one_digit(shortest) and float(closer) == x else shortest)
+
+
+def java_float_text(x: np.float32) -> str:
+    """`Float.toString(x)`: the shortest text that reads back as the same 32-bit float."""
+    if not math.isfinite(x):
+        return _not_finite(float(x))
+    shortest = np.format_float_scientific(x, unique=True, trim="0")
+    closer = f"{float(x):.1e}"
+    if _has_one_digit(shortest) and np.float32(closer) == x:
+        return _java_number(closer)
+    return _java_number(shortest)
+
+
+def _java_number(text: str) -> str:
+    """A decimal text of any layout in Java's: plain within [1e-3, 1e7), scientific outside."""
+    sign = "-" if text.startswith("-") else ""
+    mantissa, _, exponent_text = text.lstrip("-").partition("e")
+    whole, _, part = mantissa.partition(".")
+    digits = (whole + part).lstrip("0").rstrip("0") or "0"
+    if digits == "0":
+        return sign + "0.0"
+    leading_zeros = len(whole + part) - len((whole + part).lstrip("0"))
+    # The exponent of the first digit: digits are read as d.ddd * 10^exponent.
+    exponent = int(exponent_text or "0") + len(whole) - 1 - leading_zeros
+    if -3 <= exponent < 0:
+        return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
+    if 0 <= exponent < 7:
+        padded = digits.ljust(exponent + 1, "0")
+        return f"{sign}{padded[: exponent + 1]}.{padded[exponent + 1 :] or '0'}"
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
+
+
+def _has_one_digit(text: str) -> bool:
+    mantissa = text.lstrip("-").partition("e")[0]
+    return len(mantissa.replace(".", "").strip("0")) <= 1
+
+
+def _not_finite(x: float) -> str:
+    return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
+
+
+def _finite(x: float | np.float32, text: str) -> str:
+    if not math.isfinite(x):
+        raise ValueError(f"{text} has no JSON form")
+    return text
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,177 @@
+"""Coordinates of ordered columns: the place between minimum and maximum (FORMAT section 5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from qbeast_core.errors import CorruptMetadata
+from qbeast_core.model.coordinate import NullValueDraw, Transformation, field_of
+from qbeast_core.model.datatypes import DataType, Number, to_bound, to_ordinate
+
+
+@dataclass(frozen=True, slots=True)
+class LinearTransformation(Transformation):
+    """`(value - minimum) / (maximum - minimum)`, in the order of operations of the format.
+
+    Bounds and `null_value` are ints for integer, long, timestamp and date columns (the last two in
+    milliseconds since 1970, UTC) and floats for the others.
+    """
+
+    class_name: ClassVar[str] = "LinearTransformation"
+
+    minimum: Number
+    maximum: Number
+    null_value: Number
+    data_type: DataType
+
+    def __post_init__(self) -> None:
+        if not self.data_type.is_ordered:
+            raise ValueError(f"a linear transformation cannot order {self.data_type.value}")
+        if not self.minimum < self.maximum:
+            raise ValueError(
+                f"a linear transformation needs minimum < maximum, "
+                f"got {self.minimum} and {self.maximum}"
+            )
+
+    def transform(self, value: Any) -> float:
+        """The coordinate; outside [0, 1] for values out of range.
+
+        NaN and +infinity have 1.0, -infinity has 0.0.
+        """
+        ordinate = to_ordinate(self.null_value if value is None else value, self.data_type)
+        assert ordinate is not None
+        if math.isinf(ordinate):
+            return 1.0 if ordinate > 0 else 0.0
+        lowest = float(self.minimum)
+        coordinate = (ordinate - lowest) * self._scale
+        # Also where the range is too wide or too narrow for doubles: never NaN.
+        return 1.0 if math.isnan(coordinate) else coordinate
+
+    @property
+    def _scale(self) -> float:
+        extent = float(self.maximum) - float(self.minimum)
+        return 1.0 / extent if extent else math.inf
+
+    def to_json(self) -> dict[str, Any]:
+        return self._named(
+            minNumber=_stored(self.minimum, self.data_type),
+            maxNumber=_stored(self.maximum, self.data_type),
+            nullValue=_stored(self.null_value, self.data_type),
+            orderedDataType=self.data_type.value,
+        )
+
+    @staticmethod
+    def from_json(json_object: Mapping[str, Any]) -> LinearTransformation:
+        data_type = DataType.of_name(field_of(json_object, "orderedDataType"))
+        return LinearTransformation(
+            minimum=_read(field_of(json_object, "minNumber"), data_type),
+            maximum=_read(field_of(json_object, "maxNumber"), data_type),
+            null_value=_read(field_of(json_object, "nullValue"), data_type),
+            data_type=data_type,
+        )
+
+    def is_superseded_by(self, other: Transformation) -> bool:
+        if isinstance(other, LinearTransformation) and other.data_type is self.data_type:
+            return self.minimum > other.minimum or self.maximum < other.maximum
+        if isinstance(other, IdentityTransformation):
+            value = other.identity_value
+            return value is not None and not self.minimum <= value <= self.maximum
+        return Transformation.is_superseded_by(self, other)
+
+    def merged_with(self, other: Transformation, null_value: NullValueDraw) -> Transformation:
+        if not self.is_superseded_by(other):
+            return self
+        if isinstance(other, LinearTransformation) and other.data_type is self.data_type:
+            return self._extended((other.minimum, other.maximum), null_value)
+        if isinstance(other, IdentityTransformation) and other.identity_value is not None:
+            return self._extended((other.identity_value,), null_value)
+        return other
+
+    def _extended(self, values: tuple[Number, ...], null_value: NullValueDraw) -> Transformation:
+        return range_transformation(
+            min(self.minimum, *values), max(self.maximum, *values), self.data_type, null_value
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityTransformation(Transformation):
+    """Of a column with a single value or none: every value has coordinate 0.0."""
+
+    class_name: ClassVar[str] = "IdentityTransformation"
+
+    identity_value: Number | None
+    data_type: DataType
+
+    def transform(self, value: Any) -> float:
+        return 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        value = self.identity_value
+        return self._named(
+            identityValue=None if value is None else _stored(value, self.data_type),
+            orderedDataType=self.data_type.value,
+        )
+
+    @staticmethod
+    def from_json(json_object: Mapping[str, Any]) -> IdentityTransformation:
+        data_type = DataType.of_name(field_of(json_object, "orderedDataType"))
+        value = json_object.get("identityValue")
+        return IdentityTransformation(None if value is None else _read(value, data_type), data_type)
+
+    def is_superseded_by(self, other: Transformation) -> bool:
+        if isinstance(other, IdentityTransformation):
+            if other.identity_value is None or self.identity_value is None:
+                return other.identity_value is not None
+            # As doubles: values that no double tells apart cannot span a range.
+            return float(other.identity_value) != float(self.identity_value)
+        return Transformation.is_superseded_by(self, other)
+
+    def merged_with(self, other: Transformation, null_value: NullValueDraw) -> Transformation:
+        value = self.identity_value
+        if value is None or not self.is_superseded_by(other):
+            return Transformation.merged_with(self, other, null_value)
+        if isinstance(other, IdentityTransformation) and other.identity_value is not None:
+            lowest, highest = sorted((value, other.identity_value))
+            return range_transformation(lowest, highest, other.data_type, null_value)
+        if isinstance(other, LinearTransformation):
+            return other.merged_with(self, null_value)
+        return other
+
+
+def range_transformation(
+    minimum: Any, maximum: Any, data_type: DataType, null_value: NullValueDraw
+) -> LinearTransformation | IdentityTransformation:
+    """The transformation of a column whose finite values lie between `minimum` and `maximum`.
+
+    Takes Python values as Spark returns them, and None for a column without values. One value, or
+    values that no double tells apart, give the identity.
+    """
+    if minimum is None or maximum is None:
+        known = maximum if minimum is None else minimum
+        return IdentityTransformation(
+            None if known is None else to_bound(known, data_type), data_type
+        )
+    lowest, highest = to_bound(minimum, data_type), to_bound(maximum, data_type)
+    if float(lowest) == float(highest):
+        return IdentityTransformation(lowest, data_type)
+    drawn = null_value(lowest, highest, data_type)
+    return LinearTransformation(lowest, highest, drawn, data_type)
+
+
+def _stored(value: Number, data_type: DataType) -> Any:
+    """A bound as the JSON writer must see it: 32-bit floats have a text of their own."""
+    return np.float32(value) if data_type is DataType.FLOAT else value
+
+
+def _read(value: Any, data_type: DataType) -> Number:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        try:
+            return to_bound(value, data_type)
+        except ValueError as problem:
+            raise CorruptMetadata(f"a bound of type {data_type.value}: {problem}") from None
+    raise CorruptMetadata(f"a bound of type {data_type.value} must be a number, got {value!r}")

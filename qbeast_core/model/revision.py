@@ -1,0 +1,272 @@
+"""Revisions: a table's index settings and transformations, as its log stores them.
+
+FORMAT section 1.2 has the JSON, sections 5 and 7 say when a write needs a new revision.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from qbeast_core.errors import CorruptMetadata, NotAQbeastTable
+from qbeast_core.model.coordinate import EmptyTransformation, Transformation, field_of
+from qbeast_core.model.datatypes import DataType
+from qbeast_core.model.json_text import to_json_text
+from qbeast_core.model.null_values import draw_null_value
+from qbeast_core.model.transformation import transformation_from_json
+from qbeast_core.model.transformer import (
+    EmptyTransformer,
+    HashTransformer,
+    Transformer,
+    transformer_from_json,
+)
+
+STAGING_REVISION_ID = 0
+"""The revision of files that no index describes."""
+
+LAST_REVISION_KEY = "qbeast.lastRevisionID"
+REVISION_KEY_PREFIX = "qbeast.revision."
+
+
+@dataclass(frozen=True)
+class Revision:
+    """One version of a table's index: rows are laid out by the revision they were written under.
+
+    `transformations` follow `transformers`, or are empty for a table that has no data yet.
+    `table_id` only informs. `desired_cube_size` is in rows.
+    """
+
+    revision_id: int
+    timestamp_millis: int
+    table_id: str
+    desired_cube_size: int
+    transformers: tuple[Transformer, ...]
+    transformations: tuple[Transformation, ...]
+
+    def __post_init__(self) -> None:
+        if self.revision_id < 0:
+            raise ValueError(f"a revision id is 0 or more, got {self.revision_id}")
+        if self.desired_cube_size < 1:
+            raise ValueError(f"a cube size is 1 or more, got {self.desired_cube_size}")
+        if not self.transformers:
+            raise ValueError("a revision needs at least one indexed column")
+        if self.transformations and len(self.transformations) != len(self.transformers):
+            raise ValueError(
+                f"a revision over {len(self.transformers)} columns has "
+                f"{len(self.transformations)} transformations"
+            )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The indexed columns, in the order of the dimensions."""
+        return tuple(transformer.column for transformer in self.transformers)
+
+    @property
+    def dimensions(self) -> int:
+        """The number of indexed columns."""
+        return len(self.transformers)
+
+    @property
+    def is_staging(self) -> bool:
+        """Whether this is revision 0, under which no data are indexed."""
+        return self.revision_id == STAGING_REVISION_ID
+
+    def point(self, values: Sequence[Any]) -> tuple[float, ...]:
+        """The coordinates of a row's indexed values; ValueError if a value is not of its type."""
+        return tuple(
+            transformation.transform(_typed(value, transformer))
+            for value, transformer, transformation in zip(
+                values, self.transformers, self.transformations, strict=True
+            )
+        )
+
+    @staticmethod
+    def staging(of: Revision) -> Revision:
+        """The staging revision that is stored along with a table's first revision."""
+        return Revision(
+            revision_id=STAGING_REVISION_ID,
+            timestamp_millis=of.timestamp_millis - 1,
+            table_id=of.table_id,
+            desired_cube_size=of.desired_cube_size,
+            transformers=tuple(EmptyTransformer(column) for column in of.columns),
+            transformations=tuple(EmptyTransformation() for _ in of.columns),
+        )
+
+    def to_json_text(self) -> str:
+        """The stored text: compact, keys in the stored order, numbers as Java writes them."""
+        return to_json_text(
+            {
+                "revisionID": self.revision_id,
+                "timestamp": self.timestamp_millis,
+                "tableID": self.table_id,
+                "desiredCubeSize": self.desired_cube_size,
+                "columnTransformers": [each.to_json() for each in self.transformers],
+                "transformations": [each.to_json() for each in self.transformations],
+            }
+        )
+
+    @staticmethod
+    def from_json_text(text: str) -> Revision:
+        """Reads the stored text; unknown fields are ignored. Raises CorruptMetadata."""
+        try:
+            stored = json.loads(text)
+        except (ValueError, TypeError, RecursionError) as problem:
+            raise CorruptMetadata(f"a revision is not JSON: {problem}") from None
+        if not isinstance(stored, dict):
+            raise CorruptMetadata(f"a revision must be a JSON object, got {stored!r:.200}")
+        try:
+            return Revision(
+                revision_id=_field(stored, "revisionID", int),
+                timestamp_millis=_field(stored, "timestamp", int),
+                table_id=_field(stored, "tableID", str),
+                desired_cube_size=_field(stored, "desiredCubeSize", int),
+                transformers=tuple(
+                    map(transformer_from_json, _field(stored, "columnTransformers", list))
+                ),
+                transformations=tuple(
+                    map(transformation_from_json, _field(stored, "transformations", list))
+                ),
+            )
+        except CorruptMetadata:
+            raise
+        except ValueError as problem:
+            raise CorruptMetadata(str(problem)) from None
+
+
+def next_revision(
+    current: Revision,
+    observed: Sequence[Transformation],
+    timestamp_millis: int,
+    *,
+    transformers: Sequence[Transformer] | None = None,
+    desired_cube_size: int | None = None,
+) -> Revision | None:
+    """The revision that new data need, or None if they fit the current one.
+
+    `observed` describes the new data, one transformation per column. `transformers` and
+    `desired_cube_size` are what the user asked for, None to keep the current ones. A column whose
+    transformer changes takes the observed transformation as it is; the others are merged.
+    """
+    new_id = current.revision_id + 1
+    wanted = current.transformers if transformers is None else tuple(transformers)
+    cube_size = desired_cube_size or current.desired_cube_size
+    if not current.transformations:
+        merged = tuple(observed)
+    else:
+        merged = tuple(
+            was.merged_with(seen, partial(draw_null_value, current.table_id, new.column, new_id))
+            if old == new
+            else seen
+            for old, new, was, seen in zip(
+                current.transformers, wanted, current.transformations, observed, strict=True
+            )
+        )
+    candidate = replace(current, desired_cube_size=cube_size, transformers=wanted)
+    if candidate == current and merged == current.transformations:
+        return None
+    return replace(
+        candidate, revision_id=new_id, timestamp_millis=timestamp_millis, transformations=merged
+    )
+
+
+@dataclass(frozen=True)
+class IndexConfiguration:
+    """The revisions of a table, as the `qbeast.*` keys of its Delta configuration hold them.
+
+    `broken` tells why a stored revision could not be read; files of such a revision count as not
+    indexed. `last_revision_id` is None for a table without an index.
+    """
+
+    revisions: Mapping[int, Revision]
+    last_revision_id: int | None
+    broken: Mapping[int, str] = field(default_factory=dict)
+    stored_texts: Mapping[int, str] = field(default_factory=dict, compare=False, repr=False)
+
+    @staticmethod
+    def read(conf: Mapping[str, str]) -> IndexConfiguration:
+        """Reads a table's configuration; never raises for what a revision holds."""
+        texts: dict[int, str] = {}
+        revisions: dict[int, Revision] = {}
+        broken: dict[int, str] = {}
+        for key, text in conf.items():
+            number = key.removeprefix(REVISION_KEY_PREFIX)
+            if number == key or not _is_number(number):
+                continue
+            revision_id = int(number)
+            texts[revision_id] = text
+            try:
+                revision = Revision.from_json_text(text)
+            except CorruptMetadata as problem:
+                broken[revision_id] = str(problem)
+                continue
+            if revision.revision_id == revision_id:
+                revisions[revision_id] = revision
+            else:
+                broken[revision_id] = f"{key} holds a revision of id {revision.revision_id}"
+        last = conf.get(LAST_REVISION_KEY, "")
+        return IndexConfiguration(
+            revisions=dict(sorted(revisions.items())),
+            # A lost or broken number leaves the newest revision as the last one.
+            last_revision_id=int(last) if _is_number(last) else max(texts, default=None),
+            broken=broken,
+            stored_texts=texts,
+        )
+
+    @property
+    def latest(self) -> Revision:
+        """The revision that writes continue. Raises NotAQbeastTable, or CorruptMetadata."""
+        if self.last_revision_id is None:
+            raise NotAQbeastTable(
+                "the table has no Qbeast index; convert it, or write it with columns_to_index"
+            )
+        found = self.revisions.get(self.last_revision_id)
+        if found is None:
+            reason = self.broken.get(self.last_revision_id, "it is not stored")
+            raise CorruptMetadata(f"revision {self.last_revision_id} cannot be read: {reason}")
+        return found
+
+    def with_revision(self, revision: Revision) -> IndexConfiguration:
+        """The configuration with one more revision, which becomes the last one."""
+        kept = {k: text for k, text in self.stored_texts.items() if k != revision.revision_id}
+        return IndexConfiguration(
+            revisions={**self.revisions, revision.revision_id: revision},
+            last_revision_id=revision.revision_id,
+            broken={k: why for k, why in self.broken.items() if k != revision.revision_id},
+            stored_texts=kept,
+        )
+
+    def write(self) -> dict[str, str]:
+        """The `qbeast.*` keys to store; what was read keeps its text, broken revisions too."""
+        written = {k: revision.to_json_text() for k, revision in self.revisions.items()}
+        texts = {**written, **self.stored_texts}
+        keys = {f"{REVISION_KEY_PREFIX}{number}": text for number, text in sorted(texts.items())}
+        if self.last_revision_id is not None:
+            keys[LAST_REVISION_KEY] = str(self.last_revision_id)
+        return keys
+
+
+def _typed(value: Any, transformer: Transformer) -> Any:
+    """The text of a hashed number depends on its width, which Python's float does not tell."""
+    if (
+        isinstance(value, float)
+        and isinstance(transformer, HashTransformer)
+        and transformer.data_type is DataType.FLOAT
+    ):
+        return np.float32(value)
+    return value
+
+
+def _field(stored: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
+    value = field_of(stored, name)
+    if type(value) is not kind:
+        raise CorruptMetadata(f"{name} must be of type {kind.__name__}, got {value!r:.200}")
+    return value
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal()

@@ -1,0 +1,72 @@
+"""All transformations, and how they are read from a revision's JSON (FORMAT sections 1.2 and 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qbeast_core.errors import CorruptMetadata
+from qbeast_core.model.coordinate import (
+    PACKAGE,
+    EmptyTransformation,
+    NullValueDraw,
+    Transformation,
+)
+from qbeast_core.model.deprecated import IdentityToZero, NullToZero, StringHistogram
+from qbeast_core.model.hashing import HashTransformation
+from qbeast_core.model.linear import (
+    IdentityTransformation,
+    LinearTransformation,
+    range_transformation,
+)
+from qbeast_core.model.null_values import draw_hash_null_value, draw_null_value
+from qbeast_core.model.quantiles import NumericQuantiles, StringQuantiles
+
+__all__ = [
+    "EmptyTransformation",
+    "HashTransformation",
+    "IdentityToZero",
+    "IdentityTransformation",
+    "LinearTransformation",
+    "NullToZero",
+    "NullValueDraw",
+    "NumericQuantiles",
+    "StringHistogram",
+    "StringQuantiles",
+    "Transformation",
+    "draw_hash_null_value",
+    "draw_null_value",
+    "range_transformation",
+    "transformation_from_json",
+]
+
+_READERS = {
+    PACKAGE + kind.class_name: kind.from_json
+    for kind in (
+        LinearTransformation,
+        IdentityTransformation,
+        HashTransformation,
+        NumericQuantiles,
+        StringQuantiles,
+        EmptyTransformation,
+        StringHistogram,
+        IdentityToZero,
+        NullToZero,
+    )
+}
+
+
+def transformation_from_json(json_object: Any) -> Transformation:
+    """The transformation that a JSON object names by `className`; unknown fields are ignored.
+
+    Raises CorruptMetadata for an unknown class, a missing field or a value that makes no sense.
+    """
+    name = json_object.get("className") if isinstance(json_object, dict) else None
+    read = _READERS.get(name) if isinstance(name, str) else None
+    if read is None:
+        raise CorruptMetadata(f"no known transformation: {json_object!r:.200}")
+    try:
+        return read(json_object)
+    except CorruptMetadata:
+        raise
+    except ValueError as problem:
+        raise CorruptMetadata(f"{problem} in {json_object!r:.200}") from None

@@ -1,0 +1,195 @@
+"""How each column is indexed: its name, its type and the kind of its transformation.
+
+FORMAT section 1.2 has the JSON, section 5 the kinds and their defaults.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from qbeast_core.errors import CorruptMetadata, InvalidOptions
+from qbeast_core.model.coordinate import PACKAGE, field_of
+from qbeast_core.model.datatypes import DataType
+
+KINDS = ("linear", "hashing", "quantiles")
+"""The kinds that a user can ask for, by the names that tables store."""
+
+
+class Transformer(ABC):
+    """The choice for one indexed column; the data then give its transformation."""
+
+    kind: ClassVar[str]
+    """The name by which `columnsToIndex` asks for it."""
+
+    class_name: ClassVar[str]
+    """The class that revisions name, without its package."""
+
+    column: str
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object that revisions hold, keys in the stored order."""
+
+    def _named(self, **fields: Any) -> dict[str, Any]:
+        return {"className": PACKAGE + self.class_name, "columnName": self.column, **fields}
+
+
+@dataclass(frozen=True)
+class LinearTransformer(Transformer):
+    """An ordered column, indexed by its place between minimum and maximum."""
+
+    kind: ClassVar[str] = "linear"
+    class_name: ClassVar[str] = "LinearTransformer"
+
+    column: str
+    data_type: DataType
+
+    def to_json(self) -> dict[str, Any]:
+        return self._named(dataType=self.data_type.value)
+
+
+@dataclass(frozen=True)
+class HashTransformer(Transformer):
+    """A column of text or numbers, indexed for equality."""
+
+    kind: ClassVar[str] = "hashing"
+    class_name: ClassVar[str] = "HashTransformer"
+
+    column: str
+    data_type: DataType
+
+    def to_json(self) -> dict[str, Any]:
+        return self._named(dataType=self.data_type.value)
+
+
+@dataclass(frozen=True)
+class NumericQuantilesTransformer(Transformer):
+    """An ordered column with an uneven distribution, indexed by quantiles."""
+
+    kind: ClassVar[str] = "quantiles"
+    class_name: ClassVar[str] = "CDFNumericQuantilesTransformer"
+
+    column: str
+    data_type: DataType
+
+    def to_json(self) -> dict[str, Any]:
+        return self._named(orderedDataType=self.data_type.value)
+
+
+@dataclass(frozen=True)
+class StringQuantilesTransformer(Transformer):
+    """A column of text, indexed by quantiles, so that its order can be used."""
+
+    kind: ClassVar[str] = "quantiles"
+    class_name: ClassVar[str] = "CDFStringQuantilesTransformer"
+
+    column: str
+    data_type: ClassVar[DataType] = DataType.STRING
+
+    def to_json(self) -> dict[str, Any]:
+        return self._named()
+
+
+@dataclass(frozen=True)
+class EmptyTransformer(Transformer):
+    """A column of a staging revision: not indexed yet, its type not known."""
+
+    kind: ClassVar[str] = "empty"
+    class_name: ClassVar[str] = "EmptyTransformer"
+
+    column: str
+
+    def to_json(self) -> dict[str, Any]:
+        return self._named()
+
+
+@dataclass(frozen=True)
+class StringHistogramTransformer(Transformer):
+    """The deprecated forerunner of string quantiles; read only."""
+
+    kind: ClassVar[str] = "histogram"
+    class_name: ClassVar[str] = "StringHistogramTransformer"
+
+    column: str
+    data_type: DataType
+
+    def to_json(self) -> dict[str, Any]:
+        return self._named(dataType=self.data_type.value)
+
+
+def transformer_for(column: str, spark_type: str, kind: str | None = None) -> Transformer:
+    """The transformer of a column by its Spark type; without a kind the default of the type.
+
+    Ordered types are linear by default, strings are hashed. Raises UnsupportedColumnType for a
+    type that cannot be indexed, InvalidOptions for a kind that does not exist or does not fit.
+    """
+    data_type = DataType.of_spark(spark_type)
+    fitting = kinds_for(data_type)
+    chosen = fitting[0] if kind is None else kind
+    if chosen not in KINDS:
+        raise InvalidOptions(
+            f"column {column!r}: unknown kind of index {kind!r}; there are {', '.join(KINDS)}"
+        )
+    if chosen not in fitting:
+        raise InvalidOptions(
+            f"column {column!r} of type {spark_type} cannot be indexed as {kind!r}; "
+            f"its type allows {', '.join(fitting)}"
+        )
+    if chosen == "linear":
+        return LinearTransformer(column, data_type)
+    if chosen == "hashing":
+        return HashTransformer(column, data_type)
+    if data_type is DataType.STRING:
+        return StringQuantilesTransformer(column)
+    return NumericQuantilesTransformer(column, data_type)
+
+
+def kinds_for(data_type: DataType) -> tuple[str, ...]:
+    """The kinds that a type allows, its default first.
+
+    Only what every writer of the format can do: it has no hash of dates and timestamps, and no
+    quantiles of decimals.
+    """
+    if data_type is DataType.STRING:
+        return ("hashing", "quantiles")
+    if data_type in (DataType.DATE, DataType.TIMESTAMP):
+        return ("linear", "quantiles")
+    if data_type is DataType.DECIMAL:
+        return ("linear", "hashing")
+    return ("linear", "hashing", "quantiles")
+
+
+def transformer_from_json(json_object: Any) -> Transformer:
+    """The transformer that a JSON object names by `className`; unknown fields are ignored.
+
+    Raises CorruptMetadata for an unknown class or a missing field.
+    """
+    name = json_object.get("className") if isinstance(json_object, dict) else None
+    read = _READERS.get(name) if isinstance(name, str) else None
+    if read is None:
+        raise CorruptMetadata(f"no known transformer: {json_object!r:.200}")
+    column = field_of(json_object, "columnName")
+    if not isinstance(column, str):
+        raise CorruptMetadata(f"columnName must be a text, got {column!r}")
+    return read(column, json_object)
+
+
+def _typed(
+    kind: Callable[[str, DataType], Transformer], field: str
+) -> Callable[[str, Mapping[str, Any]], Transformer]:
+    return lambda column, fields: kind(column, DataType.of_name(field_of(fields, field)))
+
+
+_READERS: dict[str, Callable[[str, Mapping[str, Any]], Transformer]] = {
+    PACKAGE + LinearTransformer.class_name: _typed(LinearTransformer, "dataType"),
+    PACKAGE + HashTransformer.class_name: _typed(HashTransformer, "dataType"),
+    PACKAGE + NumericQuantilesTransformer.class_name: _typed(
+        NumericQuantilesTransformer, "orderedDataType"
+    ),
+    PACKAGE + StringQuantilesTransformer.class_name: lambda c, _: StringQuantilesTransformer(c),
+    PACKAGE + EmptyTransformer.class_name: lambda c, _: EmptyTransformer(c),
+    PACKAGE + StringHistogramTransformer.class_name: _typed(StringHistogramTransformer, "dataType"),
+}

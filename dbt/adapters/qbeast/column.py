@@ -1,0 +1,22 @@
+"""A column as Spark describes it."""
+
+from dataclasses import dataclass
+
+from dbt.adapters.spark.column import SparkColumn
+
+
+@dataclass
+class QbeastColumn(SparkColumn):
+    @property
+    def quoted(self) -> str:
+        """The name in backticks, with backticks of its own doubled."""
+        return quote(self.column)
+
+
+def quote(name: str) -> str:
+    """A name as a Spark identifier.
+
+    >>> quote("a`b")
+    '`a``b`'
+    """
+    return "`" + name.replace("`", "``") + "`"

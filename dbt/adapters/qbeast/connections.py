@@ -1,0 +1,111 @@
+"""dbt's connections: each a Spark session of its own on the process's shared one."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.context import SpawnContext
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.contracts.connection import (
+    AdapterRequiredConfig,
+    AdapterResponse,
+    Connection,
+    ConnectionState,
+)
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.exceptions import FailedToConnectError
+from dbt.adapters.qbeast.cursor import Cursor, SessionHandle
+from dbt.adapters.qbeast.session import node_session, require_free_warehouse, shared_session
+from dbt.adapters.qbeast.spark_errors import as_dbt_error, message_and_trace
+from dbt.adapters.spark.connections import SparkConnectionManager
+
+if TYPE_CHECKING:
+    import agate
+
+logger = AdapterLogger("Qbeast")
+
+# Commands of dbt that always open the warehouse, so that a busy one is told before parsing.
+_COMMANDS_WITH_A_SESSION = {"build", "run", "seed", "snapshot", "test", "run-operation", "debug"}
+_QUERY = re.compile(r"\s*(/\*.*?\*/\s*|--[^\n]*\n\s*)*(select|with|values|from)\b", re.I | re.S)
+
+
+class QbeastConnectionManager(SparkConnectionManager):
+    TYPE = "qbeast"
+
+    def __init__(self, profile: AdapterRequiredConfig, mp_context: SpawnContext) -> None:
+        super().__init__(profile, mp_context)
+        if getattr(getattr(profile, "args", None), "which", None) in _COMMANDS_WITH_A_SESSION:
+            require_free_warehouse(profile.credentials)  # type: ignore[arg-type]
+
+    @classmethod
+    def open(cls, connection: Connection) -> Connection:
+        if connection.state == ConnectionState.OPEN:
+            return connection
+        credentials = connection.credentials
+        try:
+            shared = shared_session(credentials)
+            session = node_session(shared, credentials)
+        except Exception as error:
+            connection.handle = None
+            connection.state = ConnectionState.FAIL  # type: ignore[assignment]
+            raise FailedToConnectError(as_dbt_error(error).msg) from error
+        connection.handle = SessionHandle(session, shared.spark, connection.name or "dbt")
+        connection.state = ConnectionState.OPEN  # type: ignore[assignment]
+        return connection
+
+    @contextmanager
+    def exception_handler(self, sql: str) -> Iterator[None]:
+        """Anything raised inside becomes a dbt error; Spark's whole text goes to the log file."""
+        try:
+            yield
+        except Exception as error:
+            logger.debug(f"Error while running:\n{sql}")
+            logger.debug("\n".join(message_and_trace(error)))
+            told = as_dbt_error(error)
+            if told is error:
+                raise
+            raise told from error
+
+    def execute(
+        self,
+        sql: str,
+        auto_begin: bool = False,
+        fetch: bool = False,
+        limit: int | None = None,
+    ) -> tuple[AdapterResponse, "agate.Table"]:
+        from dbt_common.clients.agate_helper import empty_table
+
+        sql = self._add_query_comment(sql)
+        _, cursor = self.add_query(sql, auto_begin)
+        response = self.get_response(cursor)
+        # Spark runs a query when its rows are asked for, which add_query does not do.
+        with self.exception_handler(sql):
+            if fetch:
+                return response, self.get_result_from_cursor(cursor, limit)
+            if _QUERY.match(sql):
+                cursor.run()
+        return response, empty_table()
+
+    def cancel(self, connection: Connection) -> None:
+        connection.handle.cancel()
+
+    def cancel_open(self) -> list[str]:
+        """Cancels the nodes that are at work; one that has not opened its session is left so."""
+        this_connection = self.get_if_exists()
+        cancelled = []
+        with self.lock:
+            for connection in self.thread_connections.values():
+                if connection is this_connection or connection.state != ConnectionState.OPEN:
+                    continue
+                self.cancel(connection)
+                if connection.name is not None:
+                    cancelled.append(connection.name)
+        return cancelled
+
+    @classmethod
+    def get_response(cls, cursor: Cursor | None) -> AdapterResponse:
+        return AdapterResponse(_message="OK")
+
+    @classmethod
+    def data_type_code_to_name(cls, type_code: Any) -> str:  # type: ignore[override]
+        return str(type_code)

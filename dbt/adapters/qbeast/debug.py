@@ -1,0 +1,33 @@
+"""What `dbt debug` tells about the machine and the session."""
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.qbeast.environment import find_java
+from pyspark.sql import SparkSession
+
+logger = AdapterLogger("Qbeast")
+
+
+def tell(session: SparkSession) -> None:
+    """Logs the versions of Java, Spark and Delta, the warehouse and the catalog; runs a query."""
+    session.sql("select 1 as id").collect()
+    for name, value in found(session).items():
+        logger.info(f"{name}: {value}")
+
+
+def found(session: SparkSession) -> dict[str, str]:
+    """The facts, by the name that is printed."""
+    jvm = session._jvm
+    java = find_java()
+    return {
+        "java": f"{jvm.java.lang.System.getProperty('java.version')}"
+        + (f" ({java.executable})" if java else ""),
+        "spark": f"{session.version} on {session.sparkContext.master}",
+        "delta": delta_version(session),
+        "warehouse": session.conf.get("spark.sql.warehouse.dir") or "",
+        "catalog": session.conf.get("spark.sql.catalogImplementation") or "",
+    }
+
+
+def delta_version(session: SparkSession) -> str:
+    """The version of the Delta library that the JVM has loaded."""
+    return str(getattr(session._jvm, "io.delta").VERSION())

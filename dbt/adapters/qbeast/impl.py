@@ -1,0 +1,80 @@
+"""The adapter that dbt talks to. Thin: every method hands over to a module with one idea."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base.meta import available
+from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.contracts.relation import RelationConfig
+from dbt.adapters.qbeast import debug, model_config, seeds
+from dbt.adapters.qbeast.column import QbeastColumn, quote
+from dbt.adapters.qbeast.connections import QbeastConnectionManager
+from dbt.adapters.qbeast.cursor import SessionHandle
+from dbt.adapters.qbeast.model_config import QbeastConfig
+from dbt.adapters.qbeast.relation import QbeastRelation
+from dbt.adapters.spark.impl import SparkAdapter
+from pyspark.sql import SparkSession
+
+if TYPE_CHECKING:
+    import agate
+
+
+class QbeastAdapter(SparkAdapter):
+    Relation = QbeastRelation
+    Column = QbeastColumn
+    ConnectionManager = QbeastConnectionManager
+    AdapterSpecificConfigs = QbeastConfig
+
+    def quote(self, identifier: str) -> str:
+        return quote(identifier)
+
+    # -- what dbt-spark's own macros need from us
+
+    def pre_model_hook(self, config: Mapping[str, Any]) -> None:
+        """Delta is the default of every table, snapshot and seed, in dbt-spark's macros too."""
+        model_config.default_to_delta(config)
+
+    def _build_spark_relation_list(self, row_list: Any, relation_info_func: Any) -> Any:
+        """Without the session's temporary views, which Spark lists in every schema."""
+        stored = [row for row in row_list if row[0]]
+        return super()._build_spark_relation_list(stored, relation_info_func)
+
+    @classmethod
+    def convert_number_type(cls, agate_table: "agate.Table", col_idx: int) -> str:
+        values = agate_table.columns[col_idx].values_without_nulls()
+        return seeds.number_type(list(values))
+
+    @classmethod
+    def convert_integer_type(cls, agate_table: "agate.Table", col_idx: int) -> str:
+        return cls.convert_number_type(agate_table, col_idx)
+
+    def debug_query(self) -> None:
+        with self._running() as session:
+            debug.tell(session)
+
+    @classmethod
+    def _get_adapter_specific_run_info(cls, config: RelationConfig) -> dict[str, Any]:
+        return {"adapter_type": "qbeast", "table_format": "delta"}
+
+    # -- called by macros
+
+    @available.parse_none
+    def qbeast_load_seed(
+        self, relation: BaseRelation, table: "agate.Table", types: Mapping[str, str]
+    ) -> None:
+        """Inserts a seed's rows, exactly (`seeds.py`)."""
+        with self._running(f"insert seed into {relation}") as session:
+            seeds.insert_seed(session, relation.render(), table, types)
+
+    # -- the node's session
+
+    def _handle(self) -> SessionHandle:
+        handle: SessionHandle = self.connections.get_thread_connection().handle
+        return handle
+
+    @contextmanager
+    def _running(self, what: str = "") -> Iterator[SparkSession]:
+        """This node's session, with Spark's errors told as dbt's."""
+        with self.connections.exception_handler(what), self._handle().running() as session:
+            yield session

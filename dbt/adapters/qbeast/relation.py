@@ -1,0 +1,56 @@
+"""Relations of dbt, which may stand for a sample of themselves."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from dbt.adapters.spark.relation import SparkRelation
+from dbt_common.exceptions import DbtRuntimeError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QbeastRelation(SparkRelation):
+    """A table or view; with `sample` set its text is a subquery that reads just that fraction.
+
+    `render()` stays the plain name, as for dbt's own `limit` and `event_time_filter`.
+    """
+
+    sample: float | None = None
+
+    def sampled(self, fraction: Any) -> "QbeastRelation":
+        """This relation standing for a sample; `fraction` as in `parse_fraction`."""
+        return self.replace(sample=parse_fraction(fraction))  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        if self.sample is None:
+            return super().__str__()
+        return self.replace(sample=None)._sampled_text(self.sample)  # type: ignore[no-any-return]
+
+    def _sampled_text(self, fraction: float) -> str:
+        plain = self.render()
+        limited = str(self)
+        sampled = f"(select * from {plain} tablesample ({percent(fraction)} percent))"
+        # --empty and --sample narrow the sample, they do not replace it.
+        return sampled if limited == plain else limited.replace(plain, sampled, 1)
+
+
+def parse_fraction(value: Any) -> float:
+    """A fraction in [0, 1] from YAML, Jinja or the command line; DbtRuntimeError otherwise."""
+    try:
+        fraction = float(value)
+    except (TypeError, ValueError):
+        fraction = -1.0
+    if isinstance(value, bool) or not 0 <= fraction <= 1:
+        raise DbtRuntimeError(
+            f"a sample is a fraction between 0 and 1, such as 0.1 for ten percent, not {value!r}"
+        )
+    return fraction
+
+
+def percent(fraction: float) -> str:
+    """The fraction in percent, exactly and without an exponent, as SQL takes it.
+
+    >>> percent(0.1), percent(1e-07)
+    ('10.0', '0.00001')
+    """
+    return format(Decimal(repr(fraction)) * 100, "f")

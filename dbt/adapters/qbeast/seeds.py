@@ -1,0 +1,80 @@
+"""Seeds: the values of a CSV file as exactly typed rows, inserted in one commit."""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.qbeast.column import quote
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+if TYPE_CHECKING:
+    import agate
+
+_LARGEST_BIGINT = 2**63 - 1
+_DIGITS_OF_A_DOUBLE = 15
+_LARGEST_PRECISION = 38
+
+
+def seed_frame(session: SparkSession, table: "agate.Table", types: Mapping[str, str]) -> DataFrame:
+    """The seed's rows with the given Spark type per column (in the table's order).
+
+    Every value travels as text and is cast by Spark, as a literal in SQL would be: nothing goes
+    through a Python float, and NULL stays NULL.
+    """
+    names = list(table.column_names)
+    # Positional names: CSV headers may hold anything, also each other in another case.
+    schema = StructType([StructField(f"c{i}", StringType()) for i in range(len(names))])
+    rows = [tuple(_text(value) for value in row) for row in table.rows]
+    frame = session.createDataFrame(rows, schema)
+    return frame.select(
+        *[F.col(f"c{i}").cast(types[name]).alias(name) for i, name in enumerate(names)]
+    )
+
+
+def insert_seed(
+    session: SparkSession, relation: str, table: "agate.Table", types: Mapping[str, str]
+) -> None:
+    """Appends the seed's rows to an existing table, whose columns are the seed's in its order."""
+    view = "dbt_qbeast_seed_rows"
+    seed_frame(session, table, types).createOrReplaceTempView(view)
+    try:
+        columns = ", ".join(quote(name) for name in table.column_names)
+        session.sql(f"insert into {relation} select {columns} from {quote(view)}")
+    finally:
+        session.catalog.dropTempView(view)
+
+
+def number_type(values: list[Decimal]) -> str:
+    """The Spark type that holds a column of numbers: bigint or double where they are exact.
+
+    >>> number_type([Decimal(1)]), number_type([Decimal(2**63)]), number_type([Decimal("0.5")])
+    ('bigint', 'decimal(38,0)', 'double')
+    """
+    scale = max((_scale(value) for value in values), default=0)
+    if scale == 0:
+        largest = max((abs(value) for value in values), default=Decimal(0))
+        return "bigint" if largest <= _LARGEST_BIGINT else f"decimal({_LARGEST_PRECISION},0)"
+    digits = max(len(value.normalize().as_tuple().digits) for value in values)
+    if digits <= _DIGITS_OF_A_DOUBLE or scale > _LARGEST_PRECISION // 2:
+        return "double"
+    return f"decimal({_LARGEST_PRECISION},{scale})"
+
+
+def _scale(value: Decimal) -> int:
+    exponent = value.normalize().as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, (datetime, date)):
+        return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
+    return str(value)

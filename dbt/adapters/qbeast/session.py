@@ -1,0 +1,326 @@
+"""The Spark session of this process: found or started once, and a session of its own per node."""
+
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pyspark
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.qbeast import environment
+from dbt.adapters.qbeast import lock as warehouse_lock
+from dbt.adapters.qbeast.credentials import QbeastCredentials
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import SparkSession
+
+logger = AdapterLogger("Qbeast")
+
+DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+_CATALOG_KEY = "spark.sql.catalog.spark_catalog"
+_STATE_DIRECTORY = ".qbeast"
+_LOCAL_HEAP_GIB = 4
+# Otherwise Derby writes a derby.log into the directory that dbt was started from.
+_DERBY_TO_STDERR = "-Dderby.stream.error.field=java.lang.System.err"
+
+
+@dataclass(frozen=True)
+class SharedSession:
+    """The process's session. `started_here` is false for a notebook's or a cluster job's own."""
+
+    spark: SparkSession
+    started_here: bool
+    warehouse: str
+    catalog: str
+    lock: warehouse_lock.WarehouseLock | None = None
+
+
+_shared: SharedSession | None = None
+_shared_guard = threading.RLock()
+
+
+def shared_session(credentials: QbeastCredentials) -> SharedSession:
+    """The session of this process; the first call finds a running one or starts Spark.
+
+    Raises DbtRuntimeError when a running session lacks Delta or has another warehouse or catalog
+    than the profile asks for, when Java is missing, or when another process holds the warehouse.
+    """
+    global _shared
+    with _shared_guard:
+        _refuse_connect(credentials)
+        if _shared is not None and _is_alive(_shared.spark):
+            _require_same_place(_shared, credentials)
+            return _shared
+        running = _running_session()
+        _shared = _adopt(running, credentials) if running else _start(credentials)
+        return _shared
+
+
+def node_session(shared: SharedSession, credentials: QbeastCredentials) -> SparkSession:
+    """A session for one dbt connection: own temporary views, current schema and SQL settings.
+
+    It begins with the settings of the profile and, on a session that was not started here, with
+    what its owner set at run time.
+    """
+    session = shared.spark.newSession()
+    wanted = dict(credentials.spark_config)
+    if not shared.started_here:
+        wanted = {**_runtime_settings(shared.spark), **wanted}
+    for key, value in wanted.items():
+        if session.conf.isModifiable(key) and session.conf.get(key, None) != value:
+            session.conf.set(key, value)
+    return session
+
+
+def activate(session: SparkSession) -> None:
+    """Makes the session the active one of this thread's JVM thread.
+
+    Calls that are not made through a session object (Delta's log, Catalyst) take the active one.
+    """
+    jvm = session._jvm
+    java_class = getattr(jvm, "org.apache.spark.sql.classic.SparkSession")
+    java_class.setActiveSession(session._jsparkSession)
+
+
+def require_free_warehouse(credentials: QbeastCredentials) -> None:
+    """Tells early, before any project is parsed, that another process holds the warehouse."""
+    with _shared_guard:
+        if _shared is None and _running_session() is None and _needs_lock(credentials):
+            warehouse = credentials.warehouse_location()
+            warehouse_lock.require_free(_state_directory(warehouse), warehouse)
+
+
+def _refuse_connect(credentials: QbeastCredentials) -> None:
+    remote = os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED")
+    if credentials.master.startswith("sc://") or remote:
+        raise DbtRuntimeError(
+            "Spark Connect is not supported, for the index needs the JVM of a classic session: "
+            "give a `master` such as local[*], spark://host:7077 or yarn, and unset SPARK_REMOTE"
+        )
+
+
+def _is_alive(spark: SparkSession) -> bool:
+    return spark.sparkContext._jsc is not None
+
+
+def _running_session() -> SparkSession | None:
+    if SparkContext._active_spark_context is None:
+        return None
+    return SparkSession.builder.getOrCreate()
+
+
+# -- a session that somebody else started
+
+
+def _adopt(spark: SparkSession, credentials: QbeastCredentials) -> SharedSession:
+    extensions = spark.conf.get("spark.sql.extensions", None) or ""
+    if DELTA_EXTENSION not in extensions or spark.conf.get(_CATALOG_KEY, None) is None:
+        raise DbtRuntimeError(
+            "The Spark session that runs in this process has no Delta Lake: its "
+            f"spark.sql.extensions is {extensions!r} and must have {DELTA_EXTENSION}, its "
+            f"{_CATALOG_KEY} is {spark.conf.get(_CATALOG_KEY, None)!r} and must be "
+            f"{DELTA_CATALOG}. Start it with both, or let dbt start its own in a new process."
+        )
+    shared = SharedSession(
+        spark,
+        started_here=False,
+        warehouse=spark.conf.get("spark.sql.warehouse.dir") or "",
+        catalog=_catalog_of(spark),
+    )
+    _require_same_place(shared, credentials)
+    logger.info(
+        f"Using the Spark {spark.version} session of this process "
+        f"({spark.sparkContext.master}, warehouse {shared.warehouse})"
+    )
+    return shared
+
+
+def _require_same_place(shared: SharedSession, credentials: QbeastCredentials) -> None:
+    """What the profile does not say is taken as it is, unless the session was started here."""
+    if credentials.warehouse or shared.started_here:
+        _require_equal("warehouse", credentials.warehouse_location(), shared.warehouse)
+    if credentials.catalog or shared.started_here:
+        wanted, present = credentials.catalog_kind(), shared.catalog
+        # An embedded and a configured Hive catalog look alike from outside.
+        if not (present == "hive" and wanted == "derby"):
+            _require_equal("catalog", wanted, present)
+
+
+def _require_equal(what: str, wanted: str, present: str) -> None:
+    if _normal(wanted) != _normal(present):
+        raise DbtRuntimeError(
+            f"The profile asks for the {what} {wanted}, but the Spark session that runs in this "
+            f"process has {present}. Change the profile, or run dbt in a process of its own."
+        )
+
+
+def _normal(location: str) -> str:
+    parsed = urlparse(location)
+    if parsed.scheme not in ("", "file"):
+        return location.rstrip("/")
+    return os.path.realpath(unquote(parsed.path))
+
+
+def _catalog_of(spark: SparkSession) -> str:
+    if spark.conf.get("spark.sql.catalogImplementation", "in-memory") != "hive":
+        return "memory"
+    uris = spark.conf.get("spark.hadoop.hive.metastore.uris", None)
+    return uris or spark.conf.get("hive.metastore.uris", None) or "hive"
+
+
+def _runtime_settings(spark: SparkSession) -> dict[str, str]:
+    conf = spark.conf
+    return {key: value for key, value in conf.getAll.items() if conf.isModifiable(key)}
+
+
+# -- a session of our own
+
+
+def _start(credentials: QbeastCredentials) -> SharedSession:
+    warehouse = credentials.warehouse_location()
+    managed_by_others = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started the JVM
+    if not managed_by_others:
+        environment.require_java()
+    state_directory = _state_directory(warehouse)
+    held = warehouse_lock.acquire(state_directory, warehouse) if _needs_lock(credentials) else None
+    try:
+        settings = start_settings(credentials)
+        logger.info(
+            f"Starting Spark {pyspark.__version__} with Delta {environment.DELTA_VERSION} on "
+            f"{credentials.master} (warehouse {warehouse}, catalog {credentials.catalog_kind()})"
+        )
+        # Its text is told again in dbt's own error, and would be printed here as JSON.
+        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+        if credentials.is_local:
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        conf = SparkConf().setAll(list(settings.items()))
+        spark = _from_gateway(conf) if managed_by_others else _from_new_jvm(conf, state_directory)
+    except BaseException:
+        if held is not None:
+            held.release()
+        raise
+    return SharedSession(spark, True, warehouse, credentials.catalog_kind(), held)
+
+
+def start_settings(credentials: QbeastCredentials) -> dict[str, str]:
+    """Spark's settings for a session of our own; what the profile says wins over any of them."""
+    given = credentials.spark_config
+    warehouse = credentials.warehouse_location()
+    settings = {
+        "spark.app.name": "dbt-qbeast",
+        "spark.master": credentials.master,
+        _CATALOG_KEY: DELTA_CATALOG,
+        "spark.sql.warehouse.dir": warehouse,
+        "spark.ui.showConsoleProgress": "false",
+        **_catalog_settings(credentials.catalog_kind(), warehouse),
+        **(_local_settings() if credentials.is_local else {}),
+        **given,
+    }
+    settings["spark.sql.extensions"] = _with(given.get("spark.sql.extensions"), DELTA_EXTENSION)
+    settings.update(_jar_settings(given))
+    return settings
+
+
+def _catalog_settings(catalog: str, warehouse: str) -> dict[str, str]:
+    if catalog == "memory":
+        return {"spark.sql.catalogImplementation": "in-memory"}
+    hive = {"spark.sql.catalogImplementation": "hive"}
+    if "://" in catalog:
+        return {**hive, "spark.hadoop.hive.metastore.uris": catalog}
+    if catalog == "derby":
+        directory = _local_directory(warehouse)
+        if directory is None:
+            raise DbtRuntimeError(
+                f"The embedded catalog lies inside the warehouse, and {warehouse} is not a local "
+                "directory: set `catalog: hive` or the URI of a metastore, or `catalog: memory`"
+            )
+        database = f"jdbc:derby:;databaseName={directory}/metastore_db;create=true"
+        return {
+            **hive,
+            "spark.hadoop.javax.jdo.option.ConnectionURL": database,
+            "spark.driver.extraJavaOptions": _DERBY_TO_STDERR,
+        }
+    return hive
+
+
+def _local_settings() -> dict[str, str]:
+    """Defaults for small data on one machine; Spark's and Delta's own are made for clusters."""
+    return {
+        "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": f"{_local_heap_gib()}g",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+    }
+
+
+def _local_heap_gib() -> int:
+    """Driver and executor are one JVM in local mode; at most half of the machine's memory."""
+    machine_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return max(1, min(_LOCAL_HEAP_GIB, int(machine_gib / 2)))
+
+
+def _jar_settings(given: dict[str, str]) -> dict[str, str]:
+    named = given.get("spark.jars", "") + given.get("spark.jars.packages", "")
+    if "delta-spark" in named or environment.delta_is_on_class_path():
+        return {}
+    package = environment.delta_package()
+    return {"spark.jars.packages": _with(given.get("spark.jars.packages"), package)}
+
+
+def _with(given: str | None, added: str) -> str:
+    if given and added in given:
+        return given
+    return f"{given},{added}" if given else added
+
+
+def _from_new_jvm(conf: SparkConf, state_directory: Path) -> SparkSession:
+    """Starts the JVM with its output in a file: Ivy, Hive and Derby print hundreds of lines."""
+    from pyspark.java_gateway import launch_gateway
+
+    state_directory.mkdir(parents=True, exist_ok=True)
+    log_path = state_directory / "spark.log"
+    with open(log_path, "wb") as log:
+        try:
+            gateway = launch_gateway(conf, {"stdout": log, "stderr": subprocess.STDOUT})
+            SparkContext(conf=conf, gateway=gateway)
+            return SparkSession.builder.getOrCreate()
+        except Exception as error:
+            SparkContext._gateway = SparkContext._jvm = None
+            raise DbtRuntimeError(_start_failure(log_path, error)) from error
+
+
+def _from_gateway(conf: SparkConf) -> SparkSession:
+    return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def _start_failure(log_path: Path, error: Exception) -> str:
+    lines = log_path.read_text(encoding="utf-8", errors="replace").splitlines()
+    telling = [line for line in lines if "rror" in line or "xception" in line or "unresolved" in line]
+    reason = (telling or lines or [str(error)])[0].strip()
+    return f"Spark did not start: {reason} (the whole output is in {log_path})"
+
+
+def _needs_lock(credentials: QbeastCredentials) -> bool:
+    embedded = credentials.catalog_kind() in ("derby", "memory")
+    return embedded and _local_directory(credentials.warehouse_location()) is not None
+
+
+def _state_directory(warehouse: str) -> Path:
+    """Where the lock and the JVM's output lie: inside a local warehouse, else a temporary place."""
+    directory = _local_directory(warehouse)
+    if directory is None:
+        return Path(tempfile.mkdtemp(prefix="dbt-qbeast-"))
+    return directory / _STATE_DIRECTORY
+
+
+def _local_directory(warehouse: str) -> Path | None:
+    parsed = urlparse(warehouse)
+    return Path(unquote(parsed.path)) if parsed.scheme in ("", "file") else None

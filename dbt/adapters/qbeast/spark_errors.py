@@ -1,0 +1,47 @@
+"""Spark's exceptions told as dbt's: the cause in one readable line, everything else in the log."""
+
+import re
+
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from qbeast_core.errors import QbeastError
+
+_CAUSED_BY = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
+_CLASS_PREFIX = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
+_SQL_STATE = re.compile(r"\s*SQLSTATE: \w+")
+# Messages that only say that something below them failed.
+_WRAPPERS = ("Job aborted", "[FAILED_EXECUTE", "[TASK_WRITE_FAILED]", "[FAILED_READ_FILE", "An error")
+
+
+def as_dbt_error(error: Exception) -> DbtRuntimeError:
+    """A dbt error for anything that Spark, Delta or qbeast_core raised; dbt errors pass through."""
+    if isinstance(error, DbtRuntimeError):
+        return error
+    if isinstance(error, QbeastError):
+        return DbtRuntimeError(str(error))
+    return DbtDatabaseError(one_line(error))
+
+
+def one_line(error: Exception) -> str:
+    """The first line of the deepest message that says more than that a job failed.
+
+    >>> one_line(Exception("Job aborted\\nCaused by: java.lang.Error: [DIVIDE_BY_ZERO] by zero"))
+    '[DIVIDE_BY_ZERO] by zero'
+    """
+    text, trace = message_and_trace(error)
+    if text.startswith(_WRAPPERS):
+        causes = [cause for cause in _CAUSED_BY.findall(trace) if not cause.startswith(_WRAPPERS)]
+        text = causes[-1] if causes else text
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return _SQL_STATE.sub("", _CLASS_PREFIX.sub("", first)) or type(error).__name__
+
+
+def message_and_trace(error: Exception) -> tuple[str, str]:
+    """An exception's own message and the stack of the JVM behind it, as far as there is one."""
+    described = getattr(error, "_desc", None)  # pyspark's captured exceptions
+    if described:
+        return str(described), str(getattr(error, "_stackTrace", "") or described)
+    text = str(error)
+    java = getattr(error, "java_exception", None)  # py4j's, where pyspark captured nothing
+    if java is not None:
+        return str(java.toString()), text
+    return text, text

@@ -27,6 +27,8 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.10",
+    # Naming the root makes editable installs put it on sys.path, as namespace packages need.
+    package_dir={"": "."},
     packages=find_namespace_packages(include=["dbt", "dbt.*", "qbeast_core", "qbeast_core.*"]),
     package_data={
         "dbt.adapters.qbeast": ["py.typed"],

@@ -30,4 +30,4 @@ def found(session: SparkSession) -> dict[str, str]:
 
 def delta_version(session: SparkSession) -> str:
     """The version of the Delta library that the JVM has loaded."""
-    return str(getattr(session._jvm, "io.delta").VERSION())
+    return str(getattr(session._jvm, "io.delta.package").VERSION())

@@ -27,7 +27,7 @@ class QbeastAdapter(SparkAdapter):
     AdapterSpecificConfigs = QbeastConfig
 
     def quote(self, identifier: str) -> str:
-        return quote(identifier)
+        return quote(str(identifier))
 
     # -- what dbt-spark's own macros need from us
 

@@ -39,8 +39,8 @@ def to_json_text(value: Any) -> str:
 def java_double_text(x: float) -> str:
     """`Double.toString(x)` as Java 19 and later define it: the shortest text that reads back.
 
-    Older Java versions print a digit more for a few numbers (2.0E-3 is not one of them, 2.2E-322
-    is); it reads back as the same double.
+    Older Java versions write more digits than needed for a few numbers (1.9999999999999998E23 for
+    2.0E23); they read back as the same double.
 
     >>> java_double_text(100.0), java_double_text(1e20), java_double_text(0.00012)
     ('100.0', '1.0E20', '1.2E-4')

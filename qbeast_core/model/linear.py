@@ -39,7 +39,7 @@ class LinearTransformation(Transformation):
             )
 
     def transform(self, value: Any) -> float:
-        """The coordinate; outside [0, 1] for values out of range.
+        """The coordinate; outside [0, 1] for finite values out of range.
 
         NaN and +infinity have 1.0, -infinity has 0.0.
         """
@@ -47,10 +47,11 @@ class LinearTransformation(Transformation):
         assert ordinate is not None
         if math.isinf(ordinate):
             return 1.0 if ordinate > 0 else 0.0
-        lowest = float(self.minimum)
-        coordinate = (ordinate - lowest) * self._scale
-        # Also where the range is too wide or too narrow for doubles: never NaN.
-        return 1.0 if math.isnan(coordinate) else coordinate
+        coordinate = (ordinate - float(self.minimum)) * self._scale
+        # Also where the range is too wide or too narrow for doubles to measure.
+        if math.isfinite(coordinate):
+            return coordinate
+        return 0.0 if coordinate == -math.inf else 1.0
 
     @property
     def _scale(self) -> float:

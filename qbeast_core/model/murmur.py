@@ -97,7 +97,11 @@ def _hash_bytes(data: bytes, seed: int) -> int:
 
 
 def _hash_decimal(value: Any, precision: int, scale: int, seed: int) -> int:
+    if not isinstance(value, (Decimal, int)):
+        raise ValueError(f"{value!r} is no value of type decimal({precision},{scale})")
     unscaled = _unscaled(Decimal(value), scale)
+    if abs(unscaled) >= 10**precision:
+        raise ValueError(f"{value} has more digits than type decimal({precision},{scale})")
     if precision <= 18:
         return _hash_bytes(struct.pack("<q", unscaled), seed)
     magnitude = unscaled if unscaled >= 0 else ~unscaled
@@ -109,7 +113,7 @@ def _unscaled(value: Decimal, scale: int) -> int:
     """The integer that a decimal column of that scale stores. Exact: no decimal context is used."""
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
-        raise ValueError(f"{value} is no value of a decimal column")
+        raise ValueError(f"{value} is no value of a decimal type")
     coefficient = int("".join(map(str, digits)))
     shift = exponent + scale
     power: int = 10 ** abs(shift)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +93,31 @@ class PathLayout:
             path = (path << self._bits_per_word) | int(word)
         unused = len(words) * self._bits_per_word - depth * self.dimensions
         return CubeId(self.dimensions, depth, path >> unused)
+
+    def cubes_of(
+        self, words: NDArray[np.int64], depths: NDArray[np.integer[Any]]
+    ) -> tuple[list[CubeId], NDArray[np.int64]]:
+        """The distinct cubes of rows with these paths and depths, and which one each row is in.
+
+        `words` is int64[words, rows], `depths` int[rows]; the second result indexes the first.
+        """
+        levels_kept = depths.astype(np.int64)
+        keys = [levels_kept]
+        for k, word in enumerate(words):
+            unused = np.clip((k + 1) * self.levels_per_word - levels_kept, 0, self.levels_per_word)
+            keys.append((word >> (unused * self.dimensions)) << (unused * self.dimensions))
+        order = np.lexsort(keys)
+        is_first = np.zeros(len(order), dtype=np.bool_)
+        is_first[:1] = True
+        for key in keys:
+            is_first[1:] |= key[order[1:]] != key[order[:-1]]
+        cube_of_row = np.empty(len(order), dtype=np.int64)
+        cube_of_row[order] = np.cumsum(is_first) - 1
+        found = order[is_first]
+        columns = [key[found].tolist() for key in keys]
+        return [
+            self.cube_of(path, depth) for depth, *path in zip(*columns, strict=True)
+        ], cube_of_row
 
     def cube_interval(self, cube: CubeId) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The first and the last path words inside a cube, both inclusive.

@@ -1,0 +1,189 @@
+"""Cube weights from a uniform sample of rows (FORMAT section 6, with sampling for its step 2).
+
+A cube takes the rows with the lowest weights until it has about the desired size; the others go on
+to its children. How many rows a cube would see is counted in a sample of rows that is independent
+of their weights: rows with the same indexed values share one weight, so a sample by weight would
+see all or none of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, fraction_of_weight
+from qbeast_core.tree.otree import OTree
+from qbeast_core.tree.path import PathLayout
+
+SLACK = 1.25
+"""A cube may be this many times the desired size before it is split: splitting off a few rows would
+give 2^n children next to nothing each, and counts from a sample are not exact anyway."""
+
+
+def estimate_weights(
+    layout: PathLayout,
+    sample_words: NDArray[np.int64],
+    sample_weights: NDArray[np.int32],
+    total_rows: int,
+    desired_cube_size: int,
+    existing: OTree | None = None,
+) -> dict[CubeId, int]:
+    """The weight of each cube for writing `total_rows` new rows; MAX_WEIGHT for leaves.
+
+    `sample_words` int64[words, rows] and `sample_weights` int32[rows] are a uniform sample of the
+    new rows. The result has every cube with a sample row that the rows can reach, and every cube
+    of the `existing` tree (missing parents filled in). Existing weights are never raised. From a
+    parent to its child weights rise strictly, unless the existing tree has it otherwise.
+    """
+    rows = len(sample_weights)
+    weights = dict(existing.weights) if existing else {}
+    if rows == 0:
+        return weights or {CubeId.root(layout.dimensions): MAX_WEIGHT}
+    level = _Level.root(sample_words, sample_weights)
+    scale = total_rows / rows
+    while level.paths:
+        cubes = [CubeId(layout.dimensions, level.depth, path) for path in level.paths]
+        chosen = _weights_of_level(level, cubes, scale, desired_cube_size, existing, layout)
+        weights.update(zip(cubes, chosen.tolist(), strict=True))
+        level = level.children(chosen, layout)
+    return weights
+
+
+class _Level:
+    """The cubes of one depth that have sample rows, with these rows sorted by path.
+
+    Cube i has the rows first[i] to end[i] - 1. `cube_of_row` is the inverse.
+    """
+
+    def __init__(
+        self,
+        depth: int,
+        paths: list[int],
+        parent_weights: NDArray[np.int64],
+        first: NDArray[np.int64],
+        words: NDArray[np.int64],
+        row_weights: NDArray[np.int64],
+    ) -> None:
+        self.depth = depth
+        self.paths = paths
+        self.parent_weights = parent_weights
+        self.first = first
+        self.end = np.append(first[1:], len(row_weights))
+        self.words = words
+        self.row_weights = row_weights
+        self.cube_of_row = np.repeat(np.arange(len(paths)), self.end - first)
+
+    @staticmethod
+    def root(words: NDArray[np.int64], row_weights: NDArray[np.int32]) -> _Level:
+        order = np.lexsort(words[::-1])
+        return _Level(
+            depth=0,
+            paths=[0],
+            parent_weights=np.array([MIN_WEIGHT - 1]),
+            first=np.array([0]),
+            words=words[:, order],
+            row_weights=row_weights[order].astype(np.int64),
+        )
+
+    def children(self, weights: NDArray[np.int64], layout: PathLayout) -> _Level:
+        """The children with sample rows of the cubes that these weights leave rows for."""
+        kept = (weights < MAX_WEIGHT)[self.cube_of_row] & (self.depth < layout.max_depth)
+        parent = self.cube_of_row[kept]
+        words = self.words[:, kept]
+        digits = layout.digits(words, self.depth) if len(parent) else parent
+        is_first = np.ones(len(parent), dtype=np.bool_)
+        is_first[1:] = (parent[1:] != parent[:-1]) | (digits[1:] != digits[:-1])
+        first = np.flatnonzero(is_first)
+        paths = [
+            self.paths[i] << layout.dimensions | digit
+            for i, digit in zip(parent[first].tolist(), digits[first].tolist(), strict=True)
+        ]
+        return _Level(
+            self.depth + 1, paths, weights[parent[first]], first, words, self.row_weights[kept]
+        )
+
+    def rows_between(self, upper: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many sample rows of each cube lie above the parent's weight and up to `upper`."""
+        inside = (self.row_weights > self.parent_weights[self.cube_of_row]) & (
+            self.row_weights <= upper[self.cube_of_row]
+        )
+        counts: NDArray[np.int64] = np.bincount(self.cube_of_row[inside], minlength=len(self.paths))
+        return counts
+
+    def one_path_each(self) -> NDArray[np.bool_]:
+        """Which cubes have the same full path in all their sample rows."""
+        same: NDArray[np.bool_] = np.all(
+            self.words[:, self.first] == self.words[:, self.end - 1], axis=0
+        )
+        return same
+
+
+def _weights_of_level(
+    level: _Level,
+    cubes: list[CubeId],
+    scale: float,
+    desired_cube_size: int,
+    existing: OTree | None,
+    layout: PathLayout,
+) -> NDArray[np.int64]:
+    """The weights int64[cubes] of one level, when those above are known."""
+    splittable = ~level.one_path_each()
+    domains = scale * (level.end - level.first)
+    old_weights = np.full(len(cubes), MAX_WEIGHT)
+    if existing:
+        splittable |= np.array([cube in existing.inner_cubes for cube in cubes])
+        domains = domains + np.array([existing.domains.get(cube, 0.0) for cube in cubes])
+        old_weights = np.array([existing.weights.get(cube, MAX_WEIGHT) for cube in cubes])
+    splittable &= level.depth < layout.max_depth
+
+    # Where few distinct values share few weights, the rows between two weights are not what the
+    # difference of the weights says. Then the rows of the sample are believed instead.
+    wanted = max(desired_cube_size / scale, 1.0)
+    too_many = SLACK * wanted + 3.0 * math.sqrt(wanted)
+    above = np.maximum(fraction_of_weight(level.parent_weights), 0.0)
+    everything = np.full(len(cubes), MAX_WEIGHT)
+    is_leaf = domains * (1.0 - above) <= SLACK * desired_cube_size
+    is_leaf &= level.rows_between(everything) <= too_many
+    is_leaf |= ~splittable
+    proposed = _weights_of_normalized(above + desired_cube_size / domains)
+    # Strictly above the parent's, or the cube could hold nothing.
+    proposed = np.maximum(proposed, level.parent_weights + 1)
+    weights = np.where(is_leaf, MAX_WEIGHT, proposed)
+
+    overfull = splittable & (level.rows_between(weights) > too_many)
+    for i in np.flatnonzero(overfull).tolist():
+        weights[i] = _lowered(
+            level.row_weights[level.first[i] : level.end[i]],
+            int(level.parent_weights[i]),
+            int(weights[i]),
+            wanted,
+            too_many,
+        )
+    return np.minimum(weights, old_weights)
+
+
+def _lowered(
+    row_weights: NDArray[np.int64], above: int, upper: int, wanted: float, too_many: float
+) -> int:
+    """The weight up to which at most the wanted number of these rows lie above `above`."""
+    values, counts = np.unique(
+        row_weights[(row_weights > above) & (row_weights <= upper)], return_counts=True
+    )
+    fitting = int(np.searchsorted(np.cumsum(counts), wanted, side="right"))
+    if fitting:
+        return int(values[fitting - 1])
+    if counts[0] <= too_many:
+        return int(values[0])
+    # One weight alone is too much: let its rows sink to where their paths part, or to a leaf of
+    # their own that range filters can skip. Half the way, since weights must rise at each level.
+    return above + max((int(values[0]) - above) // 2, 1)
+
+
+def _weights_of_normalized(normalized: NDArray[np.float64]) -> NDArray[np.int64]:
+    """`model.weight.weight_of_normalized` for an array of non-negative numbers."""
+    spread = float(MAX_WEIGHT) - float(MIN_WEIGHT)
+    positions = np.trunc(np.minimum(normalized, 1.0) * spread + float(MIN_WEIGHT))
+    return positions.astype(np.int64)

@@ -1,0 +1,116 @@
+"""What the live blocks of a revision say about its tree (FORMAT sections 6.4 and "IndexStatus")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from qbeast_core.model.block import Block
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
+
+
+@dataclass(frozen=True)
+class OTree:
+    """The cubes of one revision, summed up over all their blocks.
+
+    Other writers may leave out the root, a parent or a whole level; every method takes such trees
+    and treats a missing cube around a present one as an empty cube. The mappings that methods
+    return are shared: read them, don't change them.
+    """
+
+    dimensions: int
+    max_weight: Mapping[CubeId, int]
+    """Of each cube with a block, the smallest `max_weight` of its blocks."""
+    min_weight: Mapping[CubeId, int]
+    """Of the same cubes, the smallest `min_weight` of their blocks."""
+    element_count: Mapping[CubeId, int]
+    """Of the same cubes, the rows in all their blocks."""
+
+    @staticmethod
+    def of(blocks: Iterable[Block], dimensions: int) -> OTree:
+        """Sums up blocks in any order. Blocks without rows count: their weights still hold."""
+        max_weight: dict[CubeId, int] = {}
+        min_weight: dict[CubeId, int] = {}
+        element_count: dict[CubeId, int] = {}
+        for block in blocks:
+            cube = block.cube
+            if cube in element_count:
+                max_weight[cube] = min(max_weight[cube], block.max_weight)
+                min_weight[cube] = min(min_weight[cube], block.min_weight)
+                element_count[cube] += block.element_count
+            else:
+                max_weight[cube] = block.max_weight
+                min_weight[cube] = block.min_weight
+                element_count[cube] = block.element_count
+        return OTree(dimensions, max_weight, min_weight, element_count)
+
+    @cached_property
+    def cubes(self) -> tuple[CubeId, ...]:
+        """The cubes with a block and all the cubes around them, by depth."""
+        cubes = set(self.element_count)
+        for cube in self.element_count:
+            for around in cube.ancestors():
+                if around in cubes:
+                    break
+                cubes.add(around)
+        # A cube whose walk stopped at a present one relies on that one's own walk for the rest.
+        return tuple(sorted(cubes, key=lambda cube: (cube.depth, cube.path)))
+
+    @cached_property
+    def inner_cubes(self) -> frozenset[CubeId]:
+        """The cubes with another cube below."""
+        return frozenset(cube.parent for cube in self.cubes if cube.depth)
+
+    @cached_property
+    def tree_size(self) -> Mapping[CubeId, int]:
+        """The rows in each cube and below it."""
+        sizes = {cube: self.element_count.get(cube, 0) for cube in self.cubes}
+        for cube in reversed(self.cubes):
+            if cube.depth:
+                sizes[cube.parent] += sizes[cube]
+        return sizes
+
+    @cached_property
+    def domains(self) -> Mapping[CubeId, float]:
+        """How many rows of the tree have their point in each cube, wherever they are stored.
+
+        Estimated from the top down: a cube's rows spread over its children as those below do.
+        """
+        below: dict[CubeId, int] = dict.fromkeys(self.inner_cubes, 0)
+        for cube in self.cubes:
+            if cube.depth:
+                below[cube.parent] += self.tree_size[cube]
+        domains: dict[CubeId, float] = {}
+        for cube in self.cubes:
+            if cube.depth == 0:
+                domains[cube] = float(self.tree_size[cube])
+            elif below[cube.parent] == 0:
+                domains[cube] = 0.0
+            else:
+                share = self.tree_size[cube] / below[cube.parent]
+                domains[cube] = domains[cube.parent] * share
+        return domains
+
+    @cached_property
+    def weights(self) -> Mapping[CubeId, int]:
+        """The weight up to which each cube may take new rows, missing cubes included.
+
+        It is `max_weight`, but always below the weight of every block underneath: readers that walk
+        the tree stop at a cube whose weight a sample does not reach, so a row may not be hidden
+        below one (invariant I11). In a sound tree nothing is lowered.
+        """
+        lowest_below: dict[CubeId, int] = {}
+        weights: dict[CubeId, int] = {}
+        for cube in reversed(self.cubes):
+            below = lowest_below.get(cube, MAX_WEIGHT + 1)
+            weights[cube] = max(
+                min(self.max_weight.get(cube, MAX_WEIGHT), below - 1),
+                MIN_WEIGHT,
+            )
+            if cube.depth:
+                lowest = min(below, self.min_weight.get(cube, MAX_WEIGHT + 1))
+                parent = cube.parent
+                lowest_below[parent] = min(lowest_below.get(parent, MAX_WEIGHT + 1), lowest)
+        return weights

@@ -13,9 +13,10 @@ from typing import Any
 from delta import configure_spark_with_delta_pip
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from qbeast_core import QbeastTable
 from rich.console import Console
 from rich.table import Table
+
+from qbeast_core import QbeastTable
 
 FRACTIONS = (0.01, 0.1)
 MEASURE = "l_extendedprice"

@@ -68,8 +68,8 @@ _FIELDS = frozenset({"cubeId", "cube", "minWeight", "maxWeight", "elementCount",
 def _block_of(entry: Any, dimensions: int) -> Block:
     if not isinstance(entry, dict):
         raise ValueError(f"a block must be an object, got {_shortened(entry)}")
-    unknown = entry.keys() - _FIELDS
-    if unknown:
+    if not entry.keys() <= _FIELDS:
+        unknown = entry.keys() - _FIELDS
         raise ValueError(f"a block has the unknown field {min(unknown)!r}: {_shortened(entry)}")
     text = entry.get("cubeId", entry.get("cube"))
     if not isinstance(text, str):

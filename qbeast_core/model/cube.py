@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, total_ordering
+from functools import cache, lru_cache, total_ordering
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _BITS_PER_SYMBOL = 6
@@ -183,7 +183,7 @@ def _level_text(digit: int, dimensions: int) -> str:
     )
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 17)
 def _parse(text: str, dimensions: int) -> CubeId:
     symbols = -(-dimensions // _BITS_PER_SYMBOL)
     if len(text) % symbols:
@@ -193,6 +193,14 @@ def _parse(text: str, dimensions: int) -> CubeId:
         )
     unused_bits = symbols * _BITS_PER_SYMBOL - dimensions
     path = 0
+    if symbols == 1:
+        digit_of_symbol = _digits_of_symbols(dimensions)
+        try:
+            for symbol in text:
+                path = path << dimensions | digit_of_symbol[symbol]
+            return CubeId(dimensions, len(text), path)
+        except KeyError:
+            path = 0  # the loop below says what is wrong
     for start in range(0, len(text), symbols):
         digit = 0
         for symbol in text[start : start + symbols]:
@@ -207,6 +215,13 @@ def _parse(text: str, dimensions: int) -> CubeId:
             )
         path = path << dimensions | digit >> unused_bits
     return CubeId(dimensions, len(text) // symbols, path)
+
+
+@cache
+def _digits_of_symbols(dimensions: int) -> dict[str, int]:
+    """The symbols that stand for a whole level, for up to 6 dimensions."""
+    unused_bits = _BITS_PER_SYMBOL - dimensions
+    return {_ALPHABET[digit << unused_bits]: digit for digit in range(1 << dimensions)}
 
 
 _VALUE_OF_SYMBOL = {symbol: value for value, symbol in enumerate(_ALPHABET)}

@@ -96,6 +96,7 @@ def test_order_is_depth_first(dimensions):
     assert sorted(cubes, key=lambda cube: cube.preorder_key) == in_order
     assert max(cubes) == in_order[-1]
     assert all(a <= b for a, b in pairwise(in_order))
+    assert not any(cube < CubeId(dimensions, cube.depth, cube.path) for cube in cubes)
 
 
 def test_cubes_of_different_trees_have_no_order():

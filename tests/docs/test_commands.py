@@ -1,0 +1,115 @@
+"""What the commands say on a machine that lacks something, and what `make help` lists."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COMMANDS_THAT_NEED_JAVA = [["make", "test"], ["make", "demo"], ["bash", ".ci/run"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS_THAT_NEED_JAVA, ids=" ".join)
+def test_missing_java_is_told_in_one_line(command: list[str], tmp_path: Path) -> None:
+    told = run(command, {"PATH": str(tools_without_java(tmp_path))})
+    assert told.returncode != 0
+    assert our_lines(told) == [
+        "dbt-qbeast: Spark needs Java and none is on the PATH: install Java 17 or 21 "
+        "(Debian/Ubuntu: apt install openjdk-17-jre-headless, macOS: brew install openjdk@17) "
+        "or point JAVA_HOME at one."
+    ]
+
+
+@pytest.mark.parametrize("command", COMMANDS_THAT_NEED_JAVA, ids=" ".join)
+@pytest.mark.parametrize(
+    ("version", "called"), [("1.8.0_402", "Java 8"), ("11.0.2", "Java 11"), ("25", "Java 25")]
+)
+def test_unsuitable_java_is_told_in_one_line(
+    command: list[str], version: str, called: str, tmp_path: Path
+) -> None:
+    home = java_home(tmp_path, version)
+    environment = {"PATH": str(tools_without_java(tmp_path)), "JAVA_HOME": str(home)}
+    told = run(command, environment)
+    assert told.returncode != 0
+    (line,) = our_lines(told)
+    assert f"JAVA_HOME is {home}, and that is {called}: install Java 17 or 21" in line
+
+
+@pytest.mark.parametrize("version", ["17", "17.0.15", "21-ea", "21.0.3"])
+def test_suitable_java_is_accepted_in_silence(version: str, tmp_path: Path) -> None:
+    environment = {
+        "PATH": str(tools_without_java(tmp_path)),
+        "JAVA_HOME": str(java_home(tmp_path, version)),
+    }
+    told = run(["sh", "scripts/require.sh", "java"], environment)
+    assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
+
+
+def test_java_home_without_a_java_is_told() -> None:
+    told = run(["sh", "scripts/require.sh", "java"], {"PATH": "", "JAVA_HOME": "/nowhere"})
+    assert told.returncode == 1
+    assert "JAVA_HOME is /nowhere, and there is no /nowhere/bin/java" in told.stderr
+
+
+def test_old_python_is_told_in_one_line(tmp_path: Path) -> None:
+    tools = tools_without_java(tmp_path)
+    (tools / "python3").unlink(missing_ok=True)
+    executable(tools / "python3", "exit 1")
+    told = run(["sh", "scripts/require.sh", "python"], {"PATH": str(tools)})
+    assert told.returncode == 1
+    (line,) = our_lines(told)
+    assert "no Python 3.10 or newer was found" in line
+
+
+def test_help_lists_every_command() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    phony = set(re.findall(r"^\.PHONY: (\S+)", makefile, re.MULTILINE)) - {"java"}
+    told = run(["make", "help"], None)
+    assert set(re.findall(r"^  make (\S+)", told.stdout, re.MULTILINE)) == phony
+
+
+def run(command: list[str], environment: dict[str, str] | None) -> subprocess.CompletedProcess[str]:
+    """Runs a command of the project in an environment with these variables only."""
+    program = shutil.which(command[0])
+    assert program is not None
+    return subprocess.run(
+        [program, *command[1:]],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def our_lines(told: subprocess.CompletedProcess[str]) -> list[str]:
+    """What was printed, without make's own report that the command failed."""
+    lines = (told.stdout + told.stderr).splitlines()
+    return [line for line in lines if not re.match(r"make(\[\d+\])?: ", line)]
+
+
+def tools_without_java(directory: Path) -> Path:
+    """A directory to be the whole PATH: the tools that the commands use, but no Java."""
+    tools = directory / "tools"
+    tools.mkdir(exist_ok=True)
+    for name in ("bash", "dirname", "head", "make", "sed", "sh"):
+        found = shutil.which(name)
+        assert found is not None
+        (tools / name).symlink_to(found)
+    return tools
+
+
+def java_home(directory: Path, version: str) -> Path:
+    """A Java that does nothing but tell its version, as OpenJDK does."""
+    home = directory / "java"
+    executable(home / "bin/java", f"echo 'openjdk version \"{version}\" 2024-01-16' >&2")
+    return home
+
+
+def executable(path: Path, script: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)

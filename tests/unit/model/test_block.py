@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from reference_vectors import block_tags
 
 from qbeast_core.model.block import Block, blocks_to_json, file_tags, parse_blocks
 from qbeast_core.model.cube import CubeId
+from tests.unit.model.reference_vectors import block_tags
 
 SOUND = {"cubeId": "wA", "minWeight": -5, "maxWeight": 7, "elementCount": 3}
 

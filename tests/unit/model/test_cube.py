@@ -5,10 +5,10 @@ import random
 from itertools import pairwise
 
 import pytest
-from reference_vectors import VECTORS, block_tags
 
 from qbeast_core.model.block import parse_blocks
 from qbeast_core.model.cube import CubeId
+from tests.unit.model.reference_vectors import VECTORS, block_tags
 
 
 def random_cubes(dimensions: int, count: int, max_depth: int = 6) -> list[CubeId]:

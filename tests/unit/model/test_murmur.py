@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from reference_vectors import VECTORS, python_value, sidecars, spark_types
 
 from qbeast_core.model.murmur import scala_bytes_hash, scala_bytes_hashes, spark_hash
+from tests.unit.model.reference_vectors import VECTORS, python_value, sidecars, spark_types
 
 UTC = datetime.timezone.utc
 CASES = {

@@ -6,12 +6,12 @@ from collections import defaultdict
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from reference_vectors import REFERENCE, sidecars, spark_types
 
 from qbeast_core.model.block import parse_blocks
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.murmur import spark_hash
 from qbeast_core.model.revision import Revision
+from tests.unit.model.reference_vectors import REFERENCE, sidecars, spark_types
 
 TABLES = [name for name, table in sidecars().items() if "vectors" in table]
 DEEPEST = 12

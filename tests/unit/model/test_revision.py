@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from reference_vectors import configurations, sidecars
 
 from qbeast_core.errors import (
     CorruptMetadata,
@@ -30,6 +29,7 @@ from qbeast_core.model.transformer import (
     transformer_for,
     transformer_from_json,
 )
+from tests.unit.model.reference_vectors import configurations, sidecars
 
 INTEGER, STRING = DataType.INTEGER, DataType.STRING
 REVISION = Revision(

@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from reference_vectors import VECTORS, python_value, sidecars, spark_types
 
 from qbeast_core.errors import CorruptMetadata
 from qbeast_core.model.cube import CubeId
@@ -30,6 +29,7 @@ from qbeast_core.model.transformation import (
     range_transformation,
     transformation_from_json,
 )
+from tests.unit.model.reference_vectors import VECTORS, python_value, sidecars, spark_types
 
 INTEGER, LONG, DOUBLE, FLOAT = DataType.INTEGER, DataType.LONG, DataType.DOUBLE, DataType.FLOAT
 UTC = datetime.timezone.utc

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from reference_vectors import VECTORS
 
 from qbeast_core.model.weight import (
     MAX_WEIGHT,
@@ -14,6 +13,7 @@ from qbeast_core.model.weight import (
     weight_of_fraction,
     weight_of_normalized,
 )
+from tests.unit.model.reference_vectors import VECTORS
 
 
 @pytest.mark.parametrize("case", VECTORS["weight_from_fraction"], ids=lambda c: str(c["fraction"]))

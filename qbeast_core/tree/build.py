@@ -162,7 +162,8 @@ def _weights_of_level(
             wanted,
             too_many,
         )
-    return np.minimum(weights, old_weights)
+    lowest: NDArray[np.int64] = np.minimum(weights, old_weights)
+    return lowest
 
 
 def _lowered(

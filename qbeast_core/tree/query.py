@@ -1,0 +1,309 @@
+"""Which cubes can hold a row that a filter keeps (FORMAT section 9).
+
+A filter comes as a small tree of the classes below, whatever engine it was written for. Columns are
+compared as they are stored: a comparison of a cast column (`cast(a as float) = 1`) is `Anything`.
+
+The answer errs to one side only: `False` means that no row of the cube can satisfy the filter.
+Equal values have equal coordinates and transformations never turn an order around, so an interval
+of values is an interval of coordinates, ends included.
+
+>>> And((Comparison("a", ">=", 5), Comparison("a", "<", 7), In("s", ("x", "y"))))
+And(parts=(Comparison(column='a', op='>=', value=5), Comparison(column='a', op='<', value=7), \
+In(column='s', values=('x', 'y'))))
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.datatypes import DataType, to_millis
+from qbeast_core.model.revision import Revision
+from qbeast_core.model.transformation import (
+    HashTransformation,
+    LinearTransformation,
+    NumericQuantiles,
+    StringHistogram,
+    StringQuantiles,
+    Transformation,
+)
+from qbeast_core.model.transformer import HashTransformer, Transformer
+from qbeast_core.tree.path import PathLayout
+
+DATE_SLACK_MILLIS = 26 * 3_600_000
+"""Dates are midnights; other writers take those of their own time zone, up to a day off."""
+
+
+@dataclass(frozen=True)
+class And:
+    """All parts hold; none is true."""
+
+    parts: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    """Some part holds; none is false."""
+
+    parts: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A column against a value: int, float, Decimal, str, date, or datetime with a time zone."""
+
+    column: str
+    op: Literal["<", "<=", "=", ">=", ">"]
+    value: Any
+
+
+@dataclass(frozen=True)
+class In:
+    """A column equals one of the values; None among them matches nothing."""
+
+    column: str
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class IsNull:
+    """A column is null."""
+
+    column: str
+
+
+@dataclass(frozen=True)
+class Anything:
+    """A filter that the index knows nothing about: any row may satisfy it."""
+
+
+Predicate = And | Or | Comparison | In | IsNull | Anything
+
+
+def may_match(
+    predicate: Predicate,
+    revision: Revision,
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+) -> NDArray[np.bool_]:
+    """Whether each of many cubes of a revision may hold a row that satisfies the filter.
+
+    `lower` and `upper` are float64[cubes, n], as `cube_bounds` gives; the result is bool[cubes].
+    Columns that the revision does not index, values of another type than the column, and whatever
+    else cannot be judged are satisfied by any cube.
+    """
+    return _Cubes(revision, lower, upper).matching(predicate)
+
+
+def cube_bounds(
+    cubes: Sequence[CubeId], dimensions: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The lower and upper corners of many cubes, float64[cubes, n] each."""
+    layout = PathLayout(dimensions)
+    words = np.array(
+        [layout.split(layout.span(cube, layout.words)[0], layout.words) for cube in cubes],
+        dtype=np.int64,
+    ).reshape(len(cubes), layout.words)
+    cells = layout.cells_of(words.T)
+    depths = np.array([min(cube.depth, layout.max_depth) for cube in cubes], dtype=np.int64)
+    finest = float(1 << layout.max_depth)
+    lower = cells / finest
+    upper = (cells + (1 << (layout.max_depth - depths))[:, np.newaxis]) / finest
+    for i, cube in enumerate(cubes):
+        if cube.depth > layout.max_depth:
+            lower[i], upper[i] = cube.lower, cube.upper
+    return lower, upper
+
+
+_Intervals = list[tuple[float, float]]
+"""Coordinates in [0, 1]: disjoint intervals in rising order, both ends included."""
+
+_EVERYWHERE: _Intervals = [(0.0, 1.0)]
+
+
+class _Cubes:
+    """The cubes that are asked about."""
+
+    def __init__(
+        self, revision: Revision, lower: NDArray[np.float64], upper: NDArray[np.float64]
+    ) -> None:
+        self.lower = lower
+        # The upper end belongs to the cube only at 1.0; any number above stands for that.
+        self.end = np.where(upper >= 1.0, 2.0, upper)
+        self.columns = {
+            transformer.column: (dimension, transformer, transformation)
+            for dimension, (transformer, transformation) in enumerate(
+                zip(revision.transformers, revision.transformations, strict=False)
+            )
+        }
+
+    def matching(self, predicate: Predicate) -> NDArray[np.bool_]:
+        match predicate:
+            case And():
+                return self._all(predicate)
+            case Or(parts):
+                result = np.zeros(len(self.lower), dtype=np.bool_)
+                for part in parts:
+                    result |= self.matching(part)
+                return result
+            case Comparison(column) | In(column) | IsNull(column) if column in self.columns:
+                return self._inside(column, self._intervals(predicate))
+            case _:
+                return np.ones(len(self.lower), dtype=np.bool_)
+
+    def _all(self, predicate: And) -> NDArray[np.bool_]:
+        """Parts about one column are joined first: `a > 5 and a < 3` matches no cube."""
+        result = np.ones(len(self.lower), dtype=np.bool_)
+        of_column: dict[str, _Intervals] = {}
+        for part in _flattened(predicate):
+            if isinstance(part, Comparison | In | IsNull) and part.column in self.columns:
+                known = of_column.get(part.column, _EVERYWHERE)
+                of_column[part.column] = _common(known, self._intervals(part))
+            else:
+                result &= self.matching(part)
+        for column, intervals in of_column.items():
+            result &= self._inside(column, intervals)
+        return result
+
+    def _inside(self, column: str, intervals: _Intervals) -> NDArray[np.bool_]:
+        """Whether each cube has a coordinate in some interval."""
+        dimension = self.columns[column][0]
+        low, high = np.array(intervals).reshape(-1, 2).T
+        # The first interval that does not end before the cube; a last one catches the rest.
+        first = np.searchsorted(high, self.lower[:, dimension], side="left")
+        inside: NDArray[np.bool_] = np.append(low, np.inf)[first] < self.end[:, dimension]
+        return inside
+
+    def _intervals(self, predicate: Comparison | In | IsNull) -> _Intervals:
+        """The coordinates of the values of an indexed column that satisfy the predicate."""
+        _, transformer, transformation = self.columns[predicate.column]
+        match predicate:
+            case Comparison(_, op, value):
+                return _satisfying(op, value, transformer, transformation)
+            case In(_, values):
+                each = [
+                    _satisfying("=", value, transformer, transformation)
+                    for value in values
+                    if value is not None
+                ]
+                return _joined([interval for intervals in each for interval in intervals])
+            case IsNull():
+                if not isinstance(transformation, _PLACING):
+                    return _EVERYWHERE
+                place = _clamped(transformation.transform(None))
+                return [(place, place)]
+
+
+_PLACING = (
+    LinearTransformation,
+    NumericQuantiles,
+    HashTransformation,
+    StringQuantiles,
+    StringHistogram,
+)
+
+
+def _satisfying(
+    op: str, value: Any, transformer: Transformer, transformation: Transformation
+) -> _Intervals:
+    """The coordinates of the values that stand in the relation `op` to a value."""
+    try:
+        low, *_, high = places = sorted(_places(op, value, transformer, transformation))
+    except (ValueError, ArithmeticError):
+        return _EVERYWHERE
+    match op:
+        case "=" if isinstance(transformation, HashTransformation):
+            return _joined([(place, place) for place in places])
+        case "=":
+            return [(low, high)]
+        case "<" | "<=":
+            return [(0.0, high)]
+        case ">" | ">=":
+            return [(low, 1.0)]
+    return _EVERYWHERE
+
+
+def _places(
+    op: str, value: Any, transformer: Transformer, transformation: Transformation
+) -> list[float]:
+    """Two or more coordinates of a value, in any order; ValueError if it cannot be placed."""
+    if value is None or isinstance(value, bool):
+        raise ValueError(f"{value!r} is not compared by an index")
+    stored = [value, value]
+    match transformation:
+        case LinearTransformation(data_type=data_type) | NumericQuantiles(data_type=data_type):
+            is_instant = isinstance(value, datetime.datetime)
+            if data_type is DataType.DATE:
+                if is_instant:
+                    raise ValueError("which instant a date is depends on the time zone")
+                midnight = to_millis(value)
+                stored = [midnight - DATE_SLACK_MILLIS, midnight + DATE_SLACK_MILLIS]
+            elif is_instant is not (data_type is DataType.TIMESTAMP):
+                raise ValueError("timestamps are compared with timestamps only")
+        case HashTransformation():
+            if op != "=" or not isinstance(transformer, HashTransformer):
+                raise ValueError("a hash has no order")
+            stored = _hashed_values(value, transformer)
+        case StringQuantiles() | StringHistogram():
+            # Filters order texts by UTF-8 bytes, transformations by UTF-16 units. The orders
+            # differ among characters from U+D800 on, where the surrogates begin.
+            if op != "=" and isinstance(value, str) and any(c >= "\ud800" for c in value):
+                raise ValueError("the order of this text depends on its encoding")
+        case _:
+            raise ValueError("every value has the same coordinate")
+    return [_clamped(transformation.transform(each)) for each in stored]
+
+
+def _hashed_values(value: Any, transformer: HashTransformer) -> list[Any]:
+    """The stored values that equal a value: hashes go by the text of the stored type."""
+    data_type = transformer.data_type
+    if data_type is DataType.STRING and isinstance(value, str):
+        return [value, value]
+    if isinstance(value, int | float | Decimal):
+        if data_type in (DataType.INTEGER, DataType.LONG) and int(value) == value:
+            return [int(value), int(value)]
+        if data_type is DataType.DOUBLE and float(value) == value:
+            return [float(value), -float(value) if value == 0 else float(value)]
+        if data_type is DataType.FLOAT and float(np.float32(value)) == value:
+            single = np.float32(value)
+            return [single, -single if value == 0 else single]
+    # Decimals among them: the text of 5.00 depends on the scale, which revisions do not store.
+    raise ValueError(f"{value!r} has no hash in a column of type {data_type.value}")
+
+
+def _clamped(coordinate: float) -> float:
+    """As paths do it: rows outside the range of their revision lie in its outermost cubes."""
+    return 1.0 if math.isnan(coordinate) else min(max(coordinate, 0.0), 1.0)
+
+
+def _joined(intervals: _Intervals) -> _Intervals:
+    """The union of intervals in any order."""
+    joined: _Intervals = []
+    for low, high in sorted(intervals):
+        if joined and low <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], high))
+        else:
+            joined.append((low, high))
+    return joined
+
+
+def _common(some: _Intervals, others: _Intervals) -> _Intervals:
+    """The intersection of two unions of intervals."""
+    pairs = [(max(a, c), min(b, d)) for a, b in some for c, d in others]
+    return sorted((low, high) for low, high in pairs if low <= high)
+
+
+def _flattened(predicate: And) -> Iterator[Predicate]:
+    for part in predicate.parts:
+        if isinstance(part, And):
+            yield from _flattened(part)
+        else:
+            yield part

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.datatypes import DataType
+from qbeast_core.model.revision import Revision
+from qbeast_core.model.transformation import (
+    HashTransformation,
+    IdentityTransformation,
+    LinearTransformation,
+    NumericQuantiles,
+    StringQuantiles,
+    Transformation,
+)
+from qbeast_core.model.transformer import (
+    HashTransformer,
+    LinearTransformer,
+    NumericQuantilesTransformer,
+    StringQuantilesTransformer,
+    Transformer,
+)
+from qbeast_core.tree.query import (
+    And,
+    Anything,
+    Comparison,
+    In,
+    IsNull,
+    Or,
+    Predicate,
+    cube_bounds,
+    may_match,
+)
+
+
+def revision(*columns: tuple[Transformer, Transformation]) -> Revision:
+    transformers, transformations = zip(*columns, strict=True)
+    return Revision(1, 0, "t", 100, transformers, transformations)
+
+
+def linear(name: str, low: float, high: float, data_type: DataType, null: float = 0) -> Any:
+    transformation = LinearTransformation(low, high, null or low, data_type)
+    return LinearTransformer(name, data_type), transformation
+
+
+def hashed(name: str, data_type: DataType) -> Any:
+    return HashTransformer(name, data_type), HashTransformation(-1809672334)
+
+
+NUMBERS = revision(
+    linear("a", 0, 8, DataType.INTEGER, null=7), linear("b", 0.0, 1.0, DataType.DOUBLE)
+)
+
+
+def quarters(predicate: Predicate, of: Revision = NUMBERS, dimension: int = 0) -> list[int]:
+    """Which quarters of one dimension (the other one whole) may match."""
+    lower = np.zeros((4, of.dimensions))
+    upper = np.ones((4, of.dimensions))
+    lower[:, dimension] = np.arange(4) / 4
+    upper[:, dimension] = np.arange(1, 5) / 4
+    return np.flatnonzero(may_match(predicate, of, lower, upper)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("op", "value", "expected"),
+    [
+        ("=", 2, [1]),
+        ("=", 8, [3]),
+        ("<", 2, [0, 1]),
+        ("<=", 2, [0, 1]),
+        (">", 2, [1, 2, 3]),
+        (">=", 8, [3]),
+        ("=", 2.5, [1]),
+        ("=", Decimal("2.5"), [1]),
+        (">", 100, [3]),
+        ("<", -100, [0]),
+        ("<", math.nan, [0, 1, 2, 3]),
+        (">", math.inf, [3]),
+        ("=", "2", [0, 1, 2, 3]),
+        ("=", None, [0, 1, 2, 3]),
+        ("=", True, [0, 1, 2, 3]),
+        ("=", datetime.date(2020, 1, 1), [0, 1, 2, 3]),
+        ("!=", 2, [0, 1, 2, 3]),
+    ],
+)
+def test_a_comparison_is_an_interval(op: Any, value: Any, expected: list[int]) -> None:
+    assert quarters(Comparison("a", op, value)) == expected
+
+
+def test_predicates_combine() -> None:
+    below, above = Comparison("a", "<", 1), Comparison("a", ">", 7)
+    assert quarters(Or((below, above))) == [0, 3]
+    assert quarters(And((below, above))) == []
+    assert quarters(And((below, And((Anything(), above))))) == []
+    assert quarters(And(())) == [0, 1, 2, 3]
+    assert quarters(Or(())) == []
+    assert quarters(And((Anything(), below))) == [0]
+    assert quarters(Or((Anything(), below))) == [0, 1, 2, 3]
+    assert quarters(And((below, Comparison("b", ">", 0.6))), dimension=1) == [2, 3]
+    assert quarters(Comparison("other", "=", 1)) == [0, 1, 2, 3]
+
+
+def test_lists_match_each_of_their_values_only() -> None:
+    assert quarters(In("a", (1, 7, None))) == [0, 3]
+    assert quarters(In("a", (7, 1, 7, 0))) == [0, 3]
+    assert quarters(In("a", ())) == []
+    assert quarters(In("a", (1, "x"))) == [0, 1, 2, 3]
+    assert quarters(And((In("a", (1, 5, 7)), Comparison("a", "<", 6)))) == [0, 2]
+
+
+def test_null_lies_at_its_own_value() -> None:
+    assert quarters(IsNull("a")) == [3]
+    assert quarters(IsNull("other")) == [0, 1, 2, 3]
+
+
+def test_dates_reach_into_the_neighbouring_days() -> None:
+    day = 86_400_000
+    dates = revision(linear("d", 0, 8 * day, DataType.DATE))
+    assert quarters(Comparison("d", "=", datetime.date(1970, 1, 4)), dates) == [0, 1, 2]
+    assert quarters(Comparison("d", "<", datetime.date(1970, 1, 2)), dates) == [0, 1]
+    assert quarters(Comparison("d", ">", datetime.date(1970, 1, 8)), dates) == [2, 3]
+    assert quarters(In("d", (datetime.date(1970, 1, 1),)), dates) == [0]
+    noon = datetime.datetime(1970, 1, 1, 12, tzinfo=datetime.timezone.utc)
+    assert quarters(Comparison("d", "=", noon), dates) == [0, 1, 2, 3]
+
+
+def test_timestamps_are_floored_to_milliseconds() -> None:
+    instants = revision(linear("t", 0, 8, DataType.TIMESTAMP))
+    at = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    later = at + datetime.timedelta(microseconds=3999)
+    assert quarters(Comparison("t", "=", later), instants) == [1]
+    assert quarters(Comparison("t", ">", later), instants) == [1, 2, 3]
+    assert quarters(Comparison("t", ">", later.replace(tzinfo=None)), instants) == [0, 1, 2, 3]
+    assert quarters(Comparison("t", ">", datetime.date(1970, 1, 2)), instants) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("data_type", "value", "stored"),
+    [
+        (DataType.STRING, "user_7", ["user_7"]),
+        (DataType.INTEGER, 5.0, [5]),
+        (DataType.LONG, Decimal("5.00"), [5]),
+        (DataType.DOUBLE, 5, [5.0]),
+        (DataType.DOUBLE, 0, [0.0, -0.0]),
+        (DataType.FLOAT, 1.5, [np.float32(1.5)]),
+        (DataType.FLOAT, 0.0, [np.float32(0.0), np.float32(-0.0)]),
+    ],
+)
+def test_a_hash_is_that_of_the_stored_type(
+    data_type: DataType, value: Any, stored: list[Any]
+) -> None:
+    of = revision(hashed("h", data_type))
+    transform = of.transformations[0].transform
+    expected = sorted({int(transform(each) * 4) for each in stored})
+    assert quarters(Comparison("h", "=", value), of) == expected
+    assert quarters(In("h", (value,)), of) == expected
+    assert quarters(Comparison("h", "<", value), of) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("data_type", "value"),
+    [
+        (DataType.DECIMAL, Decimal("5")),
+        (DataType.INTEGER, 5.5),
+        (DataType.INTEGER, math.inf),
+        (DataType.INTEGER, math.nan),
+        (DataType.INTEGER, "5"),
+        (DataType.FLOAT, 0.1),
+        (DataType.DOUBLE, math.nan),
+        (DataType.DOUBLE, Decimal("sNaN")),
+        (DataType.STRING, 5),
+    ],
+)
+def test_a_value_without_a_sure_hash_matches_everything(data_type: DataType, value: Any) -> None:
+    assert quarters(Comparison("h", "=", value), revision(hashed("h", data_type))) == [0, 1, 2, 3]
+
+
+def test_a_constant_column_matches_everything() -> None:
+    column = LinearTransformer("c", DataType.INTEGER)
+    of = revision((column, IdentityTransformation(5, DataType.INTEGER)))
+    for predicate in (Comparison("c", "=", 5), Comparison("c", ">", 9), IsNull("c"), In("c", (1,))):
+        assert quarters(predicate, of) == [0, 1, 2, 3]
+
+
+def test_quantiles_are_intervals_too() -> None:
+    numbers = (
+        NumericQuantilesTransformer("q", DataType.DOUBLE),
+        NumericQuantiles((0.0, 1.0, 10.0, 100.0, 1000.0), DataType.DOUBLE),
+    )
+    assert quarters(Comparison("q", ">=", 50.0), revision(numbers)) == [2, 3]
+    assert quarters(Comparison("q", "=", 1.0), revision(numbers)) == [1]
+    texts = (StringQuantilesTransformer("s"), StringQuantiles(("a", "f", "k", "p", "z")))
+    assert quarters(Comparison("s", "<", "c"), revision(texts)) == [0]
+    assert quarters(Comparison("s", "=", "kk"), revision(texts)) == [2]
+    assert quarters(Comparison("s", ">", "\U0001f600"), revision(texts)) == [0, 1, 2, 3]
+    assert quarters(Comparison("s", "=", "\U0001f600"), revision(texts)) == [3]
+
+
+def test_a_revision_without_data_matches_everything() -> None:
+    empty = Revision(0, 0, "t", 100, (LinearTransformer("a", DataType.INTEGER),), ())
+    assert quarters(Comparison("a", "=", 1), empty) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3, 8])
+def test_bounds_are_those_of_the_cubes(dimensions: int) -> None:
+    rng = np.random.default_rng(dimensions)
+    depths = [0, 1, 2, 5, 20, 60]
+    cubes = [CubeId.containing(rng.random(dimensions).tolist(), depth) for depth in depths]
+    lower, upper = cube_bounds(cubes, dimensions)
+    assert lower.tolist() == [list(cube.lower) for cube in cubes]
+    assert upper.tolist() == [list(cube.upper) for cube in cubes]
+    assert cube_bounds([], dimensions)[0].shape == (0, dimensions)

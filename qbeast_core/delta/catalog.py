@@ -1,0 +1,85 @@
+"""Where a table named in Spark's catalog lies, and how a committed table gets its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from qbeast_core.delta.jvm import Jvm
+
+_CATALOG = "org.apache.spark.sql.catalyst.catalog."
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """What the catalog says of a name."""
+
+    name: str
+    location: str
+    """Where the table lies, or would lie if it were created as a managed table."""
+    exists: bool
+    provider: str = ""
+    is_view: bool = False
+
+
+class Catalog:
+    """The session catalog (`spark_catalog`) of one Spark session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._jvm = Jvm(spark)
+        self._catalog: Any = self._jvm.session.sessionState().catalog()
+
+    def find(self, name: str) -> CatalogEntry:
+        """The entry of `name` (`schema.table`, parts quoted by backticks where needed)."""
+        identifier = self._identifier(name)
+        if not self._catalog.tableExists(identifier):
+            location = self._catalog.defaultTablePath(identifier).toString()
+            return CatalogEntry(self._text(identifier), str(location), exists=False)
+        table = self._catalog.getTableMetadata(identifier)
+        is_view = str(table.tableType().name()) == "VIEW"
+        return CatalogEntry(
+            name=self._text(identifier),
+            location="" if is_view else str(table.location().toString()),
+            exists=True,
+            provider=str(table.provider().get()).lower() if table.provider().isDefined() else "",
+            is_view=is_view,
+        )
+
+    def register(self, name: str, location: str, *, managed: bool, comment: str | None) -> None:
+        """Give the Delta table at `location` a name; an entry that exists is left as it is."""
+        table_types = self._jvm.singleton(_CATALOG + "CatalogTableType")
+        table = self._jvm.new(
+            _CATALOG + "CatalogTable",
+            self._identifier(name),
+            table_types.MANAGED() if managed else table_types.EXTERNAL(),
+            self._storage(location),
+            # Delta keeps the schema in its log; the catalog entry of a Delta table has none.
+            self._jvm.jvm.org.apache.spark.sql.types.StructType(),
+            provider=self._jvm.some("delta"),
+            comment=self._jvm.option(comment),
+        )
+        self._catalog.createTable(table, True, False)
+
+    def _storage(self, location: str) -> Any:
+        none = self._jvm.none
+        uri = self._jvm.jvm.org.apache.hadoop.fs.Path(location).toUri()
+        return self._jvm.new(
+            _CATALOG + "CatalogStorageFormat",
+            self._jvm.some(uri),
+            none,
+            none,
+            none,
+            False,
+            self._jvm.scala_map({}),
+        )
+
+    def _identifier(self, name: str) -> Any:
+        return self._catalog.qualifyIdentifier(
+            self._jvm.session.sessionState().sqlParser().parseTableIdentifier(name)
+        )
+
+    @staticmethod
+    def _text(identifier: Any) -> str:
+        return f"{identifier.database().get()}.{identifier.table()}"

@@ -1,0 +1,173 @@
+"""A thin view of the JVM behind a Spark session, the same for every supported version.
+
+Scala's default arguments, singletons and collections are not reachable by plain py4j; what the
+other modules need of them is here, once.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession
+
+
+class Jvm:
+    """The JVM as seen by one Spark session.
+
+    Creating it makes the session the active one of the calling thread, because Delta asks Spark
+    for the active session wherever it needs one.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.jvm: Any = spark._jvm
+        self.session: Any = spark._jsparkSession
+        self.gateway: Any = spark.sparkContext._gateway
+        self._classes = _classes_of(self.jvm)
+        self.jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(self.session)
+
+    @property
+    def none(self) -> Any:
+        return self.singleton("scala.None")
+
+    def some(self, value: Any) -> Any:
+        return self.jvm.scala.Some(value)
+
+    def option(self, value: Any | None) -> Any:
+        return self.none if value is None else self.some(value)
+
+    def seq(self, items: Iterable[Any]) -> Any:
+        return self.jvm.org.apache.spark.api.python.PythonUtils.toSeq(list(items))
+
+    def scala_map(self, items: Mapping[str, Any]) -> Any:
+        return self.jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(items))
+
+    def java_list(self, scala_collection: Any) -> Any:
+        converters = self.jvm.scala.collection.JavaConverters
+        return converters.seqAsJavaList(scala_collection.toSeq())
+
+    def python_dict(self, scala_map: Any) -> dict[str, str]:
+        return dict(self.jvm.scala.collection.JavaConverters.mapAsJavaMap(scala_map))
+
+    def singleton(self, name: str) -> Any:
+        """The instance of a Scala `object`."""
+        return self._classes.singleton(name)
+
+    def java_class(self, name: str) -> Any:
+        return self._classes.load(name)
+
+    def new(self, name: str, /, *positional: Any, **named: Any) -> Any:
+        """An instance of a Scala class, missing arguments taken from its declared defaults.
+
+        Constructors of Delta's classes grow from release to release; naming only the arguments
+        that matter keeps one call site right for all of them.
+
+        Raises:
+            TypeError: an argument without a default is missing, or a name is unknown.
+        """
+        return self._classes.construct(name, positional, named)
+
+    def dataframe(self, jvm_dataframe: Any) -> DataFrame:
+        return DataFrame(jvm_dataframe, self.spark)
+
+    def json_of(self, value: Any) -> str:
+        """Any JVM value as JSON text, in one call however large it is."""
+        mapper = self.singleton("org.apache.spark.sql.delta.util.JsonUtils").mapper()
+        return str(mapper.writeValueAsString(value))
+
+    def long_array(self, values: np.ndarray[Any, Any]) -> Any:
+        """A `long[]` filled in one transfer; py4j would send it element by element."""
+        return self._array(self.jvm.long, values, ">i8", "asLongBuffer")
+
+    def int_array(self, values: np.ndarray[Any, Any]) -> Any:
+        """An `int[]` filled in one transfer."""
+        return self._array(self.jvm.int, values, ">i4", "asIntBuffer")
+
+    def pick(self, scala_seq: Any, indices: np.ndarray[Any, Any]) -> Any:
+        """The elements of a Scala Seq at the given positions, without a call for each of them."""
+        positions = self.jvm.scala.Predef.wrapIntArray(self.int_array(indices))
+        # A Seq is a function from position to element, so mapping positions by it selects.
+        return positions.toSeq().map(scala_seq)
+
+    def _array(self, kind: Any, values: np.ndarray[Any, Any], dtype: str, view: str) -> Any:
+        big_endian = np.ascontiguousarray(values, dtype=dtype)
+        array = self.gateway.new_array(kind, len(big_endian))
+        buffer = self.jvm.java.nio.ByteBuffer.wrap(bytearray(big_endian.tobytes()))
+        getattr(buffer, view)().get(array)
+        return array
+
+
+class _Classes:
+    """Reflection over Scala classes, looked up once per JVM."""
+
+    _DEFAULTS = ("$lessinit$greater$default$", "apply$default$")
+
+    def __init__(self, jvm: Any) -> None:
+        self._jvm = jvm
+        self.load = functools.cache(self._load)
+        self.singleton = functools.cache(self._singleton)
+        self._signature = functools.cache(self._read_signature)
+
+    def construct(self, name: str, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        constructor, parameters, companion = self._signature(name)
+        unknown = set(named) - set(parameters)
+        if unknown:
+            raise TypeError(f"{name} has no parameter {', '.join(sorted(unknown))}")
+        arguments = list(positional)
+        for position, parameter in enumerate(parameters[len(positional) :], len(positional) + 1):
+            if parameter in named:
+                arguments.append(named[parameter])
+            else:
+                arguments.append(self._default(name, companion, parameter, position))
+        return constructor.newInstance(self._objects(arguments))
+
+    def _default(self, name: str, companion: Any, parameter: str, position: int) -> Any:
+        methods = {method.getName(): method for method in companion.getClass().getMethods()}
+        for prefix in self._DEFAULTS:
+            if method := methods.get(f"{prefix}{position}"):
+                return method.invoke(companion, self._objects([]))
+        raise TypeError(f"{name}: {parameter} is required")
+
+    def _load(self, name: str) -> Any:
+        loader = self._jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+        return self._jvm.java.lang.Class.forName(name, True, loader)
+
+    def _singleton(self, name: str) -> Any:
+        return self.load(name + "$").getField("MODULE$").get(None)
+
+    def _read_signature(self, name: str) -> tuple[Any, list[str], Any]:
+        java_class = self.load(name)
+        reflection = self.singleton("org.apache.spark.sql.catalyst.ScalaReflection")
+        names = reflection.getConstructorParameterNames(java_class)
+        parameters = [
+            str(parameter)
+            for parameter in self._jvm.scala.collection.JavaConverters.seqAsJavaList(names)
+        ]
+        constructor = next(
+            candidate
+            for candidate in java_class.getConstructors()
+            if candidate.getParameterCount() == len(parameters)
+        )
+        return constructor, parameters, self.singleton(name)
+
+    def _objects(self, values: list[Any]) -> Any:
+        array = self._jvm.java.lang.reflect.Array.newInstance(
+            self.load("java.lang.Object"), len(values)
+        )
+        for position, value in enumerate(values):
+            array[position] = value
+        return array
+
+
+_known_jvms: dict[int, tuple[Any, _Classes]] = {}
+
+
+def _classes_of(jvm: Any) -> _Classes:
+    known = _known_jvms.get(id(jvm))
+    if known is None:
+        _known_jvms.clear()  # a process has one JVM at a time; an old one is gone
+        known = _known_jvms[id(jvm)] = (jvm, _Classes(jvm))
+    return known[1]

@@ -1,0 +1,157 @@
+"""One version of a Delta table: its metadata, its files with their tags, and DataFrames over some."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from qbeast_core.delta.jvm import Jvm
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A live file of a table, as the log describes it."""
+
+    path: str
+    size_bytes: int
+    modification_millis: int
+    stored_rows: int | None
+    """Rows in the file; None where the log does not say."""
+    deleted_rows: int
+    """How many of them a deletion vector hides."""
+    tags: Mapping[str, str]
+    stats: str = field(default="", repr=False)
+    """Delta's statistics as JSON text, empty where the writer left none."""
+
+    @classmethod
+    def from_log(cls, add: Mapping[str, Any]) -> DataFile:
+        """The file of an `add` action given as parsed JSON."""
+        stats = add.get("stats") or ""
+        deletion_vector = add.get("deletionVector") or {}
+        return cls(
+            path=add["path"],
+            size_bytes=add["size"],
+            modification_millis=add["modificationTime"],
+            stored_rows=json.loads(stats).get("numRecords") if stats else None,
+            deleted_rows=deletion_vector.get("cardinality", 0),
+            tags=add.get("tags") or {},
+            stats=stats,
+        )
+
+    @property
+    def rows(self) -> int | None:
+        """Rows that a reader sees; None where the log does not say."""
+        return None if self.stored_rows is None else self.stored_rows - self.deleted_rows
+
+
+class TableSnapshot:
+    """A version of a Delta table, seen from one Spark session; later commits do not change it."""
+
+    def __init__(self, spark: SparkSession, delta_log: Any, jvm_snapshot: Any) -> None:
+        self._jvm = Jvm(spark)
+        self._delta_log = delta_log
+        self._snapshot = jvm_snapshot
+        self.spark = spark
+        self.location = str(delta_log.dataPath().toString())
+        self.version = int(jvm_snapshot.version())
+        metadata = jvm_snapshot.metadata()
+        self.table_id = str(metadata.id())
+        self.configuration = self._jvm.python_dict(metadata.configuration())
+        self.partition_columns = tuple(
+            str(column) for column in self._jvm.java_list(metadata.partitionColumns())
+        )
+        self._schema_json = str(metadata.schemaString() or "")
+
+    @classmethod
+    def load(cls, spark: SparkSession, location: str) -> TableSnapshot:
+        """The newest version of the table at `location` (a path or URI)."""
+        delta_log = delta_log_of(spark, location)
+        none = Jvm(spark).none
+        return cls(spark, delta_log, delta_log.update(False, none, none))
+
+    @property
+    def exists(self) -> bool:
+        """False for a location that holds no Delta table."""
+        return self.version >= 0
+
+    @cached_property
+    def schema(self) -> StructType:
+        """The table's columns, by their logical names."""
+        if not self._schema_json:
+            return StructType()
+        return StructType.fromJson(json.loads(self._schema_json))
+
+    @cached_property
+    def features(self) -> frozenset[str]:
+        """The names of the table features that the table's protocol asks of writers."""
+        names = self._snapshot.protocol().readerAndWriterFeatureNames()
+        return frozenset(self._jvm.jvm.scala.collection.JavaConverters.setAsJavaSet(names))
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The live files; the position in the tuple is a file's index for `dataframe`."""
+        return self._live_files.files
+
+    def dataframe(self, indices: np.ndarray[Any, Any] | None = None) -> DataFrame:
+        """The rows of the files at `indices` (of all by default), deletion vectors applied."""
+        adds = self._live_files.adds
+        if indices is not None:
+            adds = self._jvm.pick(adds, indices)
+        return self._jvm.dataframe(
+            self._delta_log.createDataFrame(self._snapshot, adds, False, self._jvm.none)
+        )
+
+    def add_actions(self, indices: np.ndarray[Any, Any]) -> list[Any]:
+        """The log's own `AddFile` objects of the files at `indices`."""
+        return list(self._jvm.java_list(self._jvm.pick(self._live_files.adds, indices)))
+
+    @cached_property
+    def _live_files(self) -> _LiveFiles:
+        key = (self.location, self.table_id, self.version)
+        return _cache.get(key) or _cache.put(key, self._collect())
+
+    def _collect(self) -> _LiveFiles:
+        adds = self._snapshot.allFiles().collectAsList()
+        files = tuple(DataFile.from_log(add) for add in json.loads(self._jvm.json_of(adds)))
+        return _LiveFiles(files, self._jvm.jvm.org.apache.spark.api.python.PythonUtils.toSeq(adds))
+
+
+def delta_log_of(spark: SparkSession, location: str) -> Any:
+    """Delta's handle of the log at `location`, whether a table exists there or not."""
+    jvm = Jvm(spark)
+    return jvm.jvm.org.apache.spark.sql.delta.DeltaLog.forTable(jvm.session, location)
+
+
+@dataclass(frozen=True)
+class _LiveFiles:
+    files: tuple[DataFile, ...]
+    adds: Any  # Scala Seq[AddFile], in the order of `files`
+
+
+class _Cache:
+    """The file lists of the versions used last, so that a second query of a version lists nothing."""
+
+    _SIZE = 8
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[tuple[str, str, int], _LiveFiles] = OrderedDict()
+
+    def get(self, key: tuple[str, str, int]) -> _LiveFiles | None:
+        return self._entries.get(key)
+
+    def put(self, key: tuple[str, str, int], files: _LiveFiles) -> _LiveFiles:
+        self._entries[key] = files
+        while len(self._entries) > self._SIZE:
+            self._entries.popitem(last=False)
+        return files
+
+
+_cache = _Cache()

@@ -1,0 +1,200 @@
+"""One optimistic transaction: files written first, then everything in a single commit."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from qbeast_core.delta.jvm import Jvm
+from qbeast_core.delta.snapshot import DataFile, TableSnapshot, delta_log_of
+
+_ACTIONS = "org.apache.spark.sql.delta.actions."
+_OPERATIONS = "org.apache.spark.sql.delta.DeltaOperations$"
+
+
+class Operation(Enum):
+    """What the table's history calls a commit."""
+
+    CREATE = "ErrorIfExists"
+    APPEND = "Append"
+    OVERWRITE = "Overwrite"
+    OPTIMIZE = "Optimize"
+
+
+@dataclass(frozen=True)
+class StagedFile:
+    """A file that is written but not committed yet."""
+
+    file: DataFile
+    action: Mapping[str, Any]
+    """The `add` action as Delta prepared it, in the log's JSON form."""
+
+    def tagged(self, tags: Mapping[str, str]) -> StagedFile:
+        return replace(self, action={**self.action, "tags": dict(tags)})
+
+    @property
+    def name(self) -> str:
+        """The file's name without its directory."""
+        return self.file.path.rsplit("/", 1)[-1]
+
+
+class Transaction:
+    """A transaction on the table at one location; nothing is visible before `commit`."""
+
+    def __init__(self, spark: SparkSession, location: str) -> None:
+        self._jvm = Jvm(spark)
+        self._delta_log = delta_log_of(spark, location)
+        self._txn = self._delta_log.startTransaction()
+        self._spark = spark
+        self._other_actions: list[Any] = []
+        self.snapshot = TableSnapshot(spark, self._delta_log, self._txn.snapshot())
+
+    @property
+    def table_id(self) -> str:
+        """The id that the table has or will have."""
+        return str(self._txn.metadata().id())
+
+    @contextmanager
+    def pinned_reads(self) -> Iterator[None]:
+        """Every Delta table that this thread reads inside stays at the version first seen.
+
+        Delta does this for the source tables of its own commands; here it makes a query that is
+        evaluated twice see the same rows.
+        """
+        transactions = self._jvm.singleton("org.apache.spark.sql.delta.OptimisticTransaction")
+        transactions.setActive(self._txn)
+        try:
+            yield
+        finally:
+            transactions.clearActive()
+
+    def create_table(
+        self, schema: StructType, configuration: Mapping[str, str], comment: str | None = None
+    ) -> None:
+        """Make this transaction the first of a new table."""
+        self._txn.updateMetadataForNewTable(self._metadata(schema, configuration, comment))
+
+    def replace_table(
+        self, schema: StructType, configuration: Mapping[str, str], comment: str | None = None
+    ) -> None:
+        """Give the table a new schema and configuration; its id and history stay."""
+        metadata = self._metadata(schema, configuration, comment, kept_from=self._txn.metadata())
+        self._txn.updateMetadataForTableOverwrite(metadata)
+
+    def update_configuration(self, configuration: Mapping[str, str]) -> None:
+        """Replace the table's whole configuration, schema unchanged."""
+        current = self._txn.metadata()
+        metadata = self._jvm.new(
+            _ACTIONS + "Metadata",
+            id=current.id(),
+            name=current.name(),
+            description=current.description(),
+            format=current.format(),
+            schemaString=current.schemaString(),
+            partitionColumns=current.partitionColumns(),
+            configuration=self._jvm.scala_map(configuration),
+            createdTime=current.createdTime(),
+        )
+        self._txn.updateMetadata(metadata, False)
+
+    def write_files(self, df: DataFrame) -> list[StagedFile]:
+        """Write each partition of `df` as one file (or several where Spark splits it)."""
+        # isOptimize keeps Delta from shuffling the rows again or compacting after the commit.
+        written = self._txn.writeFiles(df._jdf, self._jvm.none, True, self._jvm.seq([]))
+        actions = self._jvm.java_list(written)
+        staged = []
+        for action, entry in zip(actions, json.loads(self._jvm.json_of(actions)), strict=True):
+            if action.getClass().getSimpleName() == "AddFile":
+                staged.append(StagedFile(DataFile.from_log(entry), entry))
+            else:
+                self._other_actions.append(action)
+        return staged
+
+    def read_staged(self, files: Sequence[StagedFile]) -> DataFrame:
+        """The rows of files that this transaction wrote."""
+        as_committed = self._jvm.new(
+            "org.apache.spark.sql.delta.DummySnapshot",
+            self._delta_log.logPath(),
+            self._delta_log,
+            self._txn.metadata(),
+        )
+        adds = self._jvm.seq([self._add(file, data_change=True) for file in files])
+        return self._jvm.dataframe(
+            self._delta_log.createDataFrame(as_committed, adds, False, self._jvm.none)
+        )
+
+    def track_reads(self, indices: np.ndarray[Any, Any]) -> None:
+        """Declare that the commit depends on these files still being there."""
+        self._txn.trackFilesRead(self._jvm.seq(self.snapshot.add_actions(indices)))
+
+    def commit(
+        self,
+        operation: Operation,
+        adds: Sequence[StagedFile],
+        removes: np.ndarray[Any, Any] | None = None,
+        user_metadata: str | None = None,
+    ) -> int:
+        """Commit everything at once and return the new version.
+
+        Args:
+            operation: also decides `dataChange`, which is false for OPTIMIZE only.
+            adds: files written by `write_files`, with their tags.
+            removes: indices into `snapshot.files` of the files that are replaced.
+
+        Raises:
+            Py4JJavaError, or what PySpark makes of it: `conflicts.is_commit_conflict` tells
+                whether another writer came first.
+        """
+        data_change = operation is not Operation.OPTIMIZE
+        actions = [self._add(file, data_change) for file in adds]
+        if removes is not None and len(removes):
+            now_millis = int(time.time() * 1000)
+            actions += [
+                add.removeWithTimestamp(now_millis, data_change)
+                for add in self.snapshot.add_actions(removes)
+            ]
+        return int(
+            self._txn.commit(
+                self._jvm.seq(self._other_actions + actions),
+                self._operation(operation, user_metadata),
+            )
+        )
+
+    def _add(self, staged: StagedFile, data_change: bool) -> Any:
+        entry = {**staged.action, "dataChange": data_change}
+        return self._jvm.singleton(_ACTIONS + "Action").fromJson(json.dumps({"add": entry}))
+
+    def _operation(self, operation: Operation, user_metadata: str | None) -> Any:
+        if operation is Operation.OPTIMIZE:
+            return self._jvm.new(_OPERATIONS + "Optimize", self._jvm.seq([]))
+        return self._jvm.new(
+            _OPERATIONS + "Write",
+            getattr(self._jvm.jvm.org.apache.spark.sql.SaveMode, operation.value),
+            userMetadata=self._jvm.option(user_metadata),
+        )
+
+    def _metadata(
+        self,
+        schema: StructType,
+        configuration: Mapping[str, str],
+        comment: str | None,
+        kept_from: Any = None,
+    ) -> Any:
+        kept = {} if kept_from is None else {"id": kept_from.id(), "name": kept_from.name()}
+        return self._jvm.new(
+            _ACTIONS + "Metadata",
+            schemaString=schema.json(),
+            configuration=self._jvm.scala_map(configuration),
+            description=comment,
+            createdTime=self._jvm.some(int(time.time() * 1000)),
+            **kept,
+        )

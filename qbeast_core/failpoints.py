@@ -1,0 +1,45 @@
+"""Named points in a write at which tests make something happen.
+
+A test registers a callable with `at`, or starts a process with `QBEAST_FAILPOINT=<name>` to have
+that process killed there as by `kill -9`. With neither, `reach` is one look into an empty dict.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+BETWEEN_PASSES = "between_passes"
+"""Statistics are taken; the rows are about to be read for writing."""
+BEFORE_COMMIT = "before_commit"
+"""All files are written; nothing is committed."""
+BEFORE_REGISTRATION = "before_registration"
+"""A new table is committed; the catalog does not know it yet."""
+
+_actions: dict[str, Callable[[], object]] = {}
+
+
+def reach(name: str) -> None:
+    """Run what is registered for the point, if anything."""
+    if action := _actions.get(name):
+        action()
+
+
+@contextmanager
+def at(name: str, action: Callable[[], object]) -> Iterator[None]:
+    """Run `action` whenever the point is reached inside the block."""
+    _actions[name] = action
+    try:
+        yield
+    finally:
+        _actions.pop(name, None)
+
+
+def _kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if _wanted := os.environ.get("QBEAST_FAILPOINT"):
+    _actions[_wanted] = _kill

@@ -1,0 +1,194 @@
+"""What the log says of a table's index: which files it describes, by which blocks.
+
+A file counts as indexed only if everything that its tags say can be understood and agrees with the
+rest of the log. All others are *unindexed*: read whenever anything is read.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql.types import StructType
+
+from qbeast_core.delta.snapshot import DataFile, TableSnapshot
+from qbeast_core.errors import UnsupportedColumnType
+from qbeast_core.model.block import BLOCKS_TAG, REVISION_TAG, Block, parse_blocks
+from qbeast_core.model.datatypes import DataType
+from qbeast_core.model.revision import STAGING_REVISION_ID, IndexConfiguration, Revision
+from qbeast_core.model.transformer import EmptyTransformer
+from qbeast_core.tree.otree import OTree
+
+
+@dataclass(frozen=True)
+class IndexedFile:
+    """A file's place in the index."""
+
+    revision_id: int
+    """0 for a file that the index does not describe."""
+    blocks: tuple[Block, ...]
+    problem: str | None = None
+    """Why a file that carries index tags is not trusted."""
+
+    @property
+    def is_indexed(self) -> bool:
+        return self.revision_id != STAGING_REVISION_ID
+
+
+@dataclass(frozen=True, eq=False)
+class BlockArrays:
+    """The blocks of one revision side by side, for choosing files without a loop."""
+
+    revision: Revision
+    file: NDArray[np.int64]
+    """int64[blocks]: the index of the block's file."""
+    min_weight: NDArray[np.int64]
+    """int64[blocks]: the smallest weight of its rows; above every weight for a block without."""
+    lower: NDArray[np.float64]
+    """float64[blocks, dimensions]: where its cube begins."""
+    upper: NDArray[np.float64]
+    """float64[blocks, dimensions]: where its cube ends."""
+
+
+class TableIndex:
+    """The index of one version of a table."""
+
+    def __init__(
+        self, configuration: IndexConfiguration, schema: StructType, files: Sequence[DataFile]
+    ) -> None:
+        self.configuration = configuration
+        self._data_files = files
+        self._distrusted = _distrusted_revisions(configuration, schema)
+
+    @staticmethod
+    def of(snapshot: TableSnapshot) -> TableIndex:
+        """The index of a snapshot; parsed once per version of a table."""
+        key = (snapshot.location, snapshot.table_id, snapshot.version)
+        if key not in _cache:
+            configuration = IndexConfiguration.read(snapshot.configuration)
+            _cache[key] = TableIndex(configuration, snapshot.schema, snapshot.files)
+            while len(_cache) > _CACHE_SIZE:
+                _cache.popitem(last=False)
+        return _cache[key]
+
+    @cached_property
+    def files(self) -> tuple[IndexedFile, ...]:
+        """One entry for each file of the snapshot, in its order."""
+        return tuple(self._indexed(file) for file in self._data_files)
+
+    @cached_property
+    def unindexed(self) -> NDArray[np.int64]:
+        """The indices of the files that the index does not describe."""
+        return self.files_of(STAGING_REVISION_ID)
+
+    def files_of(self, revision_id: int) -> NDArray[np.int64]:
+        """The indices of a revision's files."""
+        found = [i for i, file in enumerate(self.files) if file.revision_id == revision_id]
+        return np.array(found, dtype=np.int64)
+
+    def tree(self, revision: Revision) -> OTree:
+        """The tree of a revision, from the blocks of its live files."""
+        return OTree.of(self.blocks_of(revision), revision.dimensions)
+
+    def blocks_of(self, revision: Revision) -> list[Block]:
+        """The blocks of a revision's live files."""
+        files = self.files_of(revision.revision_id).tolist()
+        return [block for i in files for block in self.files[i].blocks]
+
+    @cached_property
+    def block_arrays(self) -> tuple[BlockArrays, ...]:
+        """The blocks of each revision that has live files."""
+        present = {file.revision_id for file in self.files if file.is_indexed}
+        return tuple(self._arrays(self.configuration.revisions[id_]) for id_ in sorted(present))
+
+    def _arrays(self, revision: Revision) -> BlockArrays:
+        owners, blocks = [], []
+        for i in self.files_of(revision.revision_id).tolist():
+            # A block without rows only tells other readers a weight; there is nothing to read.
+            filled = [block for block in self.files[i].blocks if block.element_count]
+            owners += [i] * len(filled)
+            blocks += filled
+        cubes = [block.cube for block in blocks]
+        shape = (len(blocks), revision.dimensions)
+        return BlockArrays(
+            revision=revision,
+            file=np.array(owners, dtype=np.int64),
+            min_weight=np.array([block.min_weight for block in blocks], dtype=np.int64),
+            lower=np.array([cube.lower for cube in cubes], dtype=np.float64).reshape(shape),
+            upper=np.array([cube.upper for cube in cubes], dtype=np.float64).reshape(shape),
+        )
+
+    def _indexed(self, file: DataFile) -> IndexedFile:
+        tag = file.tags.get(REVISION_TAG)
+        if tag is None or tag == str(STAGING_REVISION_ID):
+            return _UNINDEXED
+        if not (tag.isascii() and tag.isdecimal()):
+            return _untrusted(f"revision tag {tag!r} is not a number")
+        revision = self.configuration.revisions.get(int(tag))
+        if revision is None:
+            return _untrusted(f"revision {tag} is not in the table's configuration")
+        if reason := self._distrusted.get(revision.revision_id):
+            return _untrusted(reason)
+        if BLOCKS_TAG not in file.tags:
+            return _untrusted("it has a revision tag but no blocks")
+        try:
+            blocks = parse_blocks(file.tags[BLOCKS_TAG], revision.dimensions)
+        except ValueError as problem:
+            return _untrusted(str(problem))
+        counted = sum(block.element_count for block in blocks)
+        if file.stored_rows is not None and counted != file.stored_rows:
+            return _untrusted(f"its blocks count {counted} rows, the file has {file.stored_rows}")
+        if not blocks:
+            return _untrusted("its list of blocks is empty")
+        return IndexedFile(revision.revision_id, blocks)
+
+
+def _distrusted_revisions(configuration: IndexConfiguration, schema: StructType) -> dict[int, str]:
+    """The revisions whose files cannot be chosen by the index, with the reason.
+
+    A row's weight is the hash of the latest revision's columns with their present types; blocks
+    written for other columns or types speak of other weights.
+    """
+    last = configuration.revisions.get(configuration.last_revision_id or STAGING_REVISION_ID)
+    reasons = {}
+    for revision in configuration.revisions.values():
+        if last is None or revision.columns != last.columns:
+            reasons[revision.revision_id] = "its revision indexes other columns than the last one"
+        elif not revision.transformations:
+            reasons[revision.revision_id] = "its revision has no transformations"
+        elif reason := _changed_column(revision, schema):
+            reasons[revision.revision_id] = reason
+    return reasons
+
+
+def _changed_column(revision: Revision, schema: StructType) -> str | None:
+    fields = {field.name: field for field in schema.fields}
+    for transformer in revision.transformers:
+        field = fields.get(transformer.column)
+        if field is None:
+            return f"indexed column {transformer.column!r} is not in the table"
+        if "delta.typeChanges" in field.metadata:
+            return f"indexed column {transformer.column!r} changed its type"
+        indexed_as = getattr(transformer, "data_type", None)
+        if isinstance(transformer, EmptyTransformer) or indexed_as is None:
+            continue
+        try:
+            present = DataType.of_spark(field.dataType.simpleString())
+        except UnsupportedColumnType:
+            present = None
+        if present is not indexed_as:
+            return f"indexed column {transformer.column!r} has another type now"
+    return None
+
+
+def _untrusted(problem: str) -> IndexedFile:
+    return IndexedFile(STAGING_REVISION_ID, (), problem)
+
+
+_UNINDEXED = IndexedFile(STAGING_REVISION_ID, ())
+_CACHE_SIZE = 8
+_cache: OrderedDict[tuple[str, str, int], TableIndex] = OrderedDict()

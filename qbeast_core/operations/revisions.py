@@ -1,0 +1,133 @@
+"""Which revision a write belongs to (FORMAT sections 5 and 7)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from pyspark.sql.types import StructType
+
+from qbeast_core.errors import IndexMismatch
+from qbeast_core.model.revision import IndexConfiguration, Revision, next_revision
+from qbeast_core.model.transformation import (
+    HashTransformation,
+    Transformation,
+    draw_hash_null_value,
+    draw_null_value,
+    range_transformation,
+)
+from qbeast_core.model.transformer import EmptyTransformer, HashTransformer, Transformer
+from qbeast_core.options import IndexedColumn, resolve_columns
+from qbeast_core.spark.statistics import Bounds, InputStatistics
+
+_FIRST_REVISION_ID = 1
+
+
+def first_revision(
+    transformers: Sequence[Transformer],
+    statistics: InputStatistics,
+    *,
+    table_id: str,
+    cube_size: int,
+) -> Revision:
+    """The revision of a new or replaced table: number 1, or number 0 while there are no rows."""
+    empty = Revision(
+        revision_id=0,
+        timestamp_millis=_now_millis(),
+        table_id=table_id,
+        desired_cube_size=cube_size,
+        transformers=tuple(transformers),
+        transformations=(),
+    )
+    if not statistics.rows:
+        return empty
+    return replace(
+        empty,
+        revision_id=_FIRST_REVISION_ID,
+        transformations=_observed(transformers, statistics, table_id, _FIRST_REVISION_ID),
+    )
+
+
+def continued_revision(
+    current: Revision,
+    transformers: Sequence[Transformer],
+    statistics: InputStatistics,
+    *,
+    cube_size: int | None,
+) -> Revision:
+    """The revision that appended rows belong to: the current one if they fit, else the next."""
+    observed = _observed(
+        transformers, statistics, current.table_id, current.revision_id + 1
+    )
+    needed = next_revision(
+        current,
+        observed,
+        _now_millis(),
+        transformers=tuple(transformers),
+        desired_cube_size=cube_size,
+    )
+    return needed or current
+
+
+def continued_transformers(
+    current: Revision, wanted: Sequence[IndexedColumn] | None, schema: StructType, table: str
+) -> tuple[Transformer, ...]:
+    """The transformers of an append: those of the table, or what the user asks for explicitly.
+
+    Raises:
+        IndexMismatch: other columns, or another order of them, than the table is indexed by.
+    """
+    if wanted is not None:
+        asked = [column.name.lower() for column in wanted]
+        if asked != [name.lower() for name in current.columns]:
+            raise IndexMismatch(
+                f"{table} is indexed by {', '.join(current.columns)}, the write asks for "
+                f"{', '.join(column.name for column in wanted)}; an append cannot change the "
+                "columns: leave columns_to_index as it was, or rebuild the table (in dbt with "
+                "--full-refresh, in Python with mode='overwrite')"
+            )
+    kinds: list[str | None] = [column.kind for column in wanted or ()]
+    columns = [
+        IndexedColumn(name, kind)
+        for name, kind in zip(current.columns, kinds or [None] * len(current.columns), strict=True)
+    ]
+    resolved = resolve_columns(columns, schema, case_sensitive=True)
+    return tuple(
+        new if column.kind is not None or isinstance(old, EmptyTransformer) else old
+        for old, new, column in zip(current.transformers, resolved, columns, strict=True)
+    )
+
+
+def stored_keys(configuration: IndexConfiguration, revision: Revision) -> dict[str, str]:
+    """The `qbeast.*` keys once the revision is the last one of the configuration."""
+    if revision.revision_id == _FIRST_REVISION_ID and not configuration.revisions:
+        configuration = configuration.with_revision(Revision.staging(revision))
+    return configuration.with_revision(revision).write()
+
+
+def _observed(
+    transformers: Sequence[Transformer],
+    statistics: InputStatistics,
+    table_id: str,
+    revision_id: int,
+) -> tuple[Transformation, ...]:
+    return tuple(
+        _observed_column(transformer, bounds, table_id, revision_id)
+        for transformer, bounds in zip(transformers, statistics.bounds, strict=True)
+    )
+
+
+def _observed_column(
+    transformer: Transformer, bounds: Bounds, table_id: str, revision_id: int
+) -> Transformation:
+    column = transformer.column
+    if isinstance(transformer, HashTransformer):
+        return HashTransformation(draw_hash_null_value(table_id, column, revision_id))
+    draw = partial(draw_null_value, table_id, column, revision_id)
+    return range_transformation(bounds.minimum, bounds.maximum, transformer.data_type, draw)
+
+
+def _now_millis() -> int:
+    return int(time.time() * 1000)

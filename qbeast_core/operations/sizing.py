@@ -1,0 +1,52 @@
+"""How many rows a cube is meant to hold when the user leaves it open (`cube_size: auto`).
+
+A file is to be large enough to read at full speed and small enough that a sample, which reads whole
+files, costs about what it should: a twentieth of the table, within 16 MB and 128 MB.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
+
+_SMALLEST_FILE_BYTES = 16 << 20
+_LARGEST_FILE_BYTES = 128 << 20
+_FILES_WANTED = 21
+
+# Rough Parquet sizes; a factor of two more or less only moves the size of files.
+_COMPRESSION = 0.5
+_BYTES = {
+    "boolean": 1,
+    "tinyint": 1,
+    "smallint": 2,
+    "int": 4,
+    "date": 4,
+    "float": 4,
+    "bigint": 8,
+    "double": 8,
+    "timestamp": 8,
+    "timestamp_ntz": 8,
+    "decimal": 8,
+    "void": 0,
+}
+_BYTES_OF_TEXT = 20
+_ELEMENTS = 4
+
+
+def automatic_cube_size(rows: int, schema: StructType) -> int:
+    """The cube size, in rows, for a table that starts with `rows` rows of this schema."""
+    row_bytes = max(1.0, _type_bytes(schema) * _COMPRESSION)
+    smallest = int(_SMALLEST_FILE_BYTES / row_bytes)
+    largest = int(_LARGEST_FILE_BYTES / row_bytes)
+    return max(1, smallest, min(largest, rows // _FILES_WANTED))
+
+
+def _type_bytes(data_type: DataType) -> float:
+    if isinstance(data_type, StructType):
+        return sum(_type_bytes(field.dataType) for field in data_type.fields)
+    if isinstance(data_type, ArrayType):
+        return _ELEMENTS * _type_bytes(data_type.elementType)
+    if isinstance(data_type, MapType):
+        return _ELEMENTS * (_type_bytes(data_type.keyType) + _type_bytes(data_type.valueType))
+    if isinstance(data_type, StringType):
+        return _BYTES_OF_TEXT
+    return _BYTES.get(data_type.simpleString().partition("(")[0], _BYTES_OF_TEXT)

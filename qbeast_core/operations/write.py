@@ -1,0 +1,395 @@
+"""Write a DataFrame into an indexed table: one evaluation of its rows, one commit."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from qbeast_core import failpoints
+from qbeast_core.delta.conflicts import is_commit_conflict
+from qbeast_core.delta.jvm import Jvm
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.delta.transaction import Operation, Transaction
+from qbeast_core.errors import CommitConflict, InvalidOptions, NotAQbeastTable, QbeastError
+from qbeast_core.index import TableIndex
+from qbeast_core.model.revision import IndexConfiguration, Revision
+from qbeast_core.model.transformer import Transformer
+from qbeast_core.operations.compatibility import check_writable
+from qbeast_core.operations.destination import RELATION_KEY, Destination, resolve_destination
+from qbeast_core.operations.indexing import IndexedFiles, plan_tree, write_indexed
+from qbeast_core.operations.revisions import (
+    continued_revision,
+    continued_transformers,
+    first_revision,
+    stored_keys,
+)
+from qbeast_core.operations.sizing import automatic_cube_size
+from qbeast_core.options import (
+    AUTO,
+    IndexedColumn,
+    WriteMode,
+    parse_columns,
+    parse_cube_size,
+    resolve_columns,
+)
+from qbeast_core.spark.catalyst import Catalyst
+from qbeast_core.spark.evaluation import evaluated_once
+from qbeast_core.spark.schema import cast_to, nullable
+from qbeast_core.spark.statistics import InputStatistics, collect
+
+logger = logging.getLogger(__name__)
+
+MAX_ATTEMPTS = 6
+
+_OPTION_KEYS = frozenset(("columnsToIndex", "cubeSize", "tableFormat", "columnStats"))
+# Parquet columns may not have these in their names unless Delta maps them to others.
+_NEED_COLUMN_MAPPING = set(" ,;{}()\n\t=")
+
+
+@dataclass(frozen=True)
+class WriteResult:
+    """What a write did."""
+
+    version: int
+    """The table's version after it."""
+    revision_id: int
+    rows: int
+    cubes: int
+    """Cubes that rows of this write went to."""
+    files: int
+    bytes: int
+    seconds: float
+    mode: WriteMode
+    """APPEND if the table's earlier rows are still there, else OVERWRITE."""
+    new_revision: bool
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows:,} rows in {self.cubes:,} cubes, {self.files:,} files, "
+            f"revision {self.revision_id}"
+        )
+
+
+def write_table(
+    df: DataFrame,
+    *,
+    table: str | None = None,
+    path: str | None = None,
+    mode: str = "append",
+    columns_to_index: str | Sequence[str] | None = None,
+    cube_size: int | str = AUTO,
+    properties: Mapping[str, str] | None = None,
+    comment: str | None = None,
+    location: str | None = None,
+    user_metadata: str | None = None,
+) -> WriteResult:
+    """Write the rows of `df`, indexed, in a single Delta commit.
+
+    Args:
+        df: the rows. Its query counts as evaluated once, also if it has `rand()` or a limit.
+        table, path: where to; exactly one of them. A name that the catalog does not know yet is
+            registered after the commit.
+        mode: `append` (creates a missing table), `overwrite` (replaces rows, schema and index, and
+            keeps the history), `error` or `ignore` if the table exists.
+        columns_to_index: as in `["ts", "user_id:hash"]` or `"ts,user_id:hash"`, at most 8. Needed
+            for a new table; an append may repeat them and cannot change them.
+        cube_size: rows per cube and about rows per file, or `auto`. On append, a number other than
+            the table's opens a new revision and `auto` keeps the table's.
+        properties: table properties. On overwrite they replace all properties but the index's own;
+            None keeps those that the table has. An append ignores them.
+        comment: the table's description, for a new or replaced table.
+        location: where a new table of that name is to lie; it is then external.
+        user_metadata: text for the commit's `userMetadata` in the table's history.
+
+    Raises:
+        InvalidOptions: an option is wrong (also UnknownColumn, UnsupportedColumnType).
+        IndexMismatch: an append asks for other columns than the table is indexed by.
+        NotAQbeastTable: an append to a Delta table without an index.
+        IncompatibleTable: the table has features that a write would break.
+        SourceChanged: the rows changed while they were written.
+        CommitConflict: other writers came first on every attempt.
+        In every case the table is as it was.
+    """
+    started = time.monotonic()
+    spark = df.sparkSession
+    write = _Write(
+        destination=resolve_destination(
+            spark, table=table, path=path, location=location, comment=comment
+        ),
+        mode=WriteMode.parse(mode),
+        columns=None if columns_to_index is None else parse_columns(columns_to_index),
+        cube_size=parse_cube_size(cube_size),
+        properties=properties,
+        user_metadata=user_metadata,
+        started=started,
+    )
+    skipped = write.check(df.schema)
+    if skipped is not None:
+        return skipped
+    with evaluated_once(df) as rows:
+        for attempt in range(1, MAX_ATTEMPTS + 1):
+            try:
+                return write.attempt(rows)
+            except Exception as error:
+                if isinstance(error, QbeastError) or not is_commit_conflict(error):
+                    raise
+                logger.info(
+                    "another writer changed %s first (attempt %d of %d)",
+                    write.destination.label,
+                    attempt,
+                    MAX_ATTEMPTS,
+                )
+                last = error
+    raise CommitConflict(
+        f"{write.destination.label} was changed by other writers during each of "
+        f"{MAX_ATTEMPTS} attempts; nothing was written. Run the write again, at a quieter time "
+        "or with fewer writers at once"
+    ) from last
+
+
+@dataclass(frozen=True)
+class _Write:
+    """One call of `write_table`, its options checked."""
+
+    destination: Destination
+    mode: WriteMode
+    columns: tuple[IndexedColumn, ...] | None
+    cube_size: int | None
+    properties: Mapping[str, str] | None
+    user_metadata: str | None
+    started: float
+
+    def check(self, schema: StructType) -> WriteResult | None:
+        """Find what would fail before anything is computed; a result if nothing is to be done."""
+        transaction = self._begin()
+        snapshot = transaction.snapshot
+        if self._has_table(snapshot) and self.mode is WriteMode.ERROR:
+            raise InvalidOptions(
+                f"{self.destination.label} exists; use mode 'append' or 'overwrite'"
+            )
+        if self._has_table(snapshot) and self.mode is WriteMode.IGNORE:
+            last = IndexConfiguration.read(snapshot.configuration).last_revision_id or 0
+            return self._result(snapshot.version, last, WriteMode.APPEND)
+        if self._appends(snapshot):
+            self._transformers_of(snapshot)
+        else:
+            resolve_columns(self._new_columns(snapshot), schema)
+        return None
+
+    def attempt(self, rows: DataFrame) -> WriteResult:
+        """Try once, from the table's present state."""
+        transaction = self._begin()
+        with transaction.pinned_reads():
+            if self._appends(transaction.snapshot):
+                return self._append(transaction, rows)
+            return self._create(transaction, rows)
+
+    def _create(self, transaction: Transaction, rows: DataFrame) -> WriteResult:
+        """Write a new table, or all of an existing one anew."""
+        snapshot = transaction.snapshot
+        schema = nullable(rows.schema)
+        columns = self._new_columns(snapshot)
+        transformers = resolve_columns(columns, schema)
+        statistics = self._measure(rows, transformers)
+        revision = first_revision(
+            transformers,
+            statistics,
+            table_id=self.destination.location,
+            cube_size=self.cube_size or automatic_cube_size(statistics.rows, schema),
+        )
+        configuration = {
+            **self._kept_properties(snapshot.configuration),
+            **_column_mapping(schema),
+            **_option_keys(columns, revision),
+            **stored_keys(IndexConfiguration.read({}), revision),
+        }
+        if self.destination.name:
+            configuration[RELATION_KEY] = self.destination.name
+        comment = self.destination.comment
+        if snapshot.exists:
+            transaction.replace_table(schema, configuration, comment)
+        else:
+            transaction.create_table(schema, configuration, comment)
+        written = self._index(transaction, rows, revision, statistics)
+        version = self._commit(
+            transaction,
+            Operation.OVERWRITE if snapshot.exists else Operation.CREATE,
+            written,
+            removes=np.arange(len(snapshot.files)) if snapshot.exists else None,
+        )
+        failpoints.reach(failpoints.BEFORE_REGISTRATION)
+        self.destination.register()
+        return self._result(
+            version, revision.revision_id, WriteMode.OVERWRITE, statistics.rows, written, True
+        )
+
+    def _append(self, transaction: Transaction, given: DataFrame) -> WriteResult:
+        """Add rows to an indexed table."""
+        snapshot = transaction.snapshot
+        current, transformers = self._transformers_of(snapshot)
+        rows = cast_to(given, snapshot.schema, self.destination.label)
+        statistics = self._measure(rows, transformers)
+        if not statistics.rows:
+            return self._result(snapshot.version, current.revision_id, WriteMode.APPEND)
+        revision = continued_revision(current, transformers, statistics, cube_size=self.cube_size)
+        index = TableIndex.of(snapshot)
+        if revision is current:
+            written = self._index(transaction, rows, revision, statistics, index)
+        else:
+            transaction.update_configuration(
+                {
+                    **snapshot.configuration,
+                    "cubeSize": str(revision.desired_cube_size),
+                    **stored_keys(index.configuration, revision),
+                }
+            )
+            written = self._index(transaction, rows, revision, statistics)
+        version = self._commit(transaction, Operation.APPEND, written)
+        return self._result(
+            version,
+            revision.revision_id,
+            WriteMode.APPEND,
+            statistics.rows,
+            written,
+            new_revision=revision is not current,
+        )
+
+    def _measure(
+        self, rows: DataFrame, transformers: tuple[Transformer, ...]
+    ) -> InputStatistics:
+        statistics = collect(Catalyst(Jvm(rows.sparkSession)), rows, transformers)
+        failpoints.reach(failpoints.BETWEEN_PASSES)
+        return statistics
+
+    def _index(
+        self,
+        transaction: Transaction,
+        rows: DataFrame,
+        revision: Revision,
+        statistics: InputStatistics,
+        index: TableIndex | None = None,
+    ) -> IndexedFiles:
+        """Write the files; `index` is given if the revision has files already."""
+        if not statistics.rows:
+            return IndexedFiles()
+        existing = index.tree(revision) if index else None
+        plan = plan_tree(revision, statistics.sample, statistics.rows, existing)
+        return write_indexed(
+            transaction,
+            rows,
+            plan,
+            expected_rows=statistics.rows,
+            kept_blocks=index.blocks_of(revision) if index else (),
+        )
+
+    def _commit(
+        self,
+        transaction: Transaction,
+        operation: Operation,
+        written: IndexedFiles,
+        removes: NDArray[np.int64] | None = None,
+    ) -> int:
+        failpoints.reach(failpoints.BEFORE_COMMIT)
+        return transaction.commit(operation, written.staged, removes, self.user_metadata)
+
+    def _result(
+        self,
+        version: int,
+        revision_id: int,
+        mode: WriteMode,
+        rows: int = 0,
+        written: IndexedFiles = IndexedFiles(),
+        new_revision: bool = False,
+    ) -> WriteResult:
+        return WriteResult(
+            version=version,
+            revision_id=revision_id,
+            rows=rows,
+            cubes=written.cubes,
+            files=len(written.staged),
+            bytes=written.bytes,
+            seconds=time.monotonic() - self.started,
+            mode=mode,
+            new_revision=new_revision,
+        )
+
+    def _begin(self) -> Transaction:
+        transaction = Transaction(self.destination.spark, self.destination.location)
+        self.destination.check_adoptable(transaction.snapshot)
+        if self._appends(transaction.snapshot):
+            check_writable(transaction.snapshot, self.destination.label)
+        return transaction
+
+    def _has_table(self, snapshot: TableSnapshot) -> bool:
+        """Whether the user sees a table: one that the catalog does not know is none to them."""
+        by_path = self.destination.name is None
+        return snapshot.exists and (by_path or self.destination.is_registered)
+
+    def _appends(self, snapshot: TableSnapshot) -> bool:
+        return self.mode is WriteMode.APPEND and self._has_table(snapshot)
+
+    def _transformers_of(self, snapshot: TableSnapshot) -> tuple[Revision, tuple[Transformer, ...]]:
+        """The revision that an append continues, and how it indexes each column."""
+        label = self.destination.label
+        configuration = IndexConfiguration.read(snapshot.configuration)
+        if configuration.last_revision_id is None:
+            raise NotAQbeastTable(
+                f"{label} is a Delta table without a Qbeast index; "
+                "convert it first, or replace it with mode='overwrite'"
+            )
+        current = configuration.latest
+        return current, continued_transformers(current, self.columns, snapshot.schema, label)
+
+    def _new_columns(self, snapshot: TableSnapshot) -> tuple[IndexedColumn, ...]:
+        """The columns of a new index: those asked for, or those of the table that is replaced."""
+        if self.columns is not None:
+            return self.columns
+        configuration = IndexConfiguration.read(snapshot.configuration)
+        if configuration.last_revision_id is None:
+            raise InvalidOptions(
+                f"columns_to_index is needed to create {self.destination.label}; name the columns "
+                "that filters use most, such as ['ts', 'user_id:hash']"
+            )
+        return tuple(
+            IndexedColumn(transformer.column, transformer.kind)
+            for transformer in configuration.latest.transformers
+        )
+
+    def _kept_properties(self, present: Mapping[str, str]) -> dict[str, str]:
+        """The table's own properties, which a rebuild keeps unless it is given others."""
+        own = {key: value for key, value in present.items() if not _is_index_key(key)}
+        if self.properties is None:
+            return own
+        # Delta does not let a table go back to unmapped column names.
+        mapping = {k: v for k, v in own.items() if k.startswith("delta.columnMapping.")}
+        return {**mapping, **self.properties}
+
+
+def _option_keys(columns: Sequence[IndexedColumn], revision: Revision) -> dict[str, str]:
+    """The options as qbeast-spark stores them beside its revisions (FORMAT section 1.1)."""
+    return {
+        "columnsToIndex": ",".join(
+            f"{transformer.column}:{column.kind}" if column.kind else transformer.column
+            for column, transformer in zip(columns, revision.transformers, strict=True)
+        ),
+        "cubeSize": str(revision.desired_cube_size),
+        "tableFormat": "delta",
+        "columnStats": "",
+    }
+
+
+def _is_index_key(key: str) -> bool:
+    return key.startswith("qbeast.") or key in _OPTION_KEYS
+
+
+def _column_mapping(schema: StructType) -> dict[str, str]:
+    """What a table needs for names that Parquet files cannot have."""
+    special = any(_NEED_COLUMN_MAPPING & set(name) for name in schema.fieldNames())
+    return {"delta.columnMapping.mode": "name"} if special else {}

@@ -1,0 +1,158 @@
+"""What a user may say about an index, parsed and checked once."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from pyspark.sql.types import StructType
+
+from qbeast_core.errors import InvalidOptions, UnknownColumn, UnsupportedColumnType
+from qbeast_core.model.transformer import Transformer, transformer_for
+
+AUTO = "auto"
+MAX_COLUMNS = 8
+MAX_CUBE_SIZE = 2**31 - 1
+
+_KINDS = {"linear": "linear", "hash": "hashing", "hashing": "hashing"}
+_COLUMN = re.compile(r"(?P<name>.+?)(?:\s*:\s*(?P<kind>[A-Za-z_]+))?", re.DOTALL)
+
+
+class WriteMode(Enum):
+    """What a write does with a table that exists already."""
+
+    APPEND = "append"
+    OVERWRITE = "overwrite"
+    ERROR = "error"
+    IGNORE = "ignore"
+
+    @staticmethod
+    def parse(value: str) -> WriteMode:
+        """The mode by its name. Raises InvalidOptions."""
+        try:
+            return WriteMode(value)
+        except ValueError:
+            allowed = ", ".join(repr(mode.value) for mode in WriteMode)
+            raise InvalidOptions(f"mode {value!r} is not known; use one of {allowed}") from None
+
+
+@dataclass(frozen=True)
+class IndexedColumn:
+    """A column to index, as the user named it."""
+
+    name: str
+    kind: str | None = None
+    """`linear` or `hashing`; None leaves it to the column's type."""
+
+
+def parse_columns(value: str | Sequence[str]) -> tuple[IndexedColumn, ...]:
+    """The columns of `"a,b:hash"` or `["a", "b:hash"]`.
+
+    Raises:
+        InvalidOptions: no column, more than eight, one twice, an unknown kind, or a name that the
+            format has no way to store.
+    """
+    if isinstance(value, str):
+        items: list[object] = list(value.split(","))
+    elif isinstance(value, Iterable):
+        items = list(value)
+    else:
+        raise InvalidOptions(f"columns_to_index {value!r} must be a list of names or a string")
+    columns = tuple(_parse_column(item) for item in items)
+    if not 1 <= len(columns) <= MAX_COLUMNS:
+        raise InvalidOptions(
+            f"columns_to_index names {len(columns)} columns; 1 to {MAX_COLUMNS} can be indexed"
+        )
+    return columns
+
+
+def resolve_columns(
+    columns: Sequence[IndexedColumn], schema: StructType, case_sensitive: bool = False
+) -> tuple[Transformer, ...]:
+    """One transformer for each column, the names in the schema's spelling.
+
+    Raises:
+        UnknownColumn: the schema has no such column.
+        UnsupportedColumnType: the type cannot be indexed, or not in the way asked for.
+    """
+    transformers = tuple(_resolve(column, schema, case_sensitive) for column in columns)
+    names = [transformer.column for transformer in transformers]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidOptions(f"columns_to_index names {name!r} twice; name each column once")
+    return transformers
+
+
+def parse_cube_size(value: int | str) -> int | None:
+    """The rows of a cube, or None for `auto`. Raises InvalidOptions."""
+    if value == AUTO:
+        return None
+    size = value
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d+\s*", value):
+        size = int(value)
+    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MAX_CUBE_SIZE:
+        raise InvalidOptions(
+            f"cube_size {value!r} is not allowed; "
+            f"use 'auto' or a whole number of rows from 1 to {MAX_CUBE_SIZE}"
+        )
+    return size
+
+
+def parse_fraction(value: float) -> float:
+    """A part of a table, from 0 (no row) to 1 (all of them). Raises InvalidOptions."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+        raise InvalidOptions(f"fraction {value!r} is not a number from 0 to 1")
+    if not 0.0 <= value <= 1.0:
+        raise InvalidOptions(f"fraction {value!r} is not between 0 and 1; one percent is 0.01")
+    return float(value)
+
+
+def _parse_column(item: object) -> IndexedColumn:
+    match = _COLUMN.fullmatch(item.strip()) if isinstance(item, str) else None
+    if match is None:
+        raise InvalidOptions(
+            f"columns_to_index has {item!r} where a column name should be; "
+            "write names like 'ts' or 'user_id:hash'"
+        )
+    name, kind = match["name"], match["kind"]
+    if "," in name or ":" in name:
+        raise InvalidOptions(
+            f"column {name!r} cannot be indexed: the format has no way to store a name with a "
+            f"comma or colon, and the kinds of index are {_list(_KINDS)}; rename the column"
+        )
+    if kind is not None and kind.lower() not in _KINDS:
+        raise InvalidOptions(
+            f"column {name!r} cannot be indexed as {kind!r}{_meant(kind.lower(), _KINDS)}; "
+            f"use one of {_list(_KINDS)}"
+        )
+    return IndexedColumn(name, _KINDS[kind.lower()] if kind else None)
+
+
+def _resolve(column: IndexedColumn, schema: StructType, case_sensitive: bool) -> Transformer:
+    found = next((field for field in schema.fields if field.name == column.name), None)
+    if found is None and not case_sensitive:
+        lowered = column.name.lower()
+        found = next((field for field in schema.fields if field.name.lower() == lowered), None)
+    if found is None:
+        raise UnknownColumn(
+            f"column {column.name!r} to index does not exist"
+            f"{_meant(column.name, schema.fieldNames())}; "
+            f"the columns are {_list(schema.fieldNames())}"
+        )
+    try:
+        return transformer_for(found.name, found.dataType.simpleString(), column.kind)
+    except UnsupportedColumnType as problem:
+        raise UnsupportedColumnType(f"column {found.name!r}: {problem}") from None
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _list(names: Iterable[str] | Mapping[str, str]) -> str:
+    return ", ".join(repr(name) for name in names)

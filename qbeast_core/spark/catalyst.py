@@ -1,0 +1,223 @@
+"""Functions that Catalyst has and PySpark does not expose, each with a Python signature.
+
+Everything here becomes part of a Spark plan and runs in the JVM of the executors; no row passes
+through Python.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.classic.column import Column as ClassicColumn
+
+from qbeast_core.delta.jvm import Jvm
+from qbeast_core.model.murmur import SCALA_ARRAY_SEED, spark_hash
+
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
+_MURMUR = "scala.util.hashing.MurmurHash3"
+
+
+class Catalyst:
+    """Column functions bound to the JVM of one Spark session."""
+
+    def __init__(self, jvm: Jvm) -> None:
+        self._jvm = jvm
+        types = jvm.jvm.org.apache.spark.sql.types
+        self._object_type = types.ObjectType
+        self._integer = jvm.singleton("org.apache.spark.sql.types.IntegerType")
+        self._long = jvm.singleton("org.apache.spark.sql.types.LongType")
+        self._array_type = types.ArrayType
+
+    def lower_bound(self, ascending: np.ndarray[Any, Any], key: Column) -> Column:
+        """The position of the first element that is not below `key` (`len` if there is none)."""
+        found = self.binary_search(ascending, key)
+        # Arrays.binarySearch answers -(insertion point) - 1 for a key that is not there.
+        return F.greatest(found, F.lit(-1) - found)
+
+    def binary_search(self, ascending: np.ndarray[Any, Any], key: Column) -> Column:
+        """`java.util.Arrays.binarySearch` of a bigint column in an ascending int64 array."""
+        values = self._literal(self._jvm.long_array(ascending), self._object_type(self._class("[J")))
+        return self._static("java.util.Arrays", "binarySearch", values, self._expression(key))
+
+    def lookup(self, table: np.ndarray[Any, Any], index: Column) -> Column:
+        """`table[index]` as bigint, for an int64 table and an int column within its bounds."""
+        unsafe = self._jvm.jvm.org.apache.spark.sql.catalyst.expressions.UnsafeArrayData
+        array = unsafe.fromPrimitiveArray(self._jvm.long_array(table))
+        literal = self._literal(array, self._array_type(self._long, False))
+        return F.get(self._column(literal), index)
+
+    def scala_bytes_hash(self, binary: Column) -> Column:
+        """The hash that qbeast-spark's `hashing` columns use (FORMAT section 5), as int.
+
+        It mixes every single byte. Scala 2.13 kept that function but takes a shortcut where the
+        bytes are an arithmetic progression, which two bytes always are and three bytes can be;
+        those few values are mixed byte by byte with the same `mix` and `finalizeHash`.
+        """
+        seed = F.lit(SCALA_ARRAY_SEED)
+        length = F.length(binary)
+        first, second, third = (self._byte_at(binary, F.lit(i)) for i in range(3))
+        pair = self._murmur(
+            "finalizeHash",
+            self._murmur("mix", self._murmur("mix", seed, first), second),
+            F.lit(2),
+        )
+        byte_by_byte = F.aggregate(
+            F.sequence(F.lit(0), length - 1),
+            seed,
+            lambda state, index: self._murmur("mix", state, self._byte_at(binary, index)),
+            lambda state: self._murmur("finalizeHash", state, length),
+        )
+        progression = (length > 2) & (second != first) & (third - second == second - first)
+        return (
+            F.when(length == 2, pair)
+            .when(progression, byte_by_byte)
+            .otherwise(self._murmur("arrayHash$mBc$sp", binary, seed))
+        )
+
+    def _murmur(self, function: str, *arguments: Column) -> Column:
+        # Scala's object has no static methods and cannot be serialized; an instance made on the
+        # spot is free, because the JVM never allocates it.
+        object_type = self._object_type(self._class(_MURMUR))
+        instance = self._jvm.new(
+            _EXPRESSIONS + "objects.NewInstance",
+            self._class(_MURMUR),
+            self._jvm.seq([]),
+            self._jvm.seq([]),
+            False,
+            object_type,
+            self._jvm.none,
+        )
+        return self._column(
+            self._jvm.new(
+                _EXPRESSIONS + "objects.Invoke",
+                instance,
+                function,
+                self._integer,
+                self._jvm.seq(map(self._expression, arguments)),
+            )
+        )
+
+    def _byte_at(self, binary: Column, index: Column) -> Column:
+        return self._static(
+            "java.lang.reflect.Array", "getInt", self._expression(binary), self._expression(index)
+        )
+
+    def _static(self, java_class: str, function: str, *arguments: Any) -> Column:
+        return self._column(
+            self._jvm.new(
+                _EXPRESSIONS + "objects.StaticInvoke",
+                self._class(java_class),
+                self._integer,
+                function,
+                self._jvm.seq(arguments),
+            )
+        )
+
+    def _class(self, name: str) -> Any:
+        return self._jvm.java_class(name)
+
+    def _literal(self, value: Any, data_type: Any) -> Any:
+        return self._jvm.singleton(_EXPRESSIONS + "Literal").create(value, data_type)
+
+    def _expression(self, column: Column) -> Any:
+        return self._bridge.expression(column._jc)
+
+    def _column(self, expression: Any) -> Column:
+        return ClassicColumn(self._bridge.column(expression))
+
+    @property
+    def _bridge(self) -> Any:
+        return self._jvm.jvm.org.apache.spark.sql.classic.ExpressionUtils
+
+
+def repartition_by_id(df: DataFrame, partitions: int, partition_id: Column) -> DataFrame:
+    """Send each row to the Spark partition that its int column `partition_id` names."""
+    if hasattr(df, "repartitionById"):  # since Spark 4.1
+        placed: DataFrame = df.repartitionById(partitions, partition_id)
+        return placed
+    keys = F.lit(_keys_by_partition(partitions))
+    key = F.get(keys, partition_id)
+    return df.withColumn("_qbeast_key", key).repartition(partitions, "_qbeast_key").drop("_qbeast_key")
+
+
+@dataclass(frozen=True)
+class PlanSummary:
+    """What an analyzed plan is made of."""
+
+    is_deterministic: bool
+    classes: frozenset[str]
+    """The JVM classes of its nodes and expressions, subqueries included."""
+    sources: frozenset[str]
+    """The JVM classes of its leaves; of their file index where a leaf reads files."""
+    hidden_relations: bool
+    """Whether relations stand inside expressions (subqueries), where `sources` does not reach."""
+
+
+def analyzed_plan(df: DataFrame) -> PlanSummary:
+    """The summary of a DataFrame's analyzed plan."""
+    plan = df._jdf.queryExecution().analyzed()
+    classes = list(_classes_in(json.loads(plan.toJSON())))
+    leaves = plan.collectLeaves()
+    sources, relations = set(), 0
+    for position in range(leaves.size()):
+        leaf = leaves.apply(position)
+        source = str(leaf.getClass().getName())
+        if source.endswith(".LogicalRelation"):
+            relations += 1
+            source = _relation_source(leaf.relation())
+        sources.add(source)
+    in_all = sum(name.endswith(".LogicalRelation") for name in classes)
+    return PlanSummary(
+        is_deterministic=bool(plan.deterministic()),
+        classes=frozenset(classes),
+        sources=frozenset(sources),
+        hidden_relations=in_all > relations,
+    )
+
+
+def max_rows(df: DataFrame) -> int | None:
+    """The most rows that the optimizer knows a DataFrame can have."""
+    known = df._jdf.queryExecution().optimizedPlan().maxRows()
+    return int(known.get()) if known.isDefined() else None
+
+
+def release_checkpoint(checkpointed: DataFrame) -> None:
+    """Free the blocks of a local checkpoint before the garbage collector gets to it."""
+    checkpointed._jdf.queryExecution().analyzed().rdd().unpersist(False)
+
+
+def _relation_source(relation: Any) -> str:
+    name = str(relation.getClass().getName())
+    if name == "org.apache.spark.sql.execution.datasources.HadoopFsRelation":
+        return str(relation.location().getClass().getName())
+    return name
+
+
+def _classes_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if "class" in value:
+            yield value["class"]
+        for child in value.values():
+            yield from _classes_in(child)
+    elif isinstance(value, list):
+        for child in value:
+            yield from _classes_in(child)
+
+
+def _keys_by_partition(partitions: int) -> list[int]:
+    """For each partition an int that Spark's hash partitioning sends there."""
+    keys: list[int | None] = [None] * partitions
+    missing, candidate = partitions, 0
+    while missing:
+        partition = spark_hash([(candidate, "int")]) % partitions
+        if keys[partition] is None:
+            keys[partition] = candidate
+            missing -= 1
+        candidate += 1
+    return [key for key in keys if key is not None]

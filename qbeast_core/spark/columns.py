@@ -1,0 +1,164 @@
+"""A row's way into the tree as Catalyst columns: ordinal, coordinate, path, weight, target.
+
+ordinal     the value as a plain number (a date is milliseconds, a decimal a double)
+coordinate  the ordinal in the revision's space, 0 to 1
+path words  the interleaved bits of the coordinates (`tree.path`)
+weight      Spark's `hash()` of the indexed columns
+target      depth of the row's cube and number of its file, by two binary searches (`tree.assignment`)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from qbeast_core.model.datatypes import MILLIS_PER_DAY, DataType
+from qbeast_core.model.transformation import (
+    HashTransformation,
+    LinearTransformation,
+    Transformation,
+)
+from qbeast_core.model.weight import MIN_WEIGHT
+from qbeast_core.spark.catalyst import Catalyst
+from qbeast_core.tree.assignment import SLOT_REGION_FACTOR, Assignment
+from qbeast_core.tree.path import PathLayout
+
+_PIECE_BITS = 8
+
+
+class Target(NamedTuple):
+    """Where a row belongs."""
+
+    depth: Column
+    """The depth of its cube, bigint."""
+    file: Column
+    """The number of its file, bigint."""
+
+
+def quoted(name: str) -> str:
+    """A column's name as one part of a column path."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def column(name: str) -> Column:
+    """The top-level column with exactly this name, whatever characters it has."""
+    return F.col(quoted(name))
+
+
+def weight(columns: Sequence[str]) -> Column:
+    """The row's weight, int (FORMAT section 4)."""
+    return F.hash(*(column(name) for name in columns))
+
+
+def ordinal(value: Column, data_type: DataType) -> Column:
+    """An ordered column's value as a number: bigint for whole types, else double or float.
+
+    Timestamps are floored to milliseconds and dates are days of 86,400,000 ms in UTC, whatever
+    the session's time zone.
+    """
+    if data_type is DataType.TIMESTAMP:
+        micros = F.unix_micros(value)
+        return F.call_function("div", micros - F.pmod(micros, F.lit(1000)), F.lit(1000))
+    if data_type is DataType.DATE:
+        return F.unix_date(value).cast("bigint") * MILLIS_PER_DAY
+    if data_type in (DataType.INTEGER, DataType.LONG):
+        return value.cast("bigint")
+    return value if data_type is DataType.FLOAT else value.cast("double")
+
+
+def coordinate(catalyst: Catalyst, value: Column, transformation: Transformation) -> Column:
+    """The value's place in the revision's space, double; within it from 0 to 1.
+
+    Values outside of the revision's range give a number below 0 or above 1, NaN and infinities
+    what arithmetic makes of them; `path_words` moves them to the nearest edge.
+    """
+    if isinstance(transformation, LinearTransformation):
+        minimum, maximum = float(transformation.minimum), float(transformation.maximum)
+        number = ordinal(value, transformation.data_type).cast("double")
+        placed = (number - F.lit(minimum)) * F.lit(1.0 / (maximum - minimum))
+    elif isinstance(transformation, HashTransformation):
+        hashed = catalyst.scala_bytes_hash(value.cast("string").cast("binary"))
+        placed = hashed.bitwiseAND(0x7FFFFFFF).cast("double") / F.lit(2147483647.0)
+    else:
+        return F.lit(transformation.transform(None))
+    return F.coalesce(placed, F.lit(transformation.transform(None)))
+
+
+def cell(placed: Column, layout: PathLayout) -> Column:
+    """The coordinate as a number of `layout.max_depth` bits, bigint."""
+    cells = 1 << layout.max_depth
+    # NaN is above every number for Spark, so it ends at 1.0 like +infinity.
+    clamped = F.greatest(F.least(placed, F.lit(1.0)), F.lit(0.0))
+    return F.least((clamped * float(cells)).cast("bigint"), F.lit(cells - 1))
+
+
+def path_words(catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout) -> list[Column]:
+    """The words of the path, bigint each; `cells` holds one plain column per dimension."""
+    return [
+        reduce(
+            Column.bitwiseOR,
+            [
+                part
+                for dimension, bits in enumerate(cells)
+                for part in _spread(catalyst, bits, layout, word, dimension)
+            ],
+        )
+        for word in range(layout.words)
+    ]
+
+
+def target(
+    catalyst: Catalyst, assignment: Assignment, words: Sequence[Column], row_weight: Column
+) -> Target:
+    """The cube's depth and the file of each row; the steps are those of `Assignment`."""
+    region = catalyst.lower_bound(assignment.fold_ends, _folded(catalyst, assignment, words))
+    key = region.cast("bigint") * SLOT_REGION_FACTOR + (row_weight.cast("bigint") - MIN_WEIGHT)
+    slot = catalyst.lower_bound(assignment.slot_upper, key)
+    # One table for both keeps it at one look-up, and the slot is searched once only.
+    packed = assignment.slot_file.astype(np.int64) << 8 | assignment.slot_depth
+    found = catalyst.lookup(packed, slot)
+    return Target(depth=found.bitwiseAND(0xFF), file=F.shiftright(found, 8))
+
+
+def _folded(catalyst: Catalyst, assignment: Assignment, words: Sequence[Column]) -> Column:
+    if not assignment.folds:
+        return words[0]
+    key, exact = F.lit(0).cast("bigint"), F.lit(True)
+    for word, values, stride in zip(
+        words, assignment.folds, assignment.fold_strides, strict=False
+    ):
+        rank = catalyst.lower_bound(values, word).cast("bigint")
+        key = key + F.when(exact, rank).otherwise(F.lit(0)) * stride
+        exact = exact & (catalyst.binary_search(values, word) >= 0)
+    return key
+
+
+def _spread(
+    catalyst: Catalyst, bits: Column, layout: PathLayout, word: int, dimension: int
+) -> list[Column]:
+    """One dimension's bits, each moved to its place in a path word, in pieces to be or-ed."""
+    n = layout.dimensions
+    first_level = word * layout.levels_per_word
+    levels = min(layout.levels_per_word, layout.max_depth - first_level)
+    below = layout.max_depth - first_level - levels
+    place = (layout.levels_per_word - levels) * n + n - 1 - dimension
+    parts = []
+    for start in range(0, levels, _PIECE_BITS):
+        width = min(_PIECE_BITS, levels - start)
+        piece = F.shiftright(bits, below + start).bitwiseAND((1 << width) - 1).cast("int")
+        parts.append(F.shiftleft(catalyst.lookup(_spread_table(n), piece), start * n + place))
+    return parts
+
+
+def _spread_table(dimensions: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """For each byte, its bits `dimensions` places apart."""
+    table = np.zeros(1 << _PIECE_BITS, dtype=np.int64)
+    values = np.arange(1 << _PIECE_BITS, dtype=np.int64)
+    for bit in range(_PIECE_BITS):
+        table |= (values >> bit & 1) << (bit * dimensions)
+    return table

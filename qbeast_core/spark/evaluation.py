@@ -1,0 +1,129 @@
+"""A model query is evaluated as if once, however often its rows are needed.
+
+Reading a query twice is right only if both readings give the same rows. Spark's analyzed plan
+tells (the optimizer would already have replaced the clock by a constant); where it does not, the
+rows are stored first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+
+from qbeast_core.spark.catalyst import PlanSummary, analyzed_plan, release_checkpoint
+
+_LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
+_RELATION = "org.apache.spark.sql.execution.datasources.LogicalRelation"
+
+_REPEATABLE_NODES = frozenset(
+    (
+        "Aggregate",
+        "CTERelationDef",
+        "CTERelationRef",
+        "Distinct",
+        "Except",
+        "Expand",
+        "Filter",
+        "Generate",
+        "Intersect",
+        "Join",
+        "LocalRelation",
+        "OneRowRelation",
+        "Project",
+        "Range",
+        "ResolvedHint",
+        "Sort",
+        "SubqueryAlias",
+        "Union",
+        "View",
+        "WithCTE",
+    )
+)
+"""Plan nodes whose rows depend on nothing but their input. Not among them: limits, samples and
+windows (ties), and whatever runs a user's code."""
+
+_UNREPEATABLE_EXPRESSIONS = frozenset(
+    (
+        # The clock, the place a row was read from, and the user.
+        "CurrentDate",
+        "CurrentTime",
+        "CurrentTimestamp",
+        "CurrentTimestampLike",
+        "InputFileBlockLength",
+        "InputFileBlockStart",
+        "InputFileName",
+        "LocalTimestamp",
+        "Now",
+        # Aggregates that differ with the order of rows: by ties, or in the last bits of a sum.
+        "Average",
+        "CollectList",
+        "CollectSet",
+        "CollectTopK",
+        "First",
+        "Last",
+        "ListAgg",
+        "MaxBy",
+        "MaxMinByK",
+        "MinBy",
+        "Sum",
+    )
+)
+
+_PINNED_SOURCES = frozenset(
+    (
+        # Delta's reads stay at one version inside `Transaction.pinned_reads`.
+        "org.apache.spark.sql.delta.files.TahoeLogFileIndex",
+        "org.apache.spark.sql.delta.files.TahoeBatchFileIndex",
+        # Plain files stay at the listing that the DataFrame was made with.
+        "org.apache.spark.sql.execution.datasources.InMemoryFileIndex",
+        _LOGICAL + "LocalRelation",
+        _LOGICAL + "OneRowRelation",
+        _LOGICAL + "Range",
+        _LOGICAL + "CTERelationRef",
+    )
+)
+
+
+def is_repeatable(df: DataFrame) -> bool:
+    """Whether two readings of the DataFrame are known to give the same rows."""
+    plan = analyzed_plan(df)
+    return plan.is_deterministic and _is_understood(plan)
+
+
+@contextmanager
+def evaluated_once(df: DataFrame) -> Iterator[DataFrame]:
+    """The rows of one evaluation of `df`, to be read as often as needed inside the block.
+
+    Stored rows are a checkpoint, not a cache: Spark computes lost blocks of a cache again, and
+    other rows would come out, while a lost checkpoint fails the write.
+    """
+    if is_repeatable(df):
+        yield df
+        return
+    stored = df.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
+    try:
+        yield stored
+    finally:
+        release_checkpoint(stored)
+
+
+def _is_understood(plan: PlanSummary) -> bool:
+    if not plan.sources <= _PINNED_SOURCES or plan.hidden_relations:
+        return False
+    for name in plan.classes:
+        package, _, simple = name.rpartition(".")
+        if package + "." == _LOGICAL:
+            if simple not in _REPEATABLE_NODES:
+                return False
+        elif name != _RELATION and not _is_repeatable_expression(package, simple):
+            return False
+    return True
+
+
+def _is_repeatable_expression(package: str, simple: str) -> bool:
+    known = package.startswith("org.apache.spark.sql.catalyst.expressions")
+    user_code = simple.endswith(("UDF", "UDAF", "UDTF", "Aggregator", "PythonFuncExpression"))
+    return known and not user_code and simple not in _UNREPEATABLE_EXPRESSIONS

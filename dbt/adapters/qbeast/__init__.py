@@ -1,4 +1,4 @@
-"""The dbt adapter of type `qbeast`: dbt-spark on a session in this process, plus the Qbeast index."""
+"""The dbt adapter of type `qbeast`: Spark in this process, and tables with a Qbeast index."""
 
 from dbt.adapters.base import AdapterPlugin
 from dbt.adapters.qbeast.column import QbeastColumn
@@ -18,7 +18,8 @@ __all__ = [
 ]
 
 Plugin = AdapterPlugin(
-    adapter=QbeastAdapter,
+    # Its relation and configuration are narrower types than the protocol names, as in every adapter.
+    adapter=QbeastAdapter,  # type: ignore[arg-type]
     credentials=QbeastCredentials,
     include_path=qbeast.PACKAGE_PATH,
     dependencies=["spark"],

@@ -47,10 +47,10 @@ class QbeastConnectionManager(SparkConnectionManager):
             session = node_session(shared, credentials)
         except Exception as error:
             connection.handle = None
-            connection.state = ConnectionState.FAIL  # type: ignore[assignment]
+            connection.state = ConnectionState.FAIL
             raise FailedToConnectError(as_dbt_error(error).msg) from error
         connection.handle = SessionHandle(session, shared.spark, connection.name or "dbt")
-        connection.state = ConnectionState.OPEN  # type: ignore[assignment]
+        connection.state = ConnectionState.OPEN
         return connection
 
     @contextmanager
@@ -107,5 +107,5 @@ class QbeastConnectionManager(SparkConnectionManager):
         return AdapterResponse(_message="OK")
 
     @classmethod
-    def data_type_code_to_name(cls, type_code: Any) -> str:  # type: ignore[override]
+    def data_type_code_to_name(cls, type_code: Any) -> str:
         return str(type_code)

@@ -30,7 +30,7 @@ class QbeastCredentials(Credentials):
     Attributes:
         schema: where models are built.
         master: Spark's master URL; local by default.
-        warehouse: directory or URI of managed tables; `warehouse` beside the dbt project by default.
+        warehouse: directory or URI of managed tables; `warehouse` beside the project by default.
         catalog: `derby` (embedded, survives the process), `memory` (lost with the process), `hive`
             (what the Spark installation is configured for) or the URI of a Hive metastore.
         spark_config: Spark settings; YAML numbers and booleans are fine.

@@ -8,6 +8,7 @@ from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.qbeast.session import activate
+from dbt.adapters.qbeast.sql import run_sql
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -102,9 +103,9 @@ class Cursor:
         sql = sql.strip().rstrip(";")
         with self._handle.running() as session:
             if bindings is None:
-                self._frame = session.sql(sql)
+                self._frame = run_sql(session, sql)
             else:
-                self._frame = session.sql(_with_markers(sql, len(bindings)), args=list(bindings))
+                self._frame = run_sql(session, _with_markers(sql, len(bindings)), bindings)
 
     def run(self) -> None:
         """Runs a query for its effects (`assert_true`, a failing cast) without fetching rows."""

@@ -16,11 +16,9 @@ def tell(session: SparkSession) -> None:
 
 def found(session: SparkSession) -> dict[str, str]:
     """The facts, by the name that is printed."""
-    jvm = session._jvm
     java = find_java()
     return {
-        "java": f"{jvm.java.lang.System.getProperty('java.version')}"
-        + (f" ({java.executable})" if java else ""),
+        "java": f"{java.version} ({java.executable})" if java else "of the running session",
         "spark": f"{session.version} on {session.sparkContext.master}",
         "delta": delta_version(session),
         "warehouse": session.conf.get("spark.sql.warehouse.dir") or "",

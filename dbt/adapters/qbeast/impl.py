@@ -18,6 +18,9 @@ from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
     import agate
+    from dbt.adapters.qbeast.model_config import ModelSpec
+    from dbt.adapters.qbeast.operations import Report
+    from dbt.adapters.qbeast.response import QbeastAdapterResponse
 
 
 class QbeastAdapter(SparkAdapter):
@@ -26,7 +29,8 @@ class QbeastAdapter(SparkAdapter):
     ConnectionManager = QbeastConnectionManager
     AdapterSpecificConfigs = QbeastConfig
 
-    def quote(self, identifier: str) -> str:
+    @classmethod
+    def quote(cls, identifier: Any) -> str:
         return quote(str(identifier))
 
     # -- what dbt-spark's own macros need from us
@@ -67,6 +71,56 @@ class QbeastAdapter(SparkAdapter):
         with self._running(f"insert seed into {relation}") as session:
             seeds.insert_seed(session, relation.render(), table, types)
 
+    @available.parse(lambda *_: False)
+    def qbeast_is_indexed(self, config: Any) -> bool:
+        return model_config.is_indexed(config)
+
+    @available.parse(lambda *_: False)
+    def qbeast_is_incremental(self, config: Mapping[str, Any]) -> bool:
+        return model_config.is_incremental(config)
+
+    @available.parse_none
+    def qbeast_model_spec(self, config: Any, model: Mapping[str, Any]) -> "ModelSpec":
+        """The model's configuration, checked before anything runs (`model_config.py`)."""
+        return model_config.model_spec(config, model)
+
+    @available.parse_none
+    def qbeast_write(
+        self, relation: BaseRelation, sql: str, spec: "ModelSpec", append: bool
+    ) -> "QbeastAdapterResponse":
+        """Writes the model's rows and their index in one commit (`writing.py`)."""
+        from dbt.adapters.qbeast import writing
+
+        with self._running(sql) as session:
+            return writing.write_model(session, _table(relation), sql, spec, append=append)
+
+    @available.parse(lambda _, relation, *__: relation)
+    def qbeast_sampled(self, relation: QbeastRelation, fraction: Any) -> QbeastRelation:
+        """The relation standing for a sample of itself (`relation.py`)."""
+        return relation.sampled(fraction)
+
+    @available.parse_none
+    def qbeast_sample_of_test(self, config: Any) -> Any:
+        return model_config.sample_of_test(config)
+
+    @available.parse_none
+    def qbeast_optimize(self, relation: BaseRelation, arguments: Mapping[str, Any]) -> str:
+        """Optimizes one table; the line that tells what was done (`operations.py`)."""
+        from dbt.adapters.qbeast import operations
+
+        with self._running(f"optimize {relation}") as session:
+            return operations.optimize(session, _table(relation), arguments)
+
+    @available.parse_none
+    def qbeast_operation(
+        self, name: str, graph: Mapping[str, Any], arguments: Mapping[str, Any]
+    ) -> "Report":
+        """Runs an operation on the selected models' tables (`operations.py`)."""
+        from dbt.adapters.qbeast import operations
+
+        with self._running(name) as session:
+            return operations.run(session, name, graph, arguments)
+
     # -- the node's session
 
     def _handle(self) -> SessionHandle:
@@ -78,3 +132,7 @@ class QbeastAdapter(SparkAdapter):
         """This node's session, with Spark's errors told as dbt's."""
         with self.connections.exception_handler(what), self._handle().running() as session:
             yield session
+
+
+def _table(relation: BaseRelation) -> str:
+    return f"{quote(relation.schema or '')}.{quote(relation.identifier or '')}"

@@ -1,10 +1,16 @@
-"""A model's configuration as dbt gives it."""
+"""A model's configuration: read from dbt, checked and made into one typed value, once."""
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.spark.impl import SparkConfig
+from dbt_common.exceptions import DbtRuntimeError
+
+INDEXED_MATERIALIZATIONS = ("qbeast", "table", "incremental")
+ON_SCHEMA_CHANGE = ("ignore", "fail")
+_NO_INDEX = ("none", "")
 
 
 @dataclass
@@ -13,9 +19,80 @@ class QbeastConfig(SparkConfig):
 
     file_format: str = "delta"
     columns_to_index: str | list[str] | None = None
+    cube_size: int | str | None = None
+    optimize: str | None = None
+    sample: float | None = None
+    tblproperties: dict[str, Any] | None = None
 
 
-def default_to_delta(config: Mapping[str, Any]) -> None:
+@dataclass(frozen=True)
+class ModelSpec:
+    """What an indexed model asks for. Column names are checked later, against the query."""
+
+    name: str
+    columns_to_index: str | list[str]
+    cube_size: int | str
+    is_incremental: bool
+    on_schema_change: str
+    tells_increments: bool
+    """Whether the model's code asks `is_incremental()`."""
+    properties: Mapping[str, str]
+    location: str | None
+    comment: str | None
+    column_comments: Mapping[str, str]
+
+
+def is_indexed(config: Any) -> bool:
+    """Whether a model of any materialization is to be stored with an index."""
+    if config.get("materialized") == "qbeast":
+        return True
+    columns = config.get("columns_to_index")
+    return bool(columns) and not _opts_out(columns)
+
+
+def is_incremental(config: Mapping[str, Any]) -> bool:
+    """Whether a model adds to its table rather than rebuilding it."""
+    if config.get("materialized") == "incremental":
+        return True
+    adds = config.get("incremental_strategy") or config.get("unique_key")
+    return config.get("materialized") == "qbeast" and bool(adds)
+
+
+def model_spec(config: Any, model: Mapping[str, Any]) -> ModelSpec:
+    """The specification of an indexed model.
+
+    Args:
+        config: the `config` object of dbt's context.
+        model: the `model` of dbt's context.
+
+    Raises:
+        DbtRuntimeError: a key is missing, has a value that is not allowed, or does not go with an
+            index.
+    """
+    columns = config.get("columns_to_index")
+    if not columns or _opts_out(columns):
+        raise DbtRuntimeError(
+            "materialized='qbeast' needs columns_to_index: the columns that the table is filtered "
+            "by, such as columns_to_index=['ts', 'user_id:hash']"
+        )
+    _refuse_what_an_index_replaces(config)
+    docs = config.get("persist_docs") or {}
+    root = config.get("location_root")
+    return ModelSpec(
+        name=str(model["alias"]),
+        columns_to_index=columns if isinstance(columns, str) else list(columns),
+        cube_size=_or(config.get("cube_size"), "auto"),
+        is_incremental=_adds_rows(config),
+        on_schema_change=_on_schema_change(config),
+        tells_increments="is_incremental" in (model.get("raw_code") or ""),
+        properties=_properties(config.get("tblproperties")),
+        location=f"{str(root).rstrip('/')}/{model['alias']}" if root else None,
+        comment=(model.get("description") or None) if docs.get("relation") else None,
+        column_comments=_column_comments(model) if docs.get("columns") else {},
+    )
+
+
+def default_to_delta(config: Any) -> None:
     """Sets `file_format: delta` on the node unless its configuration names another.
 
     dbt-spark's macros read the key at many places, each with a default of parquet; dbt has no hook
@@ -24,3 +101,89 @@ def default_to_delta(config: Mapping[str, Any]) -> None:
     node_config = getattr(getattr(config, "model", None), "config", None)
     if node_config is not None and not node_config.get("file_format"):
         node_config["file_format"] = "delta"
+
+
+def sample_of_test(config: Any) -> Any:
+    """The `sample` of a data test's configuration, at its top or in its `meta`; None without."""
+    sample = config.get("sample")
+    return sample if sample is not None else (config.get("meta") or {}).get("sample")
+
+
+def _opts_out(columns: Any) -> bool:
+    return isinstance(columns, str) and columns.strip().lower() in _NO_INDEX
+
+
+def _or(value: Any, default: Any) -> Any:
+    """Unlike `or`, keeps 0 and '' so that they are refused rather than replaced."""
+    return default if value is None else value
+
+
+def _adds_rows(config: Any) -> bool:
+    """Whether the strategy is append; any other one that is asked for is an error."""
+    if config.get("materialized") == "table":
+        return False
+    strategy, unique_key = config.get("incremental_strategy"), config.get("unique_key")
+    if strategy is None and unique_key:
+        raise DbtRuntimeError(
+            f"unique_key={unique_key!r} asks for a merge, which tables with columns_to_index do "
+            "not have yet: use incremental_strategy='append', or remove unique_key to rebuild the "
+            "table on each run"
+        )
+    if strategy is None:
+        return bool(config.get("materialized") == "incremental")
+    if strategy != "append":
+        close = difflib.get_close_matches(str(strategy), ["append"], n=1)
+        meant = f" Did you mean {close[0]!r}?" if close else ""
+        raise DbtRuntimeError(
+            f"incremental_strategy={strategy!r} is not available for a table with "
+            "columns_to_index: it may be 'append', or be left out to rebuild the table on each "
+            f"run.{meant}"
+        )
+    return True
+
+
+def _on_schema_change(config: Any) -> str:
+    asked = config.get("on_schema_change") or "ignore"
+    if asked not in ON_SCHEMA_CHANGE:
+        raise DbtRuntimeError(
+            f"on_schema_change={asked!r} is not available for a table with columns_to_index: it "
+            f"may be one of {', '.join(map(repr, ON_SCHEMA_CHANGE))}; --full-refresh takes over "
+            "any new schema"
+        )
+    return str(asked)
+
+
+def _refuse_what_an_index_replaces(config: Any) -> None:
+    for key in ("partition_by", "clustered_by"):
+        if config.get(key):
+            raise DbtRuntimeError(
+                f"{key}={config.get(key)!r} does not go with columns_to_index: the index already "
+                "places rows by all indexed columns at once, and partitions would cut its files "
+                f"into small ones. Add the column to columns_to_index and remove {key}."
+            )
+    if config.get("file_format", "delta") != "delta":
+        raise DbtRuntimeError(
+            f"file_format={config.get('file_format')!r} does not go with columns_to_index: the "
+            "index is part of a Delta table; remove file_format"
+        )
+
+
+def _properties(given: Any) -> dict[str, str]:
+    properties = given or {}
+    if not isinstance(properties, Mapping):
+        raise DbtRuntimeError(f"tblproperties is a mapping of names to values, not {properties!r}")
+    for key in properties:
+        if str(key).startswith("qbeast."):
+            raise DbtRuntimeError(
+                f"tblproperties may not set {key}: the index keeps its own records there"
+            )
+    return {str(key): _property_text(value) for key, value in properties.items()}
+
+
+def _property_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _column_comments(model: Mapping[str, Any]) -> dict[str, str]:
+    columns = model.get("columns") or {}
+    return {name: c["description"] for name, c in columns.items() if c.get("description")}

@@ -19,12 +19,12 @@ class QbeastRelation(SparkRelation):
 
     def sampled(self, fraction: Any) -> "QbeastRelation":
         """This relation standing for a sample; `fraction` as in `parse_fraction`."""
-        return self.replace(sample=parse_fraction(fraction))  # type: ignore[no-any-return]
+        return self.replace(sample=parse_fraction(fraction))
 
     def __str__(self) -> str:
         if self.sample is None:
             return super().__str__()
-        return self.replace(sample=None)._sampled_text(self.sample)  # type: ignore[no-any-return]
+        return self.replace(sample=None)._sampled_text(self.sample)
 
     def _sampled_text(self, fraction: float) -> str:
         plain = self.render()

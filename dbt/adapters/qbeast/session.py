@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -303,7 +304,7 @@ def _from_gateway(conf: SparkConf) -> SparkSession:
 
 def _start_failure(log_path: Path, error: Exception) -> str:
     lines = log_path.read_text(encoding="utf-8", errors="replace").splitlines()
-    telling = [line for line in lines if "rror" in line or "xception" in line or "unresolved" in line]
+    telling = [line for line in lines if re.search("error|exception|unresolved", line, re.I)]
     reason = (telling or lines or [str(error)])[0].strip()
     return f"Spark did not start: {reason} (the whole output is in {log_path})"
 

@@ -3,13 +3,14 @@
 import re
 
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+
 from qbeast_core.errors import QbeastError
 
 _CAUSED_BY = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
 _CLASS_PREFIX = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
 _SQL_STATE = re.compile(r"\s*SQLSTATE: \w+")
 # Messages that only say that something below them failed.
-_WRAPPERS = ("Job aborted", "[FAILED_EXECUTE", "[TASK_WRITE_FAILED]", "[FAILED_READ_FILE", "An error")
+_WRAPPERS = ("Job aborted", "[FAILED_EXECUTE", "[TASK_WRITE_FAILED]", "[FAILED_READ_FILE")
 
 
 def as_dbt_error(error: Exception) -> DbtRuntimeError:

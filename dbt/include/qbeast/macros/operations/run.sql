@@ -1,0 +1,12 @@
+{# Prints what an operation did, one line for each table, and fails when one of them failed. #}
+{% macro qbeast_operation(name, arguments) %}
+  {% if execute %}
+    {% set report = adapter.qbeast_operation(name, graph, arguments) %}
+    {% for line in report.lines %}
+      {% do log(line, info=true) %}
+    {% endfor %}
+    {% if report.failure %}
+      {% do exceptions.raise_compiler_error(report.failure) %}
+    {% endif %}
+  {% endif %}
+{% endmacro %}

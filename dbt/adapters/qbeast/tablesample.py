@@ -1,0 +1,168 @@
+"""TABLESAMPLE answered through the index: samples become views of just the files they need."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dbt.adapters.qbeast.tablesample_spans import Sample, find_samples, replace_samples
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from qbeast_core import QbeastTable
+from qbeast_core.errors import QbeastError
+from qbeast_core.operations.sample import pushed_filters
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """What to run in place of a statement."""
+
+    sql: str
+    views: tuple[str, ...] = ()
+    """Temporary views of the session that `sql` names. Spark needs them while it analyses `sql`,
+    and as long as a temporary view that `sql` creates is in use: drop them when the node ends.
+    """
+    warnings: tuple[str, ...] = ()
+    """One for each sample that is left to Spark, with the reason."""
+
+
+def rewrite_tablesample(spark: SparkSession, sql: str) -> Rewritten:
+    """`sql` with every `table TABLESAMPLE (p PERCENT)` of an indexed table answered by its index.
+
+    The rows are those of `QbeastTable.sample(p / 100)`. A temporary view over just the files that
+    the fraction and the statement's filters on that table need takes the sample's place, or, in a
+    statement whose text is stored (a view), a subquery on the rows' weight. A table without an
+    index, and every form that the index cannot answer, keep Spark's sampling and give a warning.
+
+    Spark has analysed the text that is returned. If it refuses the edited text but not the
+    original, the original is returned with a warning; a statement that is wrong either way comes
+    back as it was, for Spark to say so in the user's terms.
+
+    Nothing of `sql` is executed. If this raises, no view is left behind.
+    """
+    samples = find_samples(sql)
+    warnings = [_left_to_spark(left.label, left.reason) for left in samples.leftovers]
+    indexed, unindexed = _with_tables(spark, samples.rewritable)
+    warnings += unindexed
+    if not indexed:
+        return Rewritten(sql, (), _once(warnings))
+    if samples.stored:
+        rewritten = _with_conditions(spark, sql, indexed)
+    else:
+        rewritten = _with_views(spark, sql, indexed)
+    return Rewritten(rewritten.sql, rewritten.views, _once([*warnings, *rewritten.warnings]))
+
+
+def drop_views(spark: SparkSession, views: Iterable[str]) -> None:
+    """Drop the views of a `Rewritten`; one that is gone already is no error."""
+    for view in views:
+        spark.catalog.dropTempView(view)
+
+
+@dataclass(frozen=True)
+class _IndexedSample:
+    sample: Sample
+    table: QbeastTable
+
+
+def _with_tables(
+    spark: SparkSession, samples: Sequence[Sample]
+) -> tuple[list[_IndexedSample], list[str]]:
+    """The samples of indexed tables, and a warning for each of the others.
+
+    A table sampled at several places is read at one version.
+    """
+    tables: dict[str, QbeastTable | str] = {}
+    for sample in samples:
+        if sample.name not in tables:
+            tables[sample.name] = _table_or_reason(spark, sample)
+    indexed: list[_IndexedSample] = []
+    warnings: list[str] = []
+    for sample in samples:
+        table = tables[sample.name]
+        if isinstance(table, str):
+            warnings.append(_left_to_spark(sample.label, table))
+        else:
+            indexed.append(_IndexedSample(sample, table))
+    return indexed, warnings
+
+
+def _table_or_reason(spark: SparkSession, sample: Sample) -> QbeastTable | str:
+    if not QbeastTable.is_qbeast(spark, sample.name):
+        return "it is not a table with a Qbeast index, so all of it is read"
+    try:
+        return QbeastTable.for_name(spark, sample.name)
+    except QbeastError as error:
+        return str(error)
+
+
+def _with_conditions(spark: SparkSession, sql: str, indexed: Sequence[_IndexedSample]) -> Rewritten:
+    """For a statement that outlives the session: the sample as a condition that any Spark reads."""
+    relations: list[tuple[Sample, str]] = []
+    warnings: list[str] = []
+    for item in indexed:
+        try:
+            condition = item.table.sample_condition(item.sample.fraction)
+        except QbeastError as error:
+            warnings.append(_left_to_spark(item.sample.label, str(error)))
+        else:
+            subquery = f"(select * from {item.sample.name} where {condition})"
+            relations.append((item.sample, subquery))
+    edited = replace_samples(sql, relations)
+    try:
+        pushed_filters(spark, edited, {})
+    except AnalysisException as error:
+        return _original(spark, sql, indexed, error)
+    return Rewritten(edited, (), tuple(warnings))
+
+
+def _with_views(spark: SparkSession, sql: str, indexed: Sequence[_IndexedSample]) -> Rewritten:
+    """For a statement of this session: views of the samples, of no more files than it needs.
+
+    What the statement asks of a table is known when Spark has optimised the statement, for which
+    the views must exist. So they are first made of all files of the fraction, then made anew.
+    """
+    views = [f"qbeast_sample_{uuid.uuid4().hex}" for _ in indexed]
+    edited = replace_samples(
+        sql, [(item.sample, f"`{view}`") for item, view in zip(indexed, views, strict=True)]
+    )
+    frames: dict[str, DataFrame] = {}
+    try:
+        for item, view in zip(indexed, views, strict=True):
+            frames[view] = item.table.sample(item.sample.fraction)
+            frames[view].createOrReplaceTempView(view)
+        pushed = pushed_filters(spark, edited, frames)
+        for item, view in zip(indexed, views, strict=True):
+            if view in pushed:
+                fewer = item.table.sample(item.sample.fraction, pushed=pushed[view])
+                fewer.createOrReplaceTempView(view)
+    except AnalysisException as error:
+        drop_views(spark, frames)
+        return _original(spark, sql, indexed, error)
+    except BaseException:
+        drop_views(spark, frames)
+        raise
+    return Rewritten(edited, tuple(views))
+
+
+def _original(
+    spark: SparkSession, sql: str, indexed: Sequence[_IndexedSample], error: AnalysisException
+) -> Rewritten:
+    """The statement as it was, after Spark refused the edited text with `error`."""
+    try:
+        pushed_filters(spark, sql, {})
+    except AnalysisException:
+        # The user's mistake, not ours: running the original reports it.
+        return Rewritten(sql)
+    reason = f"Spark does not take the statement otherwise ({str(error).splitlines()[0]})"
+    return Rewritten(sql, (), _once(_left_to_spark(i.sample.label, reason) for i in indexed))
+
+
+def _left_to_spark(label: str, reason: str) -> str:
+    return f"TABLESAMPLE of {label} is left to Spark: {reason}"
+
+
+def _once(warnings: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(warnings))

@@ -1,0 +1,127 @@
+"""Finding and replacing TABLESAMPLE in SQL text. The cases stand in tablesample_cases.txt."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from dbt.adapters.qbeast.tablesample_spans import find_samples, replace_samples
+
+
+@dataclass(frozen=True)
+class Case:
+    title: str
+    sql: str
+    becomes: str
+    leaves: tuple[str, ...]
+
+
+def _cases() -> list[Case]:
+    text = Path(__file__).with_name("tablesample_cases.txt").read_text(encoding="utf-8")
+    return [_case(block) for block in text.split("\n## ")[1:]]
+
+
+def _case(block: str) -> Case:
+    title, body = block.rstrip("\n").split("\n", 1)
+    lines = body.split("\n")
+    leaves = tuple(line[2:] for line in lines if line.startswith("! "))
+    sql, _, becomes = "\n".join(li for li in lines if not li.startswith("! ")).partition("\n=>\n")
+    return Case(title, sql, becomes or sql, leaves)
+
+
+CASES = _cases()
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.title for case in CASES])
+def test_replaces_exactly_the_samples_that_an_index_can_answer(case: Case) -> None:
+    samples = find_samples(case.sql)
+    relations = [(s, f"`v{number}`") for number, s in enumerate(samples.rewritable, start=1)]
+
+    assert replace_samples(case.sql, relations) == case.becomes
+    assert tuple(f"{left.label}: {left.reason}" for left in samples.leftovers) == case.leaves
+
+
+def test_the_file_of_cases_is_read_whole() -> None:
+    assert len(CASES) >= 60
+    assert sum(case.becomes != case.sql for case in CASES) >= 40
+
+
+def test_a_text_without_the_word_is_not_even_tokenized() -> None:
+    samples = find_samples("select 'no quote here ends")
+
+    assert (samples.rewritable, samples.leftovers) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("percent", "fraction"),
+    [
+        ("10", 0.1),
+        ("10.0", 0.1),
+        ("0.00001", 1e-07),
+        (".5", 0.005),
+        ("5.", 0.05),
+        ("100", 1.0),
+        ("0", 0.0),
+        ("30", 0.3),
+        ("7", 0.07),
+        ("33.3", 0.333),
+    ],
+)
+def test_percent_is_the_fraction_that_a_user_would_type(percent: str, fraction: float) -> None:
+    (sample,) = find_samples(f"from t tablesample ({percent} percent)").rewritable
+
+    assert sample.fraction == fraction
+
+
+def test_the_name_is_given_quoted_for_spark_and_plain_for_messages() -> None:
+    (sample,) = find_samples("from c.`s.1`.`t``x` tablesample (1 percent)").rewritable
+
+    assert sample.name == "`c`.`s.1`.`t``x`"
+    assert sample.label == "c.s.1.t`x"
+
+
+@pytest.mark.parametrize(
+    ("statement", "stored"),
+    [
+        ("create view v as", True),
+        ("CREATE OR REPLACE VIEW s1.v (a comment 'x') comment 'table' as", True),
+        ("create view if not exists v as", True),
+        ("create materialized view v as", True),
+        ("create or replace global temporary view v as", True),
+        ("alter view v as", True),
+        ("create function f() returns bigint return", True),
+        ("explain extended create view v as", True),
+        ("create temporary view v as", False),
+        ("create or replace temp view v as", False),
+        ("create temporary function f() returns bigint return", False),
+        ("create table view as", False),
+        ("create or replace table v as", False),
+        ("create external table v as", False),
+        ("insert into view", False),
+        ("explain", False),
+        ("cache table v as", False),
+    ],
+)
+def test_knows_the_statements_that_store_their_text(statement: str, stored: bool) -> None:
+    samples = find_samples(f"{statement} select count(*) from s1.t tablesample (1 percent)")
+
+    assert len(samples.rewritable) == 1
+    assert samples.stored is stored
+
+
+def test_a_stored_view_takes_a_subquery_in_place_of_the_sample() -> None:
+    sql = "create view v as select t.id, b.id from s1.t tablesample (1 percent), u as b"
+    (sample,) = find_samples(sql).rewritable
+
+    assert replace_samples(sql, [(sample, "(select * from `s1`.`t` where hash(`id`) < 0)")]) == (
+        "create view v as select t.id, b.id"
+        " from (select * from `s1`.`t` where hash(`id`) < 0) AS `t`, u as b"
+    )
+
+
+def test_only_the_samples_given_are_replaced() -> None:
+    sql = "select * from a tablesample (1 percent), b tablesample (2 percent)"
+    _, second = find_samples(sql).rewritable
+
+    assert replace_samples(sql, [(second, "`v`")]) == (
+        "select * from a tablesample (1 percent), `v` AS `b`"
+    )

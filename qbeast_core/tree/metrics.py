@@ -1,0 +1,201 @@
+"""How good a revision's tree is, from its blocks alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from qbeast_core.model.block import Block
+from qbeast_core.model.revision import Revision
+from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
+from qbeast_core.tree.otree import OTree
+
+FRACTIONS = (0.001, 0.01, 0.1)
+"""The samples whose cost the metrics foretell."""
+
+
+@dataclass(frozen=True)
+class IndexedFile:
+    """A file of the revision: its size and its blocks."""
+
+    size_bytes: int
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Smallest, quartiles and largest of some row counts; all 0 for none."""
+
+    smallest: int
+    lower_quartile: int
+    median: int
+    upper_quartile: int
+    largest: int
+
+    @staticmethod
+    def of(counts: Sequence[int]) -> Spread:
+        """The spread of counts in any order; quartiles are counts that occur."""
+        if not counts:
+            return Spread(0, 0, 0, 0, 0)
+        quartiles = np.quantile(counts, [0, 0.25, 0.5, 0.75, 1], method="inverted_cdf")
+        return Spread(*(int(q) for q in quartiles))
+
+    def __str__(self) -> str:
+        quartiles = (self.lower_quartile, self.median, self.upper_quartile)
+        return " / ".join(f"{n:,}" for n in (self.smallest, *quartiles, self.largest))
+
+
+@dataclass(frozen=True)
+class SampleCost:
+    """What a sample of a fraction reads of the revision: whole files, as the index chooses."""
+
+    fraction: float
+    files: int
+    rows: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class IndexMetrics:
+    """The numbers of one revision. Sizes of cubes and files are in rows unless named otherwise."""
+
+    revision_id: int
+    columns: tuple[str, ...]
+    desired_cube_size: int
+    rows: int
+    size_bytes: int
+    files: int
+    blocks: int
+    cubes: int
+    inner_cubes: int
+    """Cubes that leave rows to cubes below them."""
+    height: int
+    """Levels of the tree: 1 for a root alone, 0 for no data."""
+    average_fan_out: float
+    """Children per cube that has any; at most 2 to the number of columns."""
+    balance: float
+    """Height over that of a full tree with as many cubes: 1.0 is flat, more is lopsided."""
+    inner_cube_rows: Spread
+    leaf_cube_rows: Spread
+    file_rows: Spread
+    sample_costs: tuple[SampleCost, ...]
+    unindexed_files: int = 0
+    unindexed_bytes: int = 0
+
+    @property
+    def blocks_per_cube(self) -> float:
+        """1.0 after a single write; appends raise it, and optimize lowers it."""
+        return self.blocks / self.cubes if self.cubes else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """All the numbers, as values that JSON can hold."""
+        numbers = asdict(self)
+        numbers["columns"] = list(self.columns)
+        numbers["sample_costs"] = list(numbers["sample_costs"])
+        return {**numbers, "blocks_per_cube": self.blocks_per_cube}
+
+    def __str__(self) -> str:
+        lines = [
+            ("revision", f"{self.revision_id}, indexed by {', '.join(self.columns)}"),
+            ("rows", f"{self.rows:,} in {self.files:,} files, {_megabytes(self.size_bytes)}"),
+            ("cubes", f"{self.cubes:,} ({self.inner_cubes:,} inner), {self.blocks:,} blocks"),
+            ("tree", self._shape()),
+            ("desired cube size", f"{self.desired_cube_size:,} rows"),
+            ("rows of inner cubes", f"{self.inner_cube_rows}  (min / quartiles / max)"),
+            ("rows of leaf cubes", str(self.leaf_cube_rows)),
+            ("rows of files", str(self.file_rows)),
+        ]
+        for cost in self.sample_costs:
+            lines.append((f"{cost.fraction * 100:g} % sample reads", self._share(cost)))
+        if self.unindexed_files:
+            size = _megabytes(self.unindexed_bytes)
+            lines.append(("not indexed", f"{self.unindexed_files:,} files, {size}"))
+        width = max(len(name) for name, _ in lines)
+        return "\n".join(f"{name:<{width}}  {text}" for name, text in lines)
+
+    def _shape(self) -> str:
+        return (
+            f"{self.height} levels, {self.average_fan_out:.1f} children on average, "
+            f"balance {self.balance:.2f}"
+        )
+
+    def _share(self, cost: SampleCost) -> str:
+        share = cost.size_bytes / self.size_bytes if self.size_bytes else 0.0
+        return (
+            f"{cost.files:,} of {self.files:,} files, {share:.1%} of the bytes, {cost.rows:,} rows"
+        )
+
+
+def index_metrics(
+    revision: Revision,
+    files: Iterable[IndexedFile],
+    *,
+    unindexed_files: int = 0,
+    unindexed_bytes: int = 0,
+) -> IndexMetrics:
+    """The metrics of a revision from its live files.
+
+    `unindexed_files` and `unindexed_bytes` are those of the table that no index describes; every
+    sample reads them in addition.
+    """
+    listed = list(files)
+    blocks = [block for file in listed for block in file.blocks]
+    tree = OTree.of(blocks, revision.dimensions)
+    counts = tree.element_count
+    inner = [cube for cube in counts if tree.max_weight[cube] < MAX_WEIGHT]
+    leaves = [cube for cube in counts if tree.max_weight[cube] == MAX_WEIGHT]
+    file_rows = [sum(block.element_count for block in file.blocks) for file in listed]
+    height = tree.cubes[-1].depth + 1 if tree.cubes else 0
+    fan_out = (len(tree.cubes) - 1) / len(tree.inner_cubes) if tree.inner_cubes else 0.0
+    return IndexMetrics(
+        revision_id=revision.revision_id,
+        columns=revision.columns,
+        desired_cube_size=revision.desired_cube_size,
+        rows=sum(file_rows),
+        size_bytes=sum(file.size_bytes for file in listed),
+        files=len(listed),
+        blocks=len(blocks),
+        cubes=len(counts),
+        inner_cubes=len(inner),
+        height=height,
+        average_fan_out=fan_out,
+        balance=_balance(height, len(tree.cubes), revision.dimensions),
+        inner_cube_rows=Spread.of([counts[cube] for cube in inner]),
+        leaf_cube_rows=Spread.of([counts[cube] for cube in leaves]),
+        file_rows=Spread.of(file_rows),
+        sample_costs=tuple(_cost(fraction, listed, file_rows) for fraction in FRACTIONS),
+        unindexed_files=unindexed_files,
+        unindexed_bytes=unindexed_bytes,
+    )
+
+
+def _cost(fraction: float, files: list[IndexedFile], file_rows: list[int]) -> SampleCost:
+    below = weight_of_fraction(fraction)
+    read = [
+        (rows, file.size_bytes)
+        for file, rows in zip(files, file_rows, strict=True)
+        if any(block.element_count and block.min_weight < below for block in file.blocks)
+    ]
+    return SampleCost(
+        fraction=fraction,
+        files=len(read),
+        rows=sum(rows for rows, _ in read),
+        size_bytes=sum(size for _, size in read),
+    )
+
+
+def _balance(height: int, cubes: int, dimensions: int) -> float:
+    """A full tree of h levels has (2^(n h) - 1) / (2^n - 1) cubes."""
+    if cubes == 0:
+        return 0.0
+    fan_out = 1 << dimensions
+    full_height = math.log(cubes * (fan_out - 1) + 1, fan_out)
+    return height / full_height
+
+
+def _megabytes(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:,.1f} MB"

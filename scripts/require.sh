@@ -32,7 +32,7 @@ require_java() {
 }
 
 require_python() {
-    for candidate in "${PYTHON:-python3}" python3.13 python3.12 python3.11 python3.10; do
+    for candidate in "${BASE_PYTHON:-python3}" python3.13 python3.12 python3.11 python3.10; do
         if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
             "$candidate" -c 'import ensurepip, venv' 2>/dev/null ||
                 fail "$candidate cannot make virtual environments: install its venv package (Debian/Ubuntu: apt install python3-venv)."
@@ -40,7 +40,7 @@ require_python() {
             return
         fi
     done
-    fail "no Python 3.10 or newer was found: install one (Debian/Ubuntu: apt install python3 python3-venv) or name it with PYTHON=/path/to/python3."
+    fail "no Python 3.10 or newer was found: install one (Debian/Ubuntu: apt install python3 python3-venv) or name it with BASE_PYTHON=/path/to/python3."
 }
 
 case "$1" in

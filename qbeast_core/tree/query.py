@@ -211,17 +211,30 @@ _PLACING = (
 )
 
 
+_UNBOUNDED = (DataType.FLOAT, DataType.DOUBLE)
+"""Types with NaN and infinities, whose rows lie in the outermost cubes whatever the bounds are.
+Rows of other types lie between the bounds of their revision: a filter beyond them is false."""
+
+
 def _satisfying(
     op: str, value: Any, transformer: Transformer, transformation: Transformation
 ) -> _Intervals:
     """The coordinates of the values that stand in the relation `op` to a value."""
     try:
-        low, *_, high = places = sorted(_places(op, value, transformer, transformation))
+        places = sorted(_places(op, value, transformer, transformation))
     except (ValueError, ArithmeticError):
         return _EVERYWHERE
+    low, high = _clamped(places[0]), _clamped(places[-1])
+    is_bounded = isinstance(transformation, LinearTransformation) and (
+        transformation.data_type not in _UNBOUNDED
+    )
     match op:
         case "=" if isinstance(transformation, HashTransformation):
             return _joined([(place, place) for place in places])
+        case "=" | ">" | ">=" if is_bounded and places[0] > 1.0:
+            return []
+        case "=" | "<" | "<=" if is_bounded and places[-1] < 0.0:
+            return []
         case "=":
             return [(low, high)]
         case "<" | "<=":
@@ -234,10 +247,10 @@ def _satisfying(
 def _places(
     op: str, value: Any, transformer: Transformer, transformation: Transformation
 ) -> list[float]:
-    """Two or more coordinates of a value, in any order; ValueError if it cannot be placed."""
+    """The coordinates of a value, in any order, not clamped; ValueError if it has none."""
     if value is None or isinstance(value, bool):
         raise ValueError(f"{value!r} is not compared by an index")
-    stored = [value, value]
+    stored = [value]
     match transformation:
         case LinearTransformation(data_type=data_type) | NumericQuantiles(data_type=data_type):
             is_instant = isinstance(value, datetime.datetime)
@@ -259,22 +272,21 @@ def _places(
                 raise ValueError("the order of this text depends on its encoding")
         case _:
             raise ValueError("every value has the same coordinate")
-    return [_clamped(transformation.transform(each)) for each in stored]
+    return [transformation.transform(each) for each in stored]
 
 
 def _hashed_values(value: Any, transformer: HashTransformer) -> list[Any]:
     """The stored values that equal a value: hashes go by the text of the stored type."""
     data_type = transformer.data_type
     if data_type is DataType.STRING and isinstance(value, str):
-        return [value, value]
+        return [value]
     if isinstance(value, int | float | Decimal):
         if data_type in (DataType.INTEGER, DataType.LONG) and int(value) == value:
-            return [int(value), int(value)]
+            return [int(value)]
         if data_type is DataType.DOUBLE and float(value) == value:
-            return [float(value), -float(value) if value == 0 else float(value)]
+            return [0.0, -0.0] if value == 0 else [float(value)]
         if data_type is DataType.FLOAT and float(np.float32(value)) == value:
-            single = np.float32(value)
-            return [single, -single if value == 0 else single]
+            return [np.float32(0.0), np.float32(-0.0)] if value == 0 else [np.float32(value)]
     # Decimals among them: the text of 5.00 depends on the scale, which revisions do not store.
     raise ValueError(f"{value!r} has no hash in a column of type {data_type.value}")
 

@@ -49,8 +49,8 @@ def test_anchors_mend_any_tree(live: list[Block], before: list[Block]) -> None:
 @settings(max_examples=150, deadline=None)
 def test_the_weights_of_a_tree_allow_writing_without_breaking_it(live: list[Block]) -> None:
     """A row in any cube up to its weight, recorded with that weight, hides nothing below it."""
-    weights = OTree.of(live, 2).weights
-    sound = [*live, *missing_anchors(live, weights)]
+    sound = [*live, *missing_anchors(live, OTree.of(live, 2).weights)]
+    weights = OTree.of(sound, 2).weights
     for cube, weight in weights.items():
         around = max((weights[c] for c in cube.ancestors()), default=MIN_WEIGHT)
         if weight > around:

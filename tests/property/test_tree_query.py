@@ -14,6 +14,7 @@ from qbeast_core.model.datatypes import DataType
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import (
     HashTransformation,
+    LinearTransformation,
     NumericQuantiles,
     StringHistogram,
     StringQuantiles,
@@ -90,6 +91,16 @@ def ordinate(value: Any) -> float:
     return float(value)
 
 
+def rows_of(_: Any, transformation: Any, values: st.SearchStrategy[Any]) -> Any:
+    """Values that a write could have put under the revision: finite ones lie in its range."""
+    if not isinstance(transformation, LinearTransformation):
+        return values
+    if transformation.data_type in (DataType.FLOAT, DataType.DOUBLE):
+        return values
+    low, high = transformation.minimum, transformation.maximum
+    return values.filter(lambda value: low <= float(ordinate(value)) <= high)
+
+
 @st.composite
 def predicates(draw: st.DrawFn, of: dict[str, st.SearchStrategy[Any]], depth: int) -> Predicate:
     name = draw(st.sampled_from(list(of)))
@@ -153,7 +164,7 @@ def test_a_cube_with_a_matching_row_may_match(data: st.DataObject) -> None:
         tuple(transformation for _, transformation, _ in drawn.values()),
     )
     values = {name: strategy for name, (_, _, strategy) in drawn.items()}
-    row = {name: data.draw(st.none() | strategy) for name, strategy in values.items()}
+    row = {name: data.draw(st.none() | rows_of(*column)) for name, column in drawn.items()}
     layout = PathLayout(len(names))
     words = layout.path_words(np.array([revision.point(list(row.values()))]))
     depths = data.draw(st.lists(st.integers(0, layout.max_depth), min_size=1, max_size=4))

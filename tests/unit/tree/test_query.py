@@ -78,8 +78,12 @@ def quarters(predicate: Predicate, of: Revision = NUMBERS, dimension: int = 0) -
         (">=", 8, [3]),
         ("=", 2.5, [1]),
         ("=", Decimal("2.5"), [1]),
-        (">", 100, [3]),
-        ("<", -100, [0]),
+        (">", 100, []),
+        ("<", -100, []),
+        ("=", 9, []),
+        ("=", -1, []),
+        (">", -1, [0, 1, 2, 3]),
+        ("<", 9, [0, 1, 2, 3]),
         ("<", math.nan, [0, 1, 2, 3]),
         (">", math.inf, [3]),
         ("=", "2", [0, 1, 2, 3]),
@@ -91,6 +95,13 @@ def quarters(predicate: Predicate, of: Revision = NUMBERS, dimension: int = 0) -
 )
 def test_a_comparison_is_an_interval(op: Any, value: Any, expected: list[int]) -> None:
     assert quarters(Comparison("a", op, value)) == expected
+
+
+def test_numbers_beyond_the_bounds_lie_in_the_outermost_cubes() -> None:
+    """Infinities and NaN take no part in the bounds of a revision."""
+    assert quarters(Comparison("b", ">", 5.0), dimension=1) == [3]
+    assert quarters(Comparison("b", "=", math.nan), dimension=1) == [3]
+    assert quarters(Comparison("b", "<=", -math.inf), dimension=1) == [0]
 
 
 def test_predicates_combine() -> None:

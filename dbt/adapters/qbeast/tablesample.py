@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from dbt.adapters.qbeast.tablesample_spans import Sample, find_samples, replace_samples
+from dbt.adapters.qbeast.tablesample_spans import Sample, TextLife, find_samples, replace_samples
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable
+from qbeast_core.delta.filters import filters_of_statement
 from qbeast_core.errors import QbeastError
-from qbeast_core.operations.sample import pushed_filters
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,10 @@ class Rewritten:
 
     sql: str
     views: tuple[str, ...] = ()
-    """Temporary views of the session that `sql` names. Spark needs them while it analyses `sql`,
-    and as long as a temporary view that `sql` creates is in use: drop them when the node ends.
+    """Temporary views of the session that `sql` names; to be dropped with `drop_views`."""
+    views_stay: bool = False
+    """`sql` creates a temporary view, which needs these views as long as it is used: drop them
+    when the node ends. Else drop them when Spark has analysed `sql` (when `spark.sql` returns).
     """
     warnings: tuple[str, ...] = ()
     """One for each sample that is left to Spark, with the reason."""
@@ -47,12 +49,16 @@ def rewrite_tablesample(spark: SparkSession, sql: str) -> Rewritten:
     indexed, unindexed = _with_tables(spark, samples.rewritable)
     warnings += unindexed
     if not indexed:
-        return Rewritten(sql, (), _once(warnings))
-    if samples.stored:
+        return Rewritten(sql, warnings=_once(warnings))
+    if samples.text_life is TextLife.STORED:
         rewritten = _with_conditions(spark, sql, indexed)
     else:
         rewritten = _with_views(spark, sql, indexed)
-    return Rewritten(rewritten.sql, rewritten.views, _once([*warnings, *rewritten.warnings]))
+    return replace(
+        rewritten,
+        views_stay=bool(rewritten.views) and samples.text_life is TextLife.SESSION,
+        warnings=_once([*warnings, *rewritten.warnings]),
+    )
 
 
 def drop_views(spark: SparkSession, views: Iterable[str]) -> None:
@@ -112,10 +118,10 @@ def _with_conditions(spark: SparkSession, sql: str, indexed: Sequence[_IndexedSa
             relations.append((item.sample, subquery))
     edited = replace_samples(sql, relations)
     try:
-        pushed_filters(spark, edited, {})
+        filters_of_statement(spark, edited, {})
     except AnalysisException as error:
         return _original(spark, sql, indexed, error)
-    return Rewritten(edited, (), tuple(warnings))
+    return Rewritten(edited, warnings=tuple(warnings))
 
 
 def _with_views(spark: SparkSession, sql: str, indexed: Sequence[_IndexedSample]) -> Rewritten:
@@ -133,7 +139,7 @@ def _with_views(spark: SparkSession, sql: str, indexed: Sequence[_IndexedSample]
         for item, view in zip(indexed, views, strict=True):
             frames[view] = item.table.sample(item.sample.fraction)
             frames[view].createOrReplaceTempView(view)
-        pushed = pushed_filters(spark, edited, frames)
+        pushed = filters_of_statement(spark, edited, frames)
         for item, view in zip(indexed, views, strict=True):
             if view in pushed:
                 fewer = item.table.sample(item.sample.fraction, pushed=pushed[view])
@@ -152,12 +158,13 @@ def _original(
 ) -> Rewritten:
     """The statement as it was, after Spark refused the edited text with `error`."""
     try:
-        pushed_filters(spark, sql, {})
+        filters_of_statement(spark, sql, {})
     except AnalysisException:
         # The user's mistake, not ours: running the original reports it.
         return Rewritten(sql)
     reason = f"Spark does not take the statement otherwise ({str(error).splitlines()[0]})"
-    return Rewritten(sql, (), _once(_left_to_spark(i.sample.label, reason) for i in indexed))
+    warnings = _once(_left_to_spark(item.sample.label, reason) for item in indexed)
+    return Rewritten(sql, warnings=warnings)
 
 
 def _left_to_spark(label: str, reason: str) -> str:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import Enum
 
 from dbt.adapters.qbeast.sql_text import SqlText, UnreadableText
 
@@ -57,14 +58,21 @@ class Leftover:
     reason: str
 
 
+class TextLife(Enum):
+    """How long Spark uses the text of a statement, and so the temporary views that it names."""
+
+    STATEMENT = "until it has been analysed"
+    SESSION = "as long as the temporary view or function that it creates"
+    STORED = "in every session: it must not name a temporary view at all"
+
+
 @dataclass(frozen=True)
 class Samples:
     """Every TABLESAMPLE of one statement."""
 
     rewritable: tuple[Sample, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
-    stored: bool = False
-    """The statement stores its text (a view, a function): it must not name a temporary view."""
+    text_life: TextLife = TextLife.STATEMENT
 
 
 def find_samples(sql: str) -> Samples:
@@ -86,7 +94,7 @@ def find_samples(sql: str) -> Samples:
     return Samples(
         rewritable=tuple(item for item in found if isinstance(item, Sample)),
         leftovers=tuple(dict.fromkeys(item for item in found if isinstance(item, Leftover))),
-        stored=_stores_its_text(text),
+        text_life=_text_life(text),
     )
 
 
@@ -144,23 +152,24 @@ def _is_clause(text: SqlText, place: int) -> bool:
     )
 
 
-def _stores_its_text(text: SqlText) -> bool:
+def _text_life(text: SqlText) -> TextLife:
     place = 0
     while text.word(place) in _words("explain extended formatted codegen cost"):
         place += 1
-    if text.word(place) == "alter":
-        return text.word(place + 1) == "view"
-    if text.word(place) != "create":
-        return False
-    qualifiers = []
+    verb = text.word(place)
+    qualifiers = set()
     while text.word(place := place + 1) in _words(
-        "or replace global temp temporary materialized external private"
+        "or replace global temp temporary materialized lazy"
     ):
-        qualifiers.append(text.word(place))
-    if "global" not in qualifiers and ("temp" in qualifiers or "temporary" in qualifiers):
-        return False
+        qualifiers.add(text.word(place))
+    what = text.word(place)
+    if verb == "cache":
+        return TextLife.SESSION
+    if verb not in {"create", "alter"} or what not in {"view", "function"}:
+        return TextLife.STATEMENT
     # A global temporary view is seen by sessions that have none of this session's views.
-    return text.word(place) in {"view", "function"}
+    temporary = not qualifiers.isdisjoint({"temp", "temporary"}) and "global" not in qualifiers
+    return TextLife.SESSION if temporary else TextLife.STORED
 
 
 def _sample_at(text: SqlText, place: int) -> Sample | Leftover:

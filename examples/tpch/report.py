@@ -5,7 +5,9 @@ same files; files and bytes are those of Spark's own scan metrics.
 """
 
 import argparse
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from rich.table import Table
 
 from qbeast_core import QbeastTable
 
+PROJECT = Path(__file__).parent
 FRACTIONS = (0.01, 0.1)
 MEASURE = "l_extendedprice"
 
@@ -34,11 +37,10 @@ class Answer:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument(
-        "warehouse", type=Path, nargs="?", default=Path(__file__).parent / "warehouse"
-    )
+    options.add_argument("warehouse", type=Path, nargs="?", default=PROJECT / "warehouse")
     schema = options.parse_args().warehouse / "tpch.db"
-    spark = start_spark()
+    with messages_of_new_processes_in(PROJECT / "logs/spark.log"):
+        spark = start_spark()
     console = Console()
     console.print(index_table(spark, schema))
     console.print(sample_table(spark, schema / "lineitem"))
@@ -57,9 +59,21 @@ def start_spark() -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
     )
-    spark = configure_spark_with_delta_pip(builder).getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
+    return configure_spark_with_delta_pip(builder).getOrCreate()
+
+
+@contextmanager
+def messages_of_new_processes_in(log: Path) -> Iterator[None]:
+    """What Spark and its package manager tell when they start fills a page; it goes to a file."""
+    log.parent.mkdir(exist_ok=True)
+    terminal = os.dup(2)
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(terminal, 2)
+            os.close(terminal)
 
 
 def index_table(spark: SparkSession, schema: Path) -> Table:

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from qbeast_core.delta.jvm import Jvm
+from qbeast_core.errors import InvalidOptions
 
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
 
@@ -32,7 +33,14 @@ class Catalog:
         self._catalog: Any = self._jvm.session.sessionState().catalog()
 
     def find(self, name: str) -> CatalogEntry:
-        """The entry of `name` (`schema.table`, parts quoted by backticks where needed)."""
+        """The entry of `name` (`schema.table`, parts quoted by backticks where needed).
+
+        Raises:
+            InvalidOptions: the name is not one of the session catalog.
+            ParseException: it is no name at all.
+        """
+        if self._is_temporary_view(name):
+            return CatalogEntry(name, "", exists=True, is_view=True)
         identifier = self._identifier(name)
         if not self._catalog.tableExists(identifier):
             location = self._catalog.defaultTablePath(identifier).toString()
@@ -76,9 +84,24 @@ class Catalog:
         )
 
     def _identifier(self, name: str) -> Any:
-        return self._catalog.qualifyIdentifier(
-            self._jvm.session.sessionState().sqlParser().parseTableIdentifier(name)
+        parser = self._jvm.session.sessionState().sqlParser()
+        parts = [str(part) for part in self._jvm.java_list(parser.parseMultipartIdentifier(name))]
+        if len(parts) == 3 and parts[0].lower() == "spark_catalog":
+            parts = parts[1:]
+        if len(parts) > 2:
+            raise InvalidOptions(
+                f"{name!r} is not in Spark's session catalog; name the table as schema.table"
+            )
+        identifier = self._jvm.new(
+            "org.apache.spark.sql.catalyst.TableIdentifier",
+            parts[-1],
+            self._jvm.option(parts[0] if len(parts) == 2 else None),
         )
+        return self._catalog.qualifyIdentifier(identifier)
+
+    def _is_temporary_view(self, name: str) -> bool:
+        parser = self._jvm.session.sessionState().sqlParser()
+        return bool(self._catalog.isTempView(parser.parseMultipartIdentifier(name)))
 
     @staticmethod
     def _text(identifier: Any) -> str:

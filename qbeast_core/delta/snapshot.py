@@ -10,9 +10,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.delta.jvm import Jvm
 
 
@@ -100,7 +102,7 @@ class TableSnapshot:
         """The live files; the position in the tuple is a file's index for `dataframe`."""
         return self._live_files.files
 
-    def dataframe(self, indices: np.ndarray[Any, Any] | None = None) -> DataFrame:
+    def dataframe(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
         """The rows of the files at `indices` (of all by default), deletion vectors applied."""
         adds = self._live_files.adds
         if indices is not None:
@@ -109,7 +111,15 @@ class TableSnapshot:
             self._delta_log.createDataFrame(self._snapshot, adds, False, self._jvm.none)
         )
 
-    def add_actions(self, indices: np.ndarray[Any, Any]) -> list[Any]:
+    def matching(self, filters: PushedFilters) -> NDArray[np.bool_]:
+        """Which files may hold a row that the filters keep, by Delta's own statistics."""
+        kept: set[str] = set()
+        for place in filters.alternatives:
+            scan = self._snapshot.filesForScan(self._jvm.seq(place), False)
+            kept.update(add["path"] for add in json.loads(self._jvm.json_of(scan.files())))
+        return np.array([file.path in kept for file in self.files], dtype=np.bool_)
+
+    def add_actions(self, indices: NDArray[np.int64]) -> list[Any]:
         """The log's own `AddFile` objects of the files at `indices`."""
         return list(self._jvm.java_list(self._jvm.pick(self._live_files.adds, indices)))
 

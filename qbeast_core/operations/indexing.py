@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -23,6 +23,7 @@ from qbeast_core.model.revision import Revision
 from qbeast_core.model.weight import MAX_WEIGHT
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import Catalyst, repartition_by_id
+from qbeast_core.spark.location import WorkingColumns, located, point
 from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.anchors import missing_anchors
 from qbeast_core.tree.assignment import Assignment
@@ -65,30 +66,21 @@ class TreePlan:
 
 
 def plan_tree(
-    revision: Revision,
-    sample: RowSample,
-    rows: int,
-    existing: OTree | None,
-    *,
-    keep_weights: bool = False,
+    revision: Revision, sample: RowSample, rows: int, existing: OTree | None = None
 ) -> TreePlan:
-    """Plan the tree for `rows` rows of which `sample` is a uniform sample.
+    """Plan where `rows` rows go, of which `sample` is a uniform sample.
 
-    `keep_weights` leaves the weights of the existing tree as they are: rows that are in the tree
-    already must not make it think that there are more of them.
+    `existing` is the tree of the revision's other files, which the new rows grow.
     """
     layout = PathLayout(revision.dimensions)
     words = layout.path_words(sample.coordinates(revision))
     size = revision.desired_cube_size
-    if keep_weights and existing is not None:
-        weights: Mapping[CubeId, int] = existing.weights
-    else:
-        weights = estimate_weights(layout, words, sample.weights, rows, size, existing)
-    scale = rows / max(1, len(sample.weights))
+    weights = estimate_weights(layout, words, sample.weights, rows, size, existing)
+    scale = rows / len(sample.weights)
     in_cubes = expected_rows(layout, weights, words, sample.weights, scale)
     file_of = plan_files(in_cubes, size)
     assignment = Assignment.of(layout, weights, file_of)
-    return TreePlan(revision, weights, assignment, files=max(file_of.values(), default=0) + 1)
+    return TreePlan(revision, weights, assignment, files=max(file_of.values()) + 1)
 
 
 def write_indexed(
@@ -130,75 +122,46 @@ def write_indexed(
 
 def _placed(catalyst: Catalyst, rows: DataFrame, plan: TreePlan) -> DataFrame:
     """The rows, one Spark partition per file, sorted along the path inside it."""
-    names = _Names(rows.columns)
-    located = _located(catalyst, rows, plan, names)
-    words = [F.col(name) for name in names.words(plan)]
+    names = WorkingColumns(rows.columns, plan.revision.dimensions)
+    words = [F.col(name) for name in names.words]
     target = columns.target(catalyst, plan.assignment, words, F.col(names.weight))
-    placed = repartition_by_id(
-        located.withColumn(names.file, target.file.cast("int")).drop(names.weight),
-        plan.files,
-        F.col(names.file),
+    aimed = (
+        located(catalyst, rows, plan.revision, names)
+        .withColumn(names.file, target.file.cast("int"))
+        .drop(names.weight)
     )
+    placed = repartition_by_id(aimed, plan.files, F.col(names.file))
     # Neighbours in space become neighbours in the file, so that readers skip inside of it.
     ordered = placed.sortWithinPartitions(*words)
     return ordered.select(*(columns.column(name) for name in rows.columns))
 
 
-def _located(
-    catalyst: Catalyst, rows: DataFrame, plan: TreePlan, names: _Names, *extra: Column
-) -> DataFrame:
-    """The rows with their path words and weight."""
-    layout, revision = plan.assignment.layout, plan.revision
-    coordinates = [
-        columns.coordinate(catalyst, columns.column(transformer.column), transformation)
-        for transformer, transformation in zip(
-            revision.transformers, revision.transformations, strict=True
-        )
-    ]
-    own = [columns.column(name) for name in rows.columns]
-    cells = [names.reserved(f"cell{i}") for i in range(revision.dimensions)]
-    # A projection of their own: Spark computes a cell once, however often the path refers to it.
-    with_cells = rows.select(
-        *own,
-        *extra,
-        columns.weight(revision.columns).alias(names.weight),
-        *(
-            columns.cell(coordinate, layout).alias(name)
-            for name, coordinate in zip(cells, coordinates, strict=True)
-        ),
-    )
-    words = columns.path_words(catalyst, [F.col(name) for name in cells], layout)
-    return with_cells.select(
-        "*", *(word.alias(name) for name, word in zip(names.words(plan), words, strict=True))
-    ).drop(*cells)
-
-
-def _read_back(catalyst: Catalyst, rows: DataFrame, plan: TreePlan) -> dict[str, list[Block]]:
+def _read_back(
+    catalyst: Catalyst, rows: DataFrame, plan: TreePlan
+) -> dict[str, list[Block]]:
     """The blocks of each written file, counted from its rows. Raises SourceChanged."""
     revision, layout = plan.revision, plan.assignment.layout
+    names = WorkingColumns(rows.columns, revision.dimensions)
+    words = [F.col(name) for name in names.words]
+    target = columns.target(catalyst, plan.assignment, words, F.col(names.weight))
     indexed = rows.select(
         *(columns.column(name) for name in revision.columns),
-        F.col("_metadata.file_name").alias("file"),
-        _outside(catalyst, revision).alias("outside"),
+        F.col("_metadata.file_name").alias(names.file),
     )
-    names = _Names(indexed.columns)
-    located = _located(catalyst, indexed, plan, names)
-    words = [F.col(name) for name in names.words(plan)]
-    target = columns.target(catalyst, plan.assignment, words, F.col(names.weight))
-    depth = F.col("depth")
     cubes = (
-        located.withColumn("depth", target.depth)
+        located(catalyst, indexed, revision, names)
+        .withColumns({names.depth: target.depth, names.outside: _outside(catalyst, revision)})
         .withColumns(
             {
-                name: _prefix(F.col(name), depth, layout, position)
-                for position, name in enumerate(names.words(plan))
+                name: _prefix(word, F.col(names.depth), layout, position)
+                for position, (name, word) in enumerate(zip(names.words, words, strict=True))
             }
         )
-        .groupBy("file", "depth", *names.words(plan))
+        .groupBy(names.file, names.depth, *names.words)
         .agg(
             F.min(names.weight).alias("min_weight"),
             F.count(F.lit(1)).alias("rows"),
-            F.max("outside").alias("outside"),
+            F.max(names.outside).alias("outside"),
         )
         .toArrow()
     )
@@ -210,23 +173,22 @@ def _read_back(catalyst: Catalyst, rows: DataFrame, plan: TreePlan) -> dict[str,
     return _blocks_by_file(cubes, plan, names)
 
 
-def _blocks_by_file(cubes: Any, plan: TreePlan, names: _Names) -> dict[str, list[Block]]:
-    words = np.array([cubes.column(name).to_numpy() for name in names.words(plan)], dtype=np.int64)
-    depths = cubes.column("depth").to_pylist()
+def _blocks_by_file(
+    cubes: pa.Table, plan: TreePlan, names: WorkingColumns
+) -> dict[str, list[Block]]:
+    words = np.array([cubes.column(name).to_numpy() for name in names.words], dtype=np.int64)
+    depths = cubes.column(names.depth).to_numpy().astype(np.int32)
+    distinct, cube_of_row = plan.assignment.layout.cubes_of(words, depths)
+    files = cubes.column(names.file).to_pylist()
+    min_weights = cubes.column("min_weight").to_pylist()
+    rows = cubes.column("rows").to_pylist()
     blocks: dict[str, list[Block]] = defaultdict(list)
-    for position, (file, depth, min_weight, rows) in enumerate(
-        zip(
-            cubes.column("file").to_pylist(),
-            depths,
-            cubes.column("min_weight").to_pylist(),
-            cubes.column("rows").to_pylist(),
-            strict=True,
-        )
-    ):
-        cube = plan.assignment.layout.cube_of(words[:, position], depth)
-        blocks[file].append(Block(cube, min_weight, plan.max_weight(cube), rows))
+    for position, number in enumerate(cube_of_row.tolist()):
+        cube = distinct[number]
+        block = Block(cube, min_weights[position], plan.max_weight(cube), rows[position])
+        blocks[files[position]].append(block)
     for held in blocks.values():
-        held.sort(key=lambda block: block.cube)
+        held.sort(key=lambda block: block.cube.preorder_key)
     return blocks
 
 
@@ -242,29 +204,8 @@ def _prefix(word: Column, depth: Column, layout: PathLayout, position: int) -> C
 
 def _outside(catalyst: Catalyst, revision: Revision) -> Column:
     """Whether a row's point lies outside of the revision's space; NaN and infinities do not."""
-    outside = F.lit(False)
-    for transformer, transformation in zip(
-        revision.transformers, revision.transformations, strict=True
-    ):
-        value = columns.coordinate(catalyst, columns.column(transformer.column), transformation)
-        infinity = F.lit(float("inf"))
+    infinity, outside = F.lit(float("inf")), F.lit(False)
+    for value in point(catalyst, revision):
         outside = outside | ((value < -_ROUNDING) & (value > -infinity))
         outside = outside | ((value > 1.0 + _ROUNDING) & (value < infinity))
     return outside
-
-
-class _Names:
-    """Names for working columns that no column of the data has."""
-
-    def __init__(self, taken: Sequence[str]) -> None:
-        self._prefix = "_qbeast_"
-        while any(name.lower().startswith(self._prefix) for name in taken):
-            self._prefix = "_" + self._prefix
-        self.weight = self.reserved("weight")
-        self.file = self.reserved("file")
-
-    def reserved(self, name: str) -> str:
-        return self._prefix + name
-
-    def words(self, plan: TreePlan) -> list[str]:
-        return [self.reserved(f"path{i}") for i in range(plan.assignment.layout.words)]

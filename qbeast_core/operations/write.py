@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,17 +12,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from qbeast_core import failpoints
-from qbeast_core.delta.conflicts import is_commit_conflict
 from qbeast_core.delta.jvm import Jvm
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
-from qbeast_core.errors import CommitConflict, InvalidOptions, NotAQbeastTable, QbeastError
+from qbeast_core.errors import InvalidOptions, NotAQbeastTable
 from qbeast_core.index import TableIndex
 from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.model.transformer import Transformer
 from qbeast_core.operations.compatibility import check_writable
 from qbeast_core.operations.destination import RELATION_KEY, Destination, resolve_destination
 from qbeast_core.operations.indexing import IndexedFiles, plan_tree, write_indexed
+from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
     continued_revision,
     continued_transformers,
@@ -43,10 +42,6 @@ from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.spark.evaluation import evaluated_once
 from qbeast_core.spark.schema import cast_to, nullable
 from qbeast_core.spark.statistics import InputStatistics, collect
-
-logger = logging.getLogger(__name__)
-
-MAX_ATTEMPTS = 6
 
 _OPTION_KEYS = frozenset(("columnsToIndex", "cubeSize", "tableFormat", "columnStats"))
 # Parquet columns may not have these in their names unless Delta maps them to others.
@@ -134,24 +129,7 @@ def write_table(
     if skipped is not None:
         return skipped
     with evaluated_once(df) as rows:
-        for attempt in range(1, MAX_ATTEMPTS + 1):
-            try:
-                return write.attempt(rows)
-            except Exception as error:
-                if isinstance(error, QbeastError) or not is_commit_conflict(error):
-                    raise
-                logger.info(
-                    "another writer changed %s first (attempt %d of %d)",
-                    write.destination.label,
-                    attempt,
-                    MAX_ATTEMPTS,
-                )
-                last = error
-    raise CommitConflict(
-        f"{write.destination.label} was changed by other writers during each of "
-        f"{MAX_ATTEMPTS} attempts; nothing was written. Run the write again, at a quieter time "
-        "or with fewer writers at once"
-    ) from last
+        return until_committed(write.destination.label, lambda: write.attempt(rows))
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,15 @@ import numpy as np
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from qbeast_core.errors import UnsupportedColumnType
 from qbeast_core.model.datatypes import MILLIS_PER_DAY, DataType
 from qbeast_core.model.transformation import (
+    EmptyTransformation,
     HashTransformation,
+    IdentityToZero,
+    IdentityTransformation,
     LinearTransformation,
+    NullToZero,
     Transformation,
 )
 from qbeast_core.model.weight import MIN_WEIGHT
@@ -29,6 +34,7 @@ from qbeast_core.tree.assignment import SLOT_REGION_FACTOR, Assignment
 from qbeast_core.tree.path import PathLayout
 
 _PIECE_BITS = 8
+_CONSTANT = (EmptyTransformation, IdentityToZero, IdentityTransformation, NullToZero)
 
 
 class Target(NamedTuple):
@@ -84,8 +90,13 @@ def coordinate(catalyst: Catalyst, value: Column, transformation: Transformation
     elif isinstance(transformation, HashTransformation):
         hashed = catalyst.scala_bytes_hash(value.cast("string").cast("binary"))
         placed = hashed.bitwiseAND(0x7FFFFFFF).cast("double") / F.lit(2147483647.0)
+    elif isinstance(transformation, _CONSTANT):
+        return F.lit(0.0)
     else:
-        return F.lit(transformation.transform(None))
+        raise UnsupportedColumnType(
+            f"rows cannot be placed by a {transformation.class_name} yet; tables with one can be "
+            "read and sampled"
+        )
     return F.coalesce(placed, F.lit(transformation.transform(None)))
 
 

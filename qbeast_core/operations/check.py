@@ -1,0 +1,167 @@
+"""Check a table: everything that its index promises and that the log and the data can disprove."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from qbeast_core.delta.jvm import Jvm
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.errors import CorruptMetadata, QbeastError
+from qbeast_core.index import TableIndex
+from qbeast_core.model.block import Block
+from qbeast_core.model.revision import Revision
+from qbeast_core.spark.catalyst import Catalyst
+from qbeast_core.spark.columns import column
+from qbeast_core.spark.location import WorkingColumns, located
+from qbeast_core.tree.anchors import violations
+from qbeast_core.tree.path import PathLayout
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The outcome of a check."""
+
+    problems: tuple[str, ...]
+    """What is wrong, one sentence each; reads are right all the same, they only cost more."""
+    files: int
+    unindexed_files: int
+    rows: int
+    """Rows whose place in the index was checked."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def __str__(self) -> str:
+        checked = f"{self.rows:,} rows in {self.files:,} files checked"
+        if self.unindexed_files:
+            checked += f", {self.unindexed_files:,} files are not indexed"
+        if self.ok:
+            return f"ok: {checked}"
+        shown = [f"- {problem}" for problem in self.problems[:_SHOWN]]
+        if len(self.problems) > _SHOWN:
+            shown.append(f"- and {len(self.problems) - _SHOWN} more")
+        return "\n".join([f"{len(self.problems)} problems; {checked}", *shown])
+
+
+def check_table(snapshot: TableSnapshot, index: TableIndex) -> CheckReport:
+    """Check a snapshot; every indexed file is read once."""
+    problems = list(_log_problems(snapshot, index))
+    rows = 0
+    for revision in index.configuration.revisions.values():
+        if revision.is_staging or not len(index.files_of(revision.revision_id)):
+            continue
+        problems += [str(violation) for violation in violations(index.blocks_of(revision))]
+        checked, found = _check_rows(snapshot, index, revision)
+        rows += checked
+        problems += found
+    return CheckReport(
+        problems=tuple(problems),
+        files=len(snapshot.files),
+        unindexed_files=len(index.unindexed),
+        rows=rows,
+    )
+
+
+def _log_problems(snapshot: TableSnapshot, index: TableIndex) -> Iterator[str]:
+    configuration = index.configuration
+    for revision_id, why in configuration.broken.items():
+        yield f"revision {revision_id} cannot be read: {why}"
+    try:
+        _ = configuration.latest
+    except (CorruptMetadata, QbeastError) as problem:
+        yield str(problem)
+    for data_file, indexed in zip(snapshot.files, index.files, strict=True):
+        if indexed.problem:
+            yield f"file {data_file.path} counts as not indexed: {indexed.problem}"
+
+
+def _check_rows(
+    snapshot: TableSnapshot, index: TableIndex, revision: Revision
+) -> tuple[int, list[str]]:
+    """Count the rows that lie in each block, by cube and weight, and compare with the tags."""
+    files = index.files_of(revision.revision_id)
+    blocks = [(i, block) for i in files.tolist() for block in index.files[i].blocks]
+    try:
+        matched = _rows_by_block(snapshot, revision, files, blocks).toArrow().to_pylist()
+    except QbeastError as problem:
+        return 0, [f"revision {revision.revision_id} cannot be checked: {problem}"]
+    problems = []
+    found = {row["block"]: row for row in matched}
+    for number, (i, block) in enumerate(blocks):
+        row = found.get(number, {"rows": 0, "min_weight": None})
+        file = snapshot.files[i]
+        # Deleted rows are still counted by the tags; which blocks lost them, no one knows.
+        exact = file.deleted_rows == 0
+        if row["rows"] > block.element_count or (exact and row["rows"] < block.element_count):
+            problems.append(
+                f"file {file.path} has {row['rows']} rows of cube '{block.cube}', "
+                f"its block counts {block.element_count}"
+            )
+        elif exact and block.element_count and row["min_weight"] != block.min_weight:
+            problems.append(
+                f"file {file.path}: the smallest weight in cube '{block.cube}' is "
+                f"{row['min_weight']}, its block says {block.min_weight}"
+            )
+    if None in found:
+        problems.append(
+            f"{found[None]['rows']} rows of revision {revision.revision_id} lie in no block of "
+            "their file"
+        )
+    return sum(row["rows"] for row in matched), problems
+
+
+def _rows_by_block(
+    snapshot: TableSnapshot,
+    revision: Revision,
+    files: np.ndarray[tuple[int], np.dtype[np.int64]],
+    blocks: list[tuple[int, Block]],
+) -> DataFrame:
+    """Columns block (number, null for rows in none), rows, min_weight."""
+    layout, indexed = PathLayout(revision.dimensions), snapshot.dataframe(files)
+    names = WorkingColumns(indexed.columns, revision.dimensions)
+    file_names = {i: snapshot.files[i].path.rsplit("/", 1)[-1] for i in files.tolist()}
+    entries = []
+    for number, (i, block) in enumerate(blocks):
+        first, last = layout.cube_interval(block.cube)
+        entries.append((number, file_names[i], *first, *last, block.min_weight, block.max_weight))
+    bounds = [f"{end}{i} bigint" for end in ("first", "last") for i in range(layout.words)]
+    schema = f"block int, in_file string, {', '.join(bounds)}, low int, high int"
+    listed = snapshot.spark.createDataFrame(entries, schema)
+    with_file = indexed.select(
+        *(column(name) for name in revision.columns),
+        F.col("_metadata.file_name").alias(names.file),
+    )
+    rows = located(Catalyst(Jvm(snapshot.spark)), with_file, revision, names).select(
+        names.file, names.weight, *names.words
+    )
+    path = [F.col(word) for word in names.words]
+    firsts = [F.col(f"first{i}") for i in range(layout.words)]
+    lasts = [F.col(f"last{i}") for i in range(layout.words)]
+    inside = (
+        (F.col(names.file) == F.col("in_file"))
+        & _not_after(firsts, path)
+        & _not_after(path, lasts)
+        & F.col(names.weight).between(F.col("low"), F.col("high"))
+    )
+    return (
+        rows.join(F.broadcast(listed), inside, "left")
+        .groupBy("block")
+        .agg(F.count(F.lit(1)).alias("rows"), F.min(names.weight).alias("min_weight"))
+    )
+
+
+def _not_after(left: list[Column], right: list[Column]) -> Column:
+    """Whether the path `left` comes before `right` or is the same, word by word."""
+    result = F.lit(True)
+    for one, other in zip(reversed(left), reversed(right), strict=True):
+        result = (one < other) | ((one == other) & result)
+    return result

@@ -1,0 +1,57 @@
+"""What the log tells of a table's index, for people and for queries."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.errors import InvalidOptions
+from qbeast_core.index import TableIndex
+from qbeast_core.tree.metrics import IndexedFile, IndexMetrics, index_metrics
+
+_BLOCK_SCHEMA = (
+    "path string, revision bigint, cubeId string, depth int, "
+    "minWeight int, maxWeight int, elementCount bigint"
+)
+
+
+def block_rows(snapshot: TableSnapshot, index: TableIndex) -> DataFrame:
+    """One row for each block; unindexed files have none."""
+    rows = [
+        (
+            data_file.path,
+            indexed.revision_id,
+            block.cube.text,
+            block.cube.depth,
+            block.min_weight,
+            block.max_weight,
+            block.element_count,
+        )
+        for data_file, indexed in zip(snapshot.files, index.files, strict=True)
+        for block in indexed.blocks
+    ]
+    return snapshot.spark.createDataFrame(rows, _BLOCK_SCHEMA)
+
+
+def table_metrics(
+    snapshot: TableSnapshot, index: TableIndex, revision_id: int | None
+) -> IndexMetrics:
+    """The metrics of a revision, the latest by default. Raises InvalidOptions for an unknown one."""
+    revisions = index.configuration.revisions
+    wanted = index.configuration.latest.revision_id if revision_id is None else revision_id
+    if wanted not in revisions:
+        raise InvalidOptions(
+            f"there is no revision {wanted!r}; the table has {', '.join(map(str, revisions))}"
+        )
+    files = [
+        IndexedFile(snapshot.files[i].size_bytes, index.files[i].blocks)
+        for i in index.files_of(wanted).tolist()
+        if index.files[i].is_indexed
+    ]
+    unindexed = [snapshot.files[i].size_bytes for i in index.unindexed.tolist()]
+    return index_metrics(
+        revisions[wanted],
+        files,
+        unindexed_files=len(unindexed),
+        unindexed_bytes=sum(unindexed),
+    )

@@ -1,0 +1,216 @@
+"""Optimize: rewrite the files whose rows lie better elsewhere, and no others.
+
+A file gains by being rewritten if it is one of several small ones, if it holds part of a crowded
+cube that lies in several files, or if the index does not describe it. Its rows are taken out of the
+tree and added again as new ones are; rows and weights stay what they are. After that nothing gains
+any more, so a second optimize writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import SparkSession
+
+from qbeast_core import failpoints
+from qbeast_core.delta.jvm import Jvm
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.delta.transaction import Operation, Transaction
+from qbeast_core.errors import InvalidOptions
+from qbeast_core.index import TableIndex
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.revision import STAGING_REVISION_ID, Revision
+from qbeast_core.operations.compatibility import check_writable
+from qbeast_core.operations.indexing import IndexedFiles, plan_tree, write_indexed
+from qbeast_core.operations.retry import until_committed
+from qbeast_core.operations.revisions import (
+    continued_revision,
+    continued_transformers,
+    stored_keys,
+)
+from qbeast_core.spark.catalyst import Catalyst
+from qbeast_core.spark.statistics import collect
+from qbeast_core.tree.otree import OTree
+
+SMALL_SHARE = 0.5
+"""A file with fewer rows than this share of the cube size is small."""
+
+CROWDED = 2.0
+"""A cube with more rows than this many times the cube size is crowded."""
+
+ALL, UNINDEXED = "all", "unindexed"
+
+
+@dataclass(frozen=True)
+class OptimizeResult:
+    """What an optimize did, or would do if it was a dry run."""
+
+    version: int
+    """The table's version afterwards."""
+    files_removed: int = 0
+    files_added: int = 0
+    """In a dry run, about how many."""
+    bytes_removed: int = 0
+    bytes_added: int = 0
+    """0 in a dry run."""
+    rows: int = 0
+    """Rows in the rewritten files."""
+    dry_run: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether there was anything to gain."""
+        return self.files_removed > 0
+
+    def __str__(self) -> str:
+        if not self.changed:
+            return "nothing to gain"
+        verb = "would rewrite" if self.dry_run else "rewrote"
+        about = "about " if self.dry_run else ""
+        return (
+            f"{verb} {self.rows:,} rows: {self.files_removed:,} -> "
+            f"{about}{self.files_added:,} files"
+        )
+
+
+def optimize_table(
+    spark: SparkSession,
+    location: str,
+    label: str,
+    revision_id: int | str | None,
+    dry_run: bool,
+) -> OptimizeResult:
+    """Optimize the newest version of a table; the arguments are those of `QbeastTable.optimize`."""
+    snapshot = TableSnapshot.load(spark, location)
+    check_writable(snapshot, label)
+    result = OptimizeResult(snapshot.version, dry_run=dry_run)
+    for wanted in _revisions_to_optimize(TableIndex.of(snapshot), revision_id):
+
+        def attempt(wanted: int = wanted) -> OptimizeResult:
+            return _optimize_revision(Transaction(spark, location), label, wanted, dry_run)
+
+        result = _sum(result, until_committed(label, attempt))
+    return result
+
+
+def files_to_rewrite(index: TableIndex, snapshot: TableSnapshot, revision: Revision) -> list[int]:
+    """The indices of a revision's files that gain by a rewrite, from the log alone."""
+    files = index.files_of(revision.revision_id).tolist()
+    size = revision.desired_cube_size
+    rows_of = {i: sum(block.element_count for block in index.files[i].blocks) for i in files}
+    small = [i for i in files if rows_of[i] < SMALL_SHARE * size]
+    # Two small files become one; a single one is what every tree may have left over.
+    gaining = set(small if len(small) > 1 else [])
+    rows_in: dict[CubeId, int] = defaultdict(int)
+    files_of: dict[CubeId, set[int]] = defaultdict(set)
+    for i in files:
+        for block in index.files[i].blocks:
+            if block.element_count:
+                rows_in[block.cube] += block.element_count
+                files_of[block.cube].add(i)
+    for cube, holders in files_of.items():
+        if len(holders) > 1 and rows_in[cube] > CROWDED * size:
+            gaining |= holders
+    return sorted(gaining)
+
+
+def _revisions_to_optimize(index: TableIndex, revision_id: int | str | None) -> list[int]:
+    """Revision numbers in the order in which to optimize them; 0 for unindexed files."""
+    known = [id_ for id_ in index.configuration.revisions if id_ != STAGING_REVISION_ID]
+    if revision_id is None:
+        return [STAGING_REVISION_ID, *known[-1:]]
+    if revision_id == ALL:
+        return [STAGING_REVISION_ID, *known]
+    if revision_id == UNINDEXED:
+        return [STAGING_REVISION_ID]
+    if isinstance(revision_id, bool) or revision_id not in known:
+        raise InvalidOptions(
+            f"there is no revision {revision_id!r} to optimize; "
+            f"use one of {', '.join(map(str, known)) or 'none'}, {ALL!r} or {UNINDEXED!r}"
+        )
+    assert isinstance(revision_id, int)
+    return [revision_id]
+
+
+def _optimize_revision(
+    transaction: Transaction, label: str, revision_id: int, dry_run: bool
+) -> OptimizeResult:
+    snapshot = transaction.snapshot
+    index = TableIndex.of(snapshot)
+    if revision_id == STAGING_REVISION_ID:
+        revision = index.configuration.latest
+        chosen = index.unindexed
+    else:
+        revision = index.configuration.revisions[revision_id]
+        chosen = np.array(files_to_rewrite(index, snapshot, revision), dtype=np.int64)
+    if not len(chosen):
+        return OptimizeResult(snapshot.version, dry_run=dry_run)
+    removed = [snapshot.files[i] for i in chosen.tolist()]
+    result = OptimizeResult(
+        version=snapshot.version,
+        files_removed=len(removed),
+        bytes_removed=sum(file.size_bytes for file in removed),
+        rows=sum(file.rows or 0 for file in removed),
+        dry_run=dry_run,
+    )
+    if dry_run:
+        return replace(result, files_added=-(-result.rows // revision.desired_cube_size) or 1)
+    written, rows = _rewrite(transaction, label, index, revision, chosen)
+    failpoints.reach(failpoints.BEFORE_COMMIT)
+    version = transaction.commit(Operation.OPTIMIZE, written.staged, chosen)
+    return replace(
+        result,
+        version=version,
+        files_added=len(written.staged),
+        bytes_added=written.bytes,
+        rows=rows,
+    )
+
+
+def _rewrite(
+    transaction: Transaction,
+    label: str,
+    index: TableIndex,
+    revision: Revision,
+    chosen: NDArray[np.int64],
+) -> tuple[IndexedFiles, int]:
+    """Write the rows of the chosen files anew; they are removed by the commit that follows."""
+    snapshot = transaction.snapshot
+    transaction.track_reads(chosen)
+    rows = snapshot.dataframe(chosen)
+    transformers = continued_transformers(revision, None, snapshot.schema, label)
+    statistics = collect(Catalyst(Jvm(snapshot.spark)), rows, transformers)
+    if not statistics.rows:
+        return IndexedFiles(), 0
+    target = continued_revision(revision, transformers, statistics, cube_size=None)
+    kept = []
+    if target is revision:
+        leaving = set(chosen.tolist())
+        staying = set(index.files_of(revision.revision_id).tolist()) - leaving
+        kept = [block for i in sorted(staying) for block in index.files[i].blocks]
+    else:
+        transaction.update_configuration(
+            {**snapshot.configuration, **stored_keys(index.configuration, target)}
+        )
+    existing = OTree.of(kept, target.dimensions) if kept else None
+    plan = plan_tree(target, statistics.sample, statistics.rows, existing)
+    written = write_indexed(
+        transaction, rows, plan, expected_rows=statistics.rows, kept_blocks=kept
+    )
+    return written, statistics.rows
+
+
+def _sum(first: OptimizeResult, then: OptimizeResult) -> OptimizeResult:
+    return OptimizeResult(
+        version=then.version,
+        files_removed=first.files_removed + then.files_removed,
+        files_added=first.files_added + then.files_added,
+        bytes_removed=first.bytes_removed + then.bytes_removed,
+        bytes_added=first.bytes_added + then.bytes_added,
+        rows=first.rows + then.rows,
+        dry_run=first.dry_run,
+    )

@@ -1,0 +1,118 @@
+"""Sample a table: choose the files that hold the wanted weights, then keep the rows that have them.
+
+The row filter makes the answer right, the index only saves reading. A file that the index does not
+describe is always among the chosen ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from qbeast_core.delta.filters import PushedFilters, filters_on
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.index import TableIndex
+from qbeast_core.model.weight import weight_of_fraction
+from qbeast_core.spark.columns import quoted, weight
+from qbeast_core.tree.query import may_match
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """A file that a query reads."""
+
+    path: str
+    """As the log has it: relative to the table, URL-encoded."""
+    size_bytes: int
+    rows: int | None
+    """None where the log does not say."""
+    revision_id: int
+    """0 for a file that the index does not describe."""
+
+
+def sample_rows(
+    snapshot: TableSnapshot,
+    index: TableIndex,
+    fraction: float,
+    where: str | None = None,
+    pushed: PushedFilters | None = None,
+) -> DataFrame:
+    """The rows of the sample, `where` applied; only files that can hold one of them are read."""
+    filters = pushed or where_filters(snapshot, where)
+    rows = snapshot.dataframe(choose_files(snapshot, index, fraction, filters))
+    if where is not None:
+        rows = rows.where(where)
+    condition = sample_condition(index, fraction)
+    return rows if condition is None else rows.where(condition)
+
+
+def choose_files(
+    snapshot: TableSnapshot,
+    index: TableIndex,
+    fraction: float,
+    filters: PushedFilters | None,
+) -> NDArray[np.int64]:
+    """The indices of the files that can hold a row of the sample that the filters keep."""
+    if fraction == 0.0:
+        return np.array([], dtype=np.int64)
+    if fraction == 1.0 and filters is None:
+        return np.arange(len(snapshot.files))
+    chosen = np.zeros(len(snapshot.files), dtype=np.bool_)
+    chosen[index.unindexed] = True
+    highest = weight_of_fraction(fraction) if fraction < 1.0 else np.inf
+    for blocks in index.block_arrays:
+        matching = blocks.min_weight < highest
+        if filters is not None:
+            matching &= may_match(filters.predicate, blocks.revision, blocks.lower, blocks.upper)
+        chosen[blocks.file[matching]] = True
+    if filters is not None:
+        chosen &= snapshot.matching(filters)
+    return np.flatnonzero(chosen)
+
+
+def where_filters(snapshot: TableSnapshot, where: str | None) -> PushedFilters | None:
+    """The filters of a SQL condition over the table, as Spark understands it.
+
+    Raises:
+        AnalysisException, ParseException: the condition is not one on this table's columns.
+    """
+    if where is None:
+        return None
+    table = snapshot.dataframe()
+    return filters_on(table.where(where), table)
+
+
+def sample_condition(index: TableIndex, fraction: float) -> Column | None:
+    """The condition on rows that makes a sample; None for the whole table."""
+    if fraction == 1.0:
+        return None
+    if fraction == 0.0:
+        return F.lit(False)
+    return weight(index.configuration.latest.columns) < weight_of_fraction(fraction)
+
+
+def sample_condition_text(index: TableIndex, fraction: float) -> str:
+    """The same condition as SQL text that any Spark understands."""
+    if fraction in (0.0, 1.0):
+        return "true" if fraction else "false"
+    names = ", ".join(quoted(name) for name in index.configuration.latest.columns)
+    return f"hash({names}) < {weight_of_fraction(fraction)}"
+
+
+def file_entries(
+    snapshot: TableSnapshot, index: TableIndex, chosen: NDArray[np.int64]
+) -> list[FileEntry]:
+    """What the log says of the chosen files."""
+    return [
+        FileEntry(
+            path=snapshot.files[i].path,
+            size_bytes=snapshot.files[i].size_bytes,
+            rows=snapshot.files[i].rows,
+            revision_id=index.files[i].revision_id,
+        )
+        for i in chosen.tolist()
+    ]

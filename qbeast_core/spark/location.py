@@ -1,0 +1,59 @@
+"""Rows with their place in a revision's space: the path to their point, and their weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from qbeast_core.model.revision import Revision
+from qbeast_core.spark import columns
+from qbeast_core.spark.catalyst import Catalyst
+from qbeast_core.tree.path import PathLayout
+
+
+class WorkingColumns:
+    """Names for the columns that are added on the way, which no column of the data has."""
+
+    def __init__(self, taken: Sequence[str], dimensions: int) -> None:
+        prefix = "_qbeast_"
+        while any(name.lower().startswith(prefix) for name in taken):
+            prefix = "_" + prefix
+        self.weight = prefix + "weight"
+        self.depth = prefix + "depth"
+        self.file = prefix + "file"
+        self.outside = prefix + "outside"
+        self.cells = [f"{prefix}cell{i}" for i in range(dimensions)]
+        self.words = [f"{prefix}path{i}" for i in range(PathLayout(dimensions).words)]
+
+
+def point(catalyst: Catalyst, revision: Revision) -> list[Column]:
+    """The coordinates of a row, one column for each dimension."""
+    return [
+        columns.coordinate(catalyst, columns.column(transformer.column), transformation)
+        for transformer, transformation in zip(
+            revision.transformers, revision.transformations, strict=True
+        )
+    ]
+
+
+def located(
+    catalyst: Catalyst, rows: DataFrame, revision: Revision, names: WorkingColumns
+) -> DataFrame:
+    """The rows with `names.weight` (int) and `names.words` (bigint each) added."""
+    layout = PathLayout(revision.dimensions)
+    coordinates = point(catalyst, revision)
+    # A projection of their own: Spark computes a cell once, however often the path refers to it.
+    with_cells = rows.withColumns(
+        {
+            names.weight: columns.weight(revision.columns),
+            **{
+                name: columns.cell(coordinate, layout)
+                for name, coordinate in zip(names.cells, coordinates, strict=True)
+            },
+        }
+    )
+    words = columns.path_words(catalyst, [F.col(name) for name in names.cells], layout)
+    with_words = with_cells.withColumns(dict(zip(names.words, words, strict=True)))
+    return with_words.drop(*names.cells)

@@ -1,0 +1,194 @@
+"""QbeastTable: what a user holds of an indexed table."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from pyspark.errors import ParseException
+from pyspark.sql import DataFrame, SparkSession
+
+from qbeast_core.delta.catalog import Catalog
+from qbeast_core.delta.filters import PushedFilters
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.errors import InvalidOptions, NotAQbeastTable
+from qbeast_core.index import TableIndex
+from qbeast_core.model.revision import Revision
+from qbeast_core.operations import sample as sampling
+from qbeast_core.operations.check import CheckReport, check_table
+from qbeast_core.operations.metrics import block_rows, table_metrics
+from qbeast_core.operations.optimize import OptimizeResult, optimize_table
+from qbeast_core.operations.sample import FileEntry
+from qbeast_core.options import parse_fraction
+from qbeast_core.tree.metrics import IndexMetrics
+
+
+class QbeastTable:
+    """An indexed table at the version that it had when this object was made.
+
+    Reads of one object see one version; `optimize` works on the newest one. Make a new object to
+    see later commits.
+    """
+
+    def __init__(self, snapshot: TableSnapshot, label: str) -> None:
+        self._snapshot = snapshot
+        self._label = label
+
+    @classmethod
+    def for_name(cls, spark: SparkSession, name: str) -> QbeastTable:
+        """The table of that name (`schema.table`, parts in backticks where needed).
+
+        Raises:
+            NotAQbeastTable: there is none, or it is not an indexed Delta table.
+        """
+        entry = Catalog(spark).find(name)
+        if not entry.exists or entry.provider != "delta":
+            what = "does not exist" if not entry.exists else "is not a Delta table"
+            raise NotAQbeastTable(f"{entry.name} {what}; write it with write_table")
+        return cls._indexed(TableSnapshot.load(spark, entry.location), entry.name)
+
+    @classmethod
+    def for_path(cls, spark: SparkSession, path: str) -> QbeastTable:
+        """The table at a directory or URI.
+
+        Raises:
+            NotAQbeastTable: there is none, or it has no index.
+        """
+        return cls._indexed(TableSnapshot.load(spark, path), path)
+
+    @staticmethod
+    def is_qbeast(spark: SparkSession, name: str) -> bool:
+        """Whether the name is that of an indexed table; False for whatever else it may be."""
+        try:
+            entry = Catalog(spark).find(name)
+        except (InvalidOptions, ParseException):
+            return False
+        if not entry.exists or entry.is_view or entry.provider != "delta":
+            return False
+        return _has_index(TableSnapshot.load(spark, entry.location))
+
+    @property
+    def version(self) -> int:
+        """The Delta version that this object reads."""
+        return self._snapshot.version
+
+    @property
+    def revisions(self) -> list[Revision]:
+        """The revisions of the index, oldest first; number 0 stands for rows without an index."""
+        return list(self._index.configuration.revisions.values())
+
+    @property
+    def revision_ids(self) -> list[int]:
+        """The numbers of `revisions`."""
+        return [revision.revision_id for revision in self.revisions]
+
+    @property
+    def latest_revision(self) -> Revision:
+        """The revision that new rows are written under."""
+        return self._index.configuration.latest
+
+    @property
+    def columns_to_index(self) -> list[str]:
+        """The indexed columns, in order."""
+        return list(self.latest_revision.columns)
+
+    @property
+    def cube_size(self) -> int:
+        """The rows that a cube is meant to have."""
+        return self.latest_revision.desired_cube_size
+
+    def dataframe(self) -> DataFrame:
+        """All rows."""
+        return self._snapshot.dataframe()
+
+    def sample(
+        self, fraction: float, where: str | None = None, *, pushed: PushedFilters | None = None
+    ) -> DataFrame:
+        """A uniform sample of the rows, the same ones every time.
+
+        Args:
+            fraction: from 0 to 1; 0.01 is one percent. A larger sample contains a smaller one.
+            where: a SQL condition; the result is the sample of the rows that it keeps.
+            pushed: filters that a later query is known to apply; they choose files and keep no row
+                out by themselves.
+
+        Raises:
+            InvalidOptions: the fraction is not a number from 0 to 1.
+        """
+        return sampling.sample_rows(
+            self._snapshot, self._index, parse_fraction(fraction), where, pushed
+        )
+
+    def files(
+        self,
+        fraction: float | None = None,
+        where: str | None = None,
+        *,
+        pushed: PushedFilters | None = None,
+    ) -> list[FileEntry]:
+        """The files that `sample` reads for the same arguments; without a fraction, of all rows."""
+        part = 1.0 if fraction is None else parse_fraction(fraction)
+        filters = pushed or sampling.where_filters(self._snapshot, where)
+        chosen = sampling.choose_files(self._snapshot, self._index, part, filters)
+        return sampling.file_entries(self._snapshot, self._index, chosen)
+
+    def sample_condition(self, fraction: float) -> str:
+        """SQL text that keeps the rows of a sample in any query of this table."""
+        return sampling.sample_condition_text(self._index, parse_fraction(fraction))
+
+    def blocks(self) -> DataFrame:
+        """The blocks of the index, one row each.
+
+        Columns: path, revision, cubeId, depth, minWeight, maxWeight, elementCount.
+        """
+        return block_rows(self._snapshot, self._index)
+
+    def index_metrics(self, revision_id: int | None = None) -> IndexMetrics:
+        """Numbers on the index of one revision, the latest by default.
+
+        Raises:
+            InvalidOptions: there is no such revision.
+        """
+        return table_metrics(self._snapshot, self._index, revision_id)
+
+    def optimize(
+        self, *, revision_id: int | str | None = None, dry_run: bool = False
+    ) -> OptimizeResult:
+        """Rewrite the files whose rows lie better elsewhere; rows and their weights stay the same.
+
+        Args:
+            revision_id: a revision, `"all"`, or None for the latest.
+            dry_run: only tell what would be done.
+
+        Raises:
+            InvalidOptions: there is no such revision.
+            CommitConflict: other writers changed the same files on every attempt.
+        """
+        return optimize_table(
+            self._snapshot.spark, self._snapshot.location, self._label, revision_id, dry_run
+        )
+
+    def check(self) -> CheckReport:
+        """Test every promise of the index that the log and the data allow to test; reads all rows."""
+        return check_table(self._snapshot, self._index)
+
+    def __repr__(self) -> str:
+        return f"QbeastTable({self._label!r}, version={self.version})"
+
+    @cached_property
+    def _index(self) -> TableIndex:
+        return TableIndex.of(self._snapshot)
+
+    @classmethod
+    def _indexed(cls, snapshot: TableSnapshot, label: str) -> QbeastTable:
+        if not snapshot.exists:
+            raise NotAQbeastTable(f"there is no Delta table at {label}")
+        if not _has_index(snapshot):
+            raise NotAQbeastTable(
+                f"{label} is a Delta table without a Qbeast index; "
+                "rebuild it with write_table(..., mode='overwrite')"
+            )
+        return cls(snapshot, label)
+
+
+def _has_index(snapshot: TableSnapshot) -> bool:
+    return snapshot.exists and "qbeast.lastRevisionID" in snapshot.configuration

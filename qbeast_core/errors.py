@@ -9,7 +9,7 @@ class QbeastError(Exception):
 
 
 class InvalidOptions(QbeastError, ValueError):
-    """An option (columns, cube size, statistics, fraction, mode ...) has a value that is not allowed."""
+    """An option (columns, cube size, fraction, mode ...) has a value that is not allowed."""
 
 
 class UnknownColumn(InvalidOptions):

@@ -25,7 +25,7 @@ def is_commit_conflict(error: BaseException) -> bool:
 
 def java_class_names(error: BaseException) -> list[str]:
     """The class names of the JVM exception behind `error` and of its causes, outermost first."""
-    names = []
+    names: list[str] = []
     throwable: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     while throwable is not None and len(names) < 20:
         names.append(str(throwable.getClass().getName()))

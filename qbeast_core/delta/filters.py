@@ -97,11 +97,11 @@ def _pushed(jvm: Jvm, execution: Any, tables: Mapping[str, DataFrame]) -> dict[s
             keys[_identity(jvm, relation)] = key
     places: dict[str, list[tuple[Any, ...]]] = {}
     for relation, conditions in _relations(jvm, execution.optimizedPlan()):
-        key = keys.get(_identity(jvm, relation))
-        if key is not None:
+        identity = _identity(jvm, relation)
+        if identity in keys:
             own = {int(attribute.exprId().id()) for attribute in jvm.java_list(relation.output())}
             usable = [condition for condition in conditions if _usable(jvm, condition, own)]
-            places.setdefault(key, []).append(tuple(usable))
+            places.setdefault(keys[identity], []).append(tuple(usable))
     return {
         key: PushedFilters(tuple(alternatives))
         for key, alternatives in places.items()

@@ -24,6 +24,7 @@ class Jvm:
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
         self.jvm: Any = spark._jvm
+        assert self.jvm is not None
         self.session: Any = spark._jsparkSession
         self.gateway: Any = spark.sparkContext._gateway
         self._classes = _classes_of(self.jvm)

@@ -1,4 +1,4 @@
-"""One version of a Delta table: its metadata, its files with their tags, and DataFrames over some."""
+"""One version of a Delta table: its metadata, its tagged files, and DataFrames over some."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class _LiveFiles:
 
 
 class _Cache:
-    """The file lists of the versions used last, so that a second query of a version lists nothing."""
+    """The file lists of the versions used last: a second query of a version lists nothing."""
 
     _SIZE = 8
 

@@ -49,6 +49,9 @@ class IndexedFiles:
         return sum(staged.file.size_bytes for staged in self.staged)
 
 
+NO_FILES = IndexedFiles()
+
+
 @dataclass(frozen=True)
 class TreePlan:
     """Which cube and file each row of a write goes to."""
@@ -136,9 +139,7 @@ def _placed(catalyst: Catalyst, rows: DataFrame, plan: TreePlan) -> DataFrame:
     return ordered.select(*(columns.column(name) for name in rows.columns))
 
 
-def _read_back(
-    catalyst: Catalyst, rows: DataFrame, plan: TreePlan
-) -> dict[str, list[Block]]:
+def _read_back(catalyst: Catalyst, rows: DataFrame, plan: TreePlan) -> dict[str, list[Block]]:
     """The blocks of each written file, counted from its rows. Raises SourceChanged."""
     revision, layout = plan.revision, plan.assignment.layout
     names = WorkingColumns(rows.columns, revision.dimensions)

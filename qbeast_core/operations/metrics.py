@@ -36,7 +36,7 @@ def block_rows(snapshot: TableSnapshot, index: TableIndex) -> DataFrame:
 def table_metrics(
     snapshot: TableSnapshot, index: TableIndex, revision_id: int | None
 ) -> IndexMetrics:
-    """The metrics of a revision, the latest by default. Raises InvalidOptions for an unknown one."""
+    """The metrics of a revision, the latest by default. Raises InvalidOptions if unknown."""
     revisions = index.configuration.revisions
     wanted = index.configuration.latest.revision_id if revision_id is None else revision_id
     if wanted not in revisions:

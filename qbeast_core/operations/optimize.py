@@ -9,7 +9,6 @@ any more, so a second optimize writes nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +24,7 @@ from qbeast_core.index import TableIndex
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import STAGING_REVISION_ID, Revision
 from qbeast_core.operations.compatibility import check_writable
-from qbeast_core.operations.indexing import IndexedFiles, plan_tree, write_indexed
+from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, plan_tree, write_indexed
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
     continued_revision,
@@ -185,7 +184,7 @@ def _rewrite(
     transformers = continued_transformers(revision, None, snapshot.schema, label)
     statistics = collect(Catalyst(Jvm(snapshot.spark)), rows, transformers)
     if not statistics.rows:
-        return IndexedFiles(), 0
+        return NO_FILES, 0
     target = continued_revision(revision, transformers, statistics, cube_size=None)
     kept = []
     if target is revision:

@@ -18,7 +18,7 @@ from qbeast_core.model.transformation import (
     draw_null_value,
     range_transformation,
 )
-from qbeast_core.model.transformer import EmptyTransformer, HashTransformer, Transformer
+from qbeast_core.model.transformer import EmptyTransformer, LinearTransformer, Transformer
 from qbeast_core.options import IndexedColumn, resolve_columns
 from qbeast_core.spark.statistics import Bounds, InputStatistics
 
@@ -58,9 +58,7 @@ def continued_revision(
     cube_size: int | None,
 ) -> Revision:
     """The revision that appended rows belong to: the current one if they fit, else the next."""
-    observed = _observed(
-        transformers, statistics, current.table_id, current.revision_id + 1
-    )
+    observed = _observed(transformers, statistics, current.table_id, current.revision_id + 1)
     needed = next_revision(
         current,
         observed,
@@ -123,10 +121,10 @@ def _observed_column(
     transformer: Transformer, bounds: Bounds, table_id: str, revision_id: int
 ) -> Transformation:
     column = transformer.column
-    if isinstance(transformer, HashTransformer):
-        return HashTransformation(draw_hash_null_value(table_id, column, revision_id))
-    draw = partial(draw_null_value, table_id, column, revision_id)
-    return range_transformation(bounds.minimum, bounds.maximum, transformer.data_type, draw)
+    if isinstance(transformer, LinearTransformer):
+        draw = partial(draw_null_value, table_id, column, revision_id)
+        return range_transformation(bounds.minimum, bounds.maximum, transformer.data_type, draw)
+    return HashTransformation(draw_hash_null_value(table_id, column, revision_id))
 
 
 def _now_millis() -> int:

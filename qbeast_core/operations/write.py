@@ -21,7 +21,7 @@ from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.model.transformer import Transformer
 from qbeast_core.operations.compatibility import check_writable
 from qbeast_core.operations.destination import RELATION_KEY, Destination, resolve_destination
-from qbeast_core.operations.indexing import IndexedFiles, plan_tree, write_indexed
+from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, plan_tree, write_indexed
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
     continued_revision,
@@ -239,9 +239,7 @@ class _Write:
             new_revision=revision is not current,
         )
 
-    def _measure(
-        self, rows: DataFrame, transformers: tuple[Transformer, ...]
-    ) -> InputStatistics:
+    def _measure(self, rows: DataFrame, transformers: tuple[Transformer, ...]) -> InputStatistics:
         statistics = collect(Catalyst(Jvm(rows.sparkSession)), rows, transformers)
         failpoints.reach(failpoints.BETWEEN_PASSES)
         return statistics
@@ -256,7 +254,7 @@ class _Write:
     ) -> IndexedFiles:
         """Write the files; `index` is given if the revision has files already."""
         if not statistics.rows:
-            return IndexedFiles()
+            return NO_FILES
         existing = index.tree(revision) if index else None
         plan = plan_tree(revision, statistics.sample, statistics.rows, existing)
         return write_indexed(
@@ -283,7 +281,7 @@ class _Write:
         revision_id: int,
         mode: WriteMode,
         rows: int = 0,
-        written: IndexedFiles = IndexedFiles(),
+        written: IndexedFiles = NO_FILES,
         new_revision: bool = False,
     ) -> WriteResult:
         return WriteResult(

@@ -42,7 +42,9 @@ class Catalyst:
 
     def binary_search(self, ascending: np.ndarray[Any, Any], key: Column) -> Column:
         """`java.util.Arrays.binarySearch` of a bigint column in an ascending int64 array."""
-        values = self._literal(self._jvm.long_array(ascending), self._object_type(self._class("[J")))
+        values = self._literal(
+            self._jvm.long_array(ascending), self._object_type(self._class("[J"))
+        )
         return self._static("java.util.Arrays", "binarySearch", values, self._expression(key))
 
     def lookup(self, table: np.ndarray[Any, Any], index: Column) -> Column:
@@ -143,7 +145,9 @@ def repartition_by_id(df: DataFrame, partitions: int, partition_id: Column) -> D
         return placed
     keys = F.lit(_keys_by_partition(partitions))
     key = F.get(keys, partition_id)
-    return df.withColumn("_qbeast_key", key).repartition(partitions, "_qbeast_key").drop("_qbeast_key")
+    return (
+        df.withColumn("_qbeast_key", key).repartition(partitions, "_qbeast_key").drop("_qbeast_key")
+    )
 
 
 @dataclass(frozen=True)

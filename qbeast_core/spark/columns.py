@@ -4,7 +4,7 @@ ordinal     the value as a plain number (a date is milliseconds, a decimal a dou
 coordinate  the ordinal in the revision's space, 0 to 1
 path words  the interleaved bits of the coordinates (`tree.path`)
 weight      Spark's `hash()` of the indexed columns
-target      depth of the row's cube and number of its file, by two binary searches (`tree.assignment`)
+target      depth of the row's cube and number of its file (`tree.assignment`)
 """
 
 from __future__ import annotations
@@ -140,9 +140,7 @@ def _folded(catalyst: Catalyst, assignment: Assignment, words: Sequence[Column])
     if not assignment.folds:
         return words[0]
     key, exact = F.lit(0).cast("bigint"), F.lit(True)
-    for word, values, stride in zip(
-        words, assignment.folds, assignment.fold_strides, strict=False
-    ):
+    for word, values, stride in zip(words, assignment.folds, assignment.fold_strides, strict=False):
         rank = catalyst.lower_bound(values, word).cast("bigint")
         key = key + F.when(exact, rank).otherwise(F.lit(0)) * stride
         exact = exact & (catalyst.binary_search(values, word) >= 0)

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
+from qbeast_core.errors import UnsupportedColumnType
 from qbeast_core.model.datatypes import DataType, Number
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import HashTransformation, LinearTransformation
-from qbeast_core.model.transformer import HashTransformer, Transformer
+from qbeast_core.model.transformer import HashTransformer, LinearTransformer, Transformer
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import Catalyst, max_rows
 
@@ -37,7 +38,7 @@ class RowSample:
     """Some rows, each as likely as any other, whatever its weight."""
 
     numbers: NDArray[np.float64]
-    """float64[rows, columns]: ordinals, or coordinates of hashed columns; NaN stands for null too."""
+    """float64[rows, columns]: ordinals, or coordinates of hashed columns; NaN also for null."""
     is_null: NDArray[np.bool_]
     """bool[rows, columns]."""
     weights: NDArray[np.int32]
@@ -98,27 +99,32 @@ def collect(
 
 def _number(catalyst: Catalyst, transformer: Transformer) -> Column:
     value = columns.column(transformer.column)
+    if isinstance(transformer, LinearTransformer):
+        return columns.ordinal(value, transformer.data_type)
     if isinstance(transformer, HashTransformer):
         # A hashed column's coordinate does not depend on the other rows; null stays null here.
         hashed = columns.coordinate(catalyst, value, HashTransformation(null_value=0))
         return F.when(value.isNotNull(), hashed)
-    return columns.ordinal(value, _data_type(transformer))
+    raise UnsupportedColumnType(
+        f"column {transformer.column!r} is indexed by {transformer.kind}, which cannot be written "
+        "yet; rebuild the table with 'linear' or 'hash'"
+    )
 
 
 def _aggregates(transformers: Sequence[Transformer]) -> list[Column]:
     aggregates = [F.count(F.lit(1)).alias("rows")]
     for i, transformer in enumerate(transformers):
         value = F.col(f"x{i}")
-        if _data_type(transformer) in (DataType.FLOAT, DataType.DOUBLE):
+        if _is_floating(transformer):
             finite = ~F.isnan(value) & (F.abs(value) != F.lit(float("inf")))
             value = F.when(finite, value)
         aggregates += [F.min(value).alias(f"min{i}"), F.max(value).alias(f"max{i}")]
     return aggregates
 
 
-def _data_type(transformer: Transformer) -> DataType:
-    data_type: DataType = transformer.data_type
-    return data_type
+def _is_floating(transformer: Transformer) -> bool:
+    floating = (DataType.FLOAT, DataType.DOUBLE)
+    return isinstance(transformer, LinearTransformer) and transformer.data_type in floating
 
 
 def _row_sample(table: Any, columns_count: int) -> RowSample:

@@ -168,7 +168,7 @@ class QbeastTable:
         )
 
     def check(self) -> CheckReport:
-        """Test every promise of the index that the log and the data can disprove; reads all rows."""
+        """Test every promise of the index that log and data can disprove; reads all rows."""
         return check_table(self._snapshot, self._index)
 
     def __repr__(self) -> str:

@@ -15,6 +15,9 @@ from qbeast_core.tree.path import PathLayout
 OWN_FILE_SHARE = 0.8
 """A cube with this share of a file's rows has a file of its own."""
 
+SMALLEST_FILE_SHARE = 0.25
+"""What is left over in the end joins another file if it is less than this share of a file."""
+
 
 def plan_files(cube_rows: Mapping[CubeId, float], desired_rows: int) -> dict[CubeId, int]:
     """A file number for every cube with (estimated) rows, and for every cube around them.
@@ -109,7 +112,13 @@ def _groups(cube_rows: dict[CubeId, float], desired_rows: int) -> list[_Group]:
     while around:
         pass_up()
     rest = pending[0]
-    if rest.cubes and rest.rows == 0.0 and files:
+    if rest.rows < SMALLEST_FILE_SHARE * desired_rows:
+        # Not the root's file, which every sample reads.
+        for file in reversed(files):
+            if file.cubes[0].depth and file.rows + rest.rows < 2 * desired_rows:
+                file.add(rest.cubes, rest.rows)
+                return files
+    if rest.rows == 0.0 and files:
         files[-1].add(rest.cubes, 0.0)
     elif rest.cubes:
         files.append(rest)

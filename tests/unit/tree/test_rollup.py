@@ -27,6 +27,12 @@ def test_large_inner_cubes_stay_apart_from_leaves() -> None:
     assert planned == {"": 0, "A": 1, "AA": 2, "AQ": 3, "Ag": 2, "g": 2, "w": 4}
 
 
+def test_a_handful_of_rows_left_over_is_no_file() -> None:
+    assert files({"": 100, "A": 100, "g": 20}, 100) == {"": 0, "A": 1, "g": 1}
+    assert files({"": 100, "A": 100, "g": 30}, 100) == {"": 0, "A": 1, "g": 2}
+    assert files({"": 150, "A": 0}, 100) == {"": 0, "A": 0}
+
+
 def test_cubes_in_between_are_filled_in() -> None:
     planned = files({"": 100, "AAA": 100, "www": 30}, 100)
     assert planned.keys() == {"", "A", "AA", "AAA", "w", "ww", "www"}

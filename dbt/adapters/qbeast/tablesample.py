@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dbt.adapters.qbeast.tablesample_spans import Sample, TextLife, find_samples, replace_samples
+from dbt.adapters.qbeast.tablesample_spans import Sample, find_samples, replace_samples
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -21,10 +21,8 @@ class Rewritten:
 
     sql: str
     views: tuple[str, ...] = ()
-    """Temporary views of the session that `sql` names; to be dropped with `drop_views`."""
-    views_stay: bool = False
-    """`sql` creates a temporary view, which needs these views as long as it is used: drop them
-    when the node ends. Else drop them when Spark has analysed `sql` (when `spark.sql` returns).
+    """Temporary views of the session that `sql` names. Spark needs them while it analyses `sql`,
+    and as long as a temporary view that `sql` creates is in use: drop them when the node ends.
     """
     warnings: tuple[str, ...] = ()
     """One for each sample that is left to Spark, with the reason."""
@@ -50,15 +48,11 @@ def rewrite_tablesample(spark: SparkSession, sql: str) -> Rewritten:
     warnings += unindexed
     if not indexed:
         return Rewritten(sql, warnings=_once(warnings))
-    if samples.text_life is TextLife.STORED:
+    if samples.stored:
         rewritten = _with_conditions(spark, sql, indexed)
     else:
         rewritten = _with_views(spark, sql, indexed)
-    return replace(
-        rewritten,
-        views_stay=bool(rewritten.views) and samples.text_life is TextLife.SESSION,
-        warnings=_once([*warnings, *rewritten.warnings]),
-    )
+    return replace(rewritten, warnings=_once([*warnings, *rewritten.warnings]))
 
 
 def drop_views(spark: SparkSession, views: Iterable[str]) -> None:
@@ -96,12 +90,19 @@ def _with_tables(
 
 
 def _table_or_reason(spark: SparkSession, sample: Sample) -> QbeastTable | str:
-    if not QbeastTable.is_qbeast(spark, sample.name):
-        return "it is not a table with a Qbeast index, so all of it is read"
     try:
+        if _is_path(sample):
+            return QbeastTable.for_path(spark, sample.parts[1])
+        if not QbeastTable.is_qbeast(spark, sample.name):
+            return "it is not a table with a Qbeast index, so all of it is read"
         return QbeastTable.for_name(spark, sample.name)
-    except QbeastError as error:
-        return str(error)
+    except (QbeastError, AnalysisException) as error:
+        return _first_line(error)
+
+
+def _is_path(sample: Sample) -> bool:
+    """Whether it is "delta.`/path/of/a/table`"."""
+    return len(sample.parts) == 2 and sample.parts[0].lower() == "delta" and "/" in sample.parts[1]
 
 
 def _with_conditions(spark: SparkSession, sql: str, indexed: Sequence[_IndexedSample]) -> Rewritten:
@@ -112,7 +113,7 @@ def _with_conditions(spark: SparkSession, sql: str, indexed: Sequence[_IndexedSa
         try:
             condition = item.table.sample_condition(item.sample.fraction)
         except QbeastError as error:
-            warnings.append(_left_to_spark(item.sample.label, str(error)))
+            warnings.append(_left_to_spark(item.sample.label, _first_line(error)))
         else:
             subquery = f"(select * from {item.sample.name} where {condition})"
             relations.append((item.sample, subquery))
@@ -162,13 +163,17 @@ def _original(
     except AnalysisException:
         # The user's mistake, not ours: running the original reports it.
         return Rewritten(sql)
-    reason = f"Spark does not take the statement otherwise ({str(error).splitlines()[0]})"
+    reason = f"Spark does not take the statement otherwise ({_first_line(error)})"
     warnings = _once(_left_to_spark(item.sample.label, reason) for item in indexed)
     return Rewritten(sql, warnings=warnings)
 
 
 def _left_to_spark(label: str, reason: str) -> str:
     return f"TABLESAMPLE of {label} is left to Spark: {reason}"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _once(warnings: Iterable[str]) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from enum import Enum
 
 from dbt.adapters.qbeast.sql_text import SqlText, UnreadableText
 
@@ -58,21 +57,14 @@ class Leftover:
     reason: str
 
 
-class TextLife(Enum):
-    """How long Spark uses the text of a statement, and so the temporary views that it names."""
-
-    STATEMENT = "until it has been analysed"
-    SESSION = "as long as the temporary view or function that it creates"
-    STORED = "in every session: it must not name a temporary view at all"
-
-
 @dataclass(frozen=True)
 class Samples:
     """Every TABLESAMPLE of one statement."""
 
     rewritable: tuple[Sample, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
-    text_life: TextLife = TextLife.STATEMENT
+    stored: bool = False
+    """The statement stores its text (a view, a function): it must not name a temporary view."""
 
 
 def find_samples(sql: str) -> Samples:
@@ -94,7 +86,7 @@ def find_samples(sql: str) -> Samples:
     return Samples(
         rewritable=tuple(item for item in found if isinstance(item, Sample)),
         leftovers=tuple(dict.fromkeys(item for item in found if isinstance(item, Leftover))),
-        text_life=_text_life(text),
+        stored=_stores_its_text(text),
     )
 
 
@@ -152,24 +144,18 @@ def _is_clause(text: SqlText, place: int) -> bool:
     )
 
 
-def _text_life(text: SqlText) -> TextLife:
+def _stores_its_text(text: SqlText) -> bool:
     place = 0
     while text.word(place) in _words("explain extended formatted codegen cost"):
         place += 1
     verb = text.word(place)
     qualifiers = set()
-    while text.word(place := place + 1) in _words(
-        "or replace global temp temporary materialized lazy"
-    ):
+    while text.word(place := place + 1) in _words("or replace global temp temporary materialized"):
         qualifiers.add(text.word(place))
-    what = text.word(place)
-    if verb == "cache":
-        return TextLife.SESSION
-    if verb not in {"create", "alter"} or what not in {"view", "function"}:
-        return TextLife.STATEMENT
+    if verb not in {"create", "alter"} or text.word(place) not in {"view", "function"}:
+        return False
     # A global temporary view is seen by sessions that have none of this session's views.
-    temporary = not qualifiers.isdisjoint({"temp", "temporary"}) and "global" not in qualifiers
-    return TextLife.SESSION if temporary else TextLife.STORED
+    return qualifiers.isdisjoint({"temp", "temporary"}) or "global" in qualifiers
 
 
 def _sample_at(text: SqlText, place: int) -> Sample | Leftover:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from dbt.adapters.qbeast.tablesample_spans import TextLife, find_samples, replace_samples
+from dbt.adapters.qbeast.tablesample_spans import find_samples, replace_samples
 
 
 @dataclass(frozen=True)
@@ -80,34 +80,34 @@ def test_the_name_is_given_quoted_for_spark_and_plain_for_messages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "life"),
+    ("statement", "stored"),
     [
-        ("create view v as", TextLife.STORED),
-        ("CREATE OR REPLACE VIEW s1.v (a comment 'x') comment 'table' as", TextLife.STORED),
-        ("create view if not exists v as", TextLife.STORED),
-        ("create materialized view v as", TextLife.STORED),
-        ("create or replace global temporary view v as", TextLife.STORED),
-        ("alter view v as", TextLife.STORED),
-        ("create function f() returns bigint return", TextLife.STORED),
-        ("explain extended create view v as", TextLife.STORED),
-        ("create temporary view v as", TextLife.SESSION),
-        ("create or replace temp view v as", TextLife.SESSION),
-        ("create temporary function f() returns bigint return", TextLife.SESSION),
-        ("cache table v as", TextLife.SESSION),
-        ("cache lazy table v as", TextLife.SESSION),
-        ("create table view as", TextLife.STATEMENT),
-        ("create or replace table v as", TextLife.STATEMENT),
-        ("create external table v as", TextLife.STATEMENT),
-        ("insert into view", TextLife.STATEMENT),
-        ("explain", TextLife.STATEMENT),
-        ("", TextLife.STATEMENT),
+        ("create view v as", True),
+        ("CREATE OR REPLACE VIEW s1.v (a comment 'x') comment 'table' as", True),
+        ("create view if not exists v as", True),
+        ("create materialized view v as", True),
+        ("create or replace global temporary view v as", True),
+        ("alter view v as", True),
+        ("create function f() returns bigint return", True),
+        ("explain extended create view v as", True),
+        ("create temporary view v as", False),
+        ("create or replace temp view v as", False),
+        ("create temporary function f() returns bigint return", False),
+        ("cache table v as", False),
+        ("cache lazy table v as", False),
+        ("create table view as", False),
+        ("create or replace table v as", False),
+        ("create external table v as", False),
+        ("insert into view", False),
+        ("explain", False),
+        ("", False),
     ],
 )
-def test_knows_how_long_the_text_is_used(statement: str, life: TextLife) -> None:
+def test_knows_the_statements_that_store_their_text(statement: str, stored: bool) -> None:
     samples = find_samples(f"{statement} select count(*) from s1.t tablesample (1 percent)")
 
     assert len(samples.rewritable) == 1
-    assert samples.text_life is life
+    assert samples.stored is stored
 
 
 def test_a_stored_view_takes_a_subquery_in_place_of_the_sample() -> None:

@@ -96,6 +96,7 @@ class Catalog:
             "org.apache.spark.sql.catalyst.TableIdentifier",
             parts[-1],
             self._jvm.option(parts[0] if len(parts) == 2 else None),
+            self._jvm.option(None),
         )
         return self._catalog.qualifyIdentifier(identifier)
 

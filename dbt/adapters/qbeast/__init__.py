@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 Plugin = AdapterPlugin(
-    # Its relation and configuration are narrower types than the protocol names, as in every adapter.
+    # Like every adapter, it has narrower types of relation and configuration than the protocol.
     adapter=QbeastAdapter,  # type: ignore[arg-type]
     credentials=QbeastCredentials,
     include_path=qbeast.PACKAGE_PATH,

@@ -14,7 +14,8 @@ from dbt.adapters.contracts.connection import (
 )
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.exceptions import FailedToConnectError
-from dbt.adapters.qbeast.cursor import Cursor, SessionHandle
+from dbt.adapters.qbeast.cursor import Cursor
+from dbt.adapters.qbeast.handle import SessionHandle
 from dbt.adapters.qbeast.session import node_session, require_free_warehouse, shared_session
 from dbt.adapters.qbeast.spark_errors import as_dbt_error, message_and_trace
 from dbt.adapters.spark.connections import SparkConnectionManager
@@ -48,7 +49,7 @@ class QbeastConnectionManager(SparkConnectionManager):
         except Exception as error:
             connection.handle = None
             connection.state = ConnectionState.FAIL
-            raise FailedToConnectError(as_dbt_error(error).msg) from error
+            raise FailedToConnectError(str(as_dbt_error(error))) from error
         connection.handle = SessionHandle(session, shared.spark, connection.name or "dbt")
         connection.state = ConnectionState.OPEN
         return connection

@@ -1,81 +1,14 @@
-"""A connection's handle and its cursor: SQL run on the node's own Spark session."""
+"""DB-API's cursor over a node's Spark session, as far as dbt uses it."""
 
-import threading
-import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
-from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.qbeast.session import activate
-from dbt.adapters.qbeast.sql import run_sql
+from dbt.adapters.qbeast.handle import SessionHandle
 from dbt_common.exceptions import DbtRuntimeError
-from pyspark.sql import DataFrame, Row, SparkSession
-
-logger = AdapterLogger("Qbeast")
-
-_JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
-_CANCEL_SECONDS = 0.2
-
-
-class SessionHandle:
-    """What dbt holds for one connection: a Spark session and the group of the jobs that it runs."""
-
-    def __init__(self, session: SparkSession, shared: SparkSession, name: str) -> None:
-        self.session = session
-        self.name = name
-        self.job_group = f"dbt-qbeast-{uuid.uuid4().hex[:8]}-{name}"
-        self._shared = shared
-        self._idle = threading.Event()
-        self._idle.set()
-        self._cancelled = False
-
-    def cursor(self) -> "Cursor":
-        return Cursor(self)
-
-    @contextmanager
-    def running(self) -> Iterator[SparkSession]:
-        """The session made active in this thread, with every Spark job in this node's group.
-
-        Raises DbtRuntimeError when the node has been cancelled.
-        """
-        if self._cancelled:
-            raise DbtRuntimeError(f"{self.name} was cancelled")
-        context = self.session.sparkContext
-        before = {key: context.getLocalProperty(key) for key in _JOB_PROPERTIES}
-        activate(self.session)
-        context.setJobGroup(self.job_group, self.name, interruptOnCancel=True)
-        was_idle = self._idle.is_set()
-        self._idle.clear()
-        try:
-            yield self.session
-        finally:
-            if was_idle:
-                self._idle.set()
-            for key, value in before.items():
-                context.setLocalProperty(key, value)  # type: ignore[arg-type]
-
-    def cancel(self) -> None:
-        """Cancels this node's jobs, those that it is about to start included. Returns at once."""
-        self._cancelled = True
-        threading.Thread(target=self._cancel_until_idle, daemon=True).start()
-
-    def close(self) -> None:
-        activate(self._shared)
-
-    def rollback(self) -> None:
-        """Spark has no transactions."""
-
-    def _cancel_until_idle(self) -> None:
-        # One call is not enough: it is lost when no job of the group is active at that moment.
-        while not self._idle.is_set():
-            self.session.sparkContext.cancelJobGroup(self.job_group)
-            self._idle.wait(_CANCEL_SECONDS)
+from pyspark.sql import DataFrame, Row
 
 
 class Cursor:
-    """DB-API's cursor, as far as dbt uses it."""
-
     def __init__(self, handle: SessionHandle) -> None:
         self._handle = handle
         self._frame: DataFrame | None = None
@@ -101,11 +34,10 @@ class Cursor:
         """
         self._rows = None
         sql = sql.strip().rstrip(";")
-        with self._handle.running() as session:
-            if bindings is None:
-                self._frame = run_sql(session, sql)
-            else:
-                self._frame = run_sql(session, _with_markers(sql, len(bindings)), bindings)
+        if bindings is not None:
+            sql = _with_markers(sql, len(bindings))
+        with self._handle.running():
+            self._frame = self._handle.frame(sql, bindings)
 
     def run(self) -> None:
         """Runs a query for its effects (`assert_true`, a failing cast) without fetching rows."""

@@ -10,7 +10,7 @@ from dbt.adapters.contracts.relation import RelationConfig
 from dbt.adapters.qbeast import debug, model_config, seeds
 from dbt.adapters.qbeast.column import QbeastColumn, quote
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
-from dbt.adapters.qbeast.cursor import SessionHandle
+from dbt.adapters.qbeast.handle import SessionHandle
 from dbt.adapters.qbeast.model_config import QbeastConfig
 from dbt.adapters.qbeast.relation import QbeastRelation
 from dbt.adapters.spark.impl import SparkAdapter
@@ -91,8 +91,9 @@ class QbeastAdapter(SparkAdapter):
         """Writes the model's rows and their index in one commit (`writing.py`)."""
         from dbt.adapters.qbeast import writing
 
-        with self._running(sql) as session:
-            return writing.write_model(session, _table(relation), sql, spec, append=append)
+        with self._running(sql):
+            frame = self._handle().frame(sql)
+            return writing.write_model(frame, _table(relation), spec, append=append)
 
     @available.parse(lambda _, relation, *__: relation)
     def qbeast_sampled(self, relation: QbeastRelation, fraction: Any) -> QbeastRelation:

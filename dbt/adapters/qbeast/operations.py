@@ -43,7 +43,7 @@ def run(
         try:
             report.lines.append(f"{operation} {table}: {one_table(session, table, given, report)}")
         except Exception as error:
-            told = as_dbt_error(error).msg
+            told = str(getattr(as_dbt_error(error), "msg", error))
             report.lines.append(f"{operation} {table}: failed: {told}")
             report.failures.append(f"{operation} of {table} failed: {told}")
     if not report.lines:

@@ -13,7 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 if TYPE_CHECKING:
     import agate
 
-_LARGEST_BIGINT = 2**63 - 1
+_BIGINT = (-(2**63), 2**63 - 1)
 _DIGITS_OF_A_DOUBLE = 15
 _LARGEST_PRECISION = 38
 
@@ -55,8 +55,8 @@ def number_type(values: list[Decimal]) -> str:
     """
     scale = max((_scale(value) for value in values), default=0)
     if scale == 0:
-        largest = max((abs(value) for value in values), default=Decimal(0))
-        return "bigint" if largest <= _LARGEST_BIGINT else f"decimal({_LARGEST_PRECISION},0)"
+        fits = all(_BIGINT[0] <= value <= _BIGINT[1] for value in values)
+        return "bigint" if fits else f"decimal({_LARGEST_PRECISION},0)"
     digits = max(len(value.normalize().as_tuple().digits) for value in values)
     if digits <= _DIGITS_OF_A_DOUBLE or scale > _LARGEST_PRECISION // 2:
         return "double"

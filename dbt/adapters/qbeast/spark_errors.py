@@ -3,6 +3,7 @@
 import re
 
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from pyspark.errors import PySparkException
 
 from qbeast_core.errors import QbeastError
 
@@ -13,13 +14,13 @@ _SQL_STATE = re.compile(r"\s*SQLSTATE: \w+")
 _WRAPPERS = ("Job aborted", "[FAILED_EXECUTE", "[TASK_WRITE_FAILED]", "[FAILED_READ_FILE")
 
 
-def as_dbt_error(error: Exception) -> DbtRuntimeError:
-    """A dbt error for anything that Spark, Delta or qbeast_core raised; dbt errors pass through."""
-    if isinstance(error, DbtRuntimeError):
-        return error
+def as_dbt_error(error: Exception) -> Exception:
+    """A dbt error for what Spark, Delta or qbeast_core raised; anything else as it is."""
     if isinstance(error, QbeastError):
         return DbtRuntimeError(str(error))
-    return DbtDatabaseError(one_line(error))
+    if isinstance(error, PySparkException) or type(error).__module__.startswith("py4j."):
+        return DbtDatabaseError(one_line(error))
+    return error
 
 
 def one_line(error: Exception) -> str:

@@ -7,7 +7,6 @@ from dbt.adapters.events.types import AdapterEventWarning
 from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.model_config import ModelSpec
 from dbt.adapters.qbeast.response import QbeastAdapterResponse, response_of
-from dbt.adapters.qbeast.sql import run_sql
 from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
@@ -19,20 +18,20 @@ from qbeast_core.errors import IndexMismatch, NotAQbeastTable
 
 
 def write_model(
-    session: SparkSession, table: str, sql: str, spec: ModelSpec, *, append: bool
+    frame: DataFrame, table: str, spec: ModelSpec, *, append: bool
 ) -> QbeastAdapterResponse:
-    """Runs the query once and commits its rows, rebuilding the table or adding to it.
+    """Commits the rows of a model's query, rebuilding the table or adding to it.
 
     Args:
+        frame: the model's query; its rows are computed once.
         table: the quoted name, `schema`.`table`.
-        sql: the model's compiled query.
         append: whether the table exists and is added to.
 
     Raises:
         DbtRuntimeError: the table's index or schema is another one than the model's.
         QbeastError: anything else that qbeast_core refuses.
     """
-    frame = run_sql(session, sql)
+    session = frame.sparkSession
     if append:
         frame = _fit_to_table(frame, session.table(table).schema, spec)
         _warn_of_blind_append(spec)

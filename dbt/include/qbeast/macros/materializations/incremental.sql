@@ -3,5 +3,5 @@
   {% if adapter.qbeast_is_indexed(config) %}
     {{ return(qbeast_build_model()) }}
   {% endif %}
-  {{ return(dbt_spark.materialization_incremental_spark()) }}
+  {{ return(materialization_incremental_spark()) }}
 {% endmaterialization %}

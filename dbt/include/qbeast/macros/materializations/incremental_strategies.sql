@@ -14,9 +14,17 @@
 
 
 {% macro dbt_spark_get_incremental_sql(strategy, source, target, existing, unique_key, incremental_predicates) %}
-  {% if strategy in ['append', 'merge', 'insert_overwrite', 'microbatch'] %}
-    {{ return(dbt_spark.dbt_spark_get_incremental_sql(
-        strategy, source, target, existing, unique_key, incremental_predicates)) }}
+  {% if strategy == 'append' %}
+    {{ return(get_insert_into_sql(source, target)) }}
+  {% elif strategy == 'merge' %}
+    {{ return(get_merge_sql(target, source, unique_key, none, incremental_predicates)) }}
+  {% elif strategy in ['insert_overwrite', 'microbatch'] %}
+    {% if strategy == 'microbatch' and not config.get('partition_by') %}
+      {% do exceptions.raise_compiler_error(
+          "incremental_strategy 'microbatch' needs partition_by: a column with one value for each "
+          ~ config.get('batch_size')) %}
+    {% endif %}
+    {{ return(get_insert_overwrite_sql(source, target, existing)) }}
   {% endif %}
   {% set strategy_sql = adapter.get_incremental_strategy_macro(context, strategy) %}
   {{ return(strategy_sql({

@@ -1,0 +1,103 @@
+"""A connection's handle: the node's own Spark session, and the jobs and views that it makes."""
+
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.qbeast.session import activate
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import DataFrame, SparkSession
+
+if TYPE_CHECKING:
+    from dbt.adapters.qbeast.cursor import Cursor
+
+logger = AdapterLogger("Qbeast")
+
+_JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+_CANCEL_SECONDS = 0.2
+
+
+class SessionHandle:
+    """What dbt holds for one connection, which is one node from its first statement to its end."""
+
+    def __init__(self, session: SparkSession, shared: SparkSession, name: str) -> None:
+        self.session = session
+        self.name = name
+        self.job_group = f"dbt-qbeast-{uuid.uuid4().hex[:8]}-{name}"
+        self._shared = shared
+        self._sample_views: list[str] = []
+        self._idle = threading.Event()
+        self._idle.set()
+        self._cancelled = False
+
+    def cursor(self) -> "Cursor":
+        from dbt.adapters.qbeast.cursor import Cursor
+
+        return Cursor(self)
+
+    @contextmanager
+    def running(self) -> Iterator[SparkSession]:
+        """The session made active in this thread, with every Spark job in this node's group.
+
+        Raises DbtRuntimeError when the node has been cancelled.
+        """
+        if self._cancelled:
+            raise DbtRuntimeError(f"{self.name} was cancelled")
+        context = self.session.sparkContext
+        before = {key: context.getLocalProperty(key) for key in _JOB_PROPERTIES}
+        activate(self.session)
+        context.setJobGroup(self.job_group, self.name, interruptOnCancel=True)
+        was_idle = self._idle.is_set()
+        self._idle.clear()
+        try:
+            yield self.session
+        finally:
+            if was_idle:
+                self._idle.set()
+            for key, value in before.items():
+                context.setLocalProperty(key, value)  # type: ignore[arg-type]
+
+    def frame(self, sql: str, bindings: Sequence[Any] | None = None) -> DataFrame:
+        """Runs a command or analyses a query; `tablesample` in it is answered through the index.
+
+        Every statement comes through here. The views that stand for samples live until the node
+        ends, for a temporary view made of one of them is analysed again whenever it is used.
+
+        Args:
+            bindings: values of the statement's `?`, in their order.
+        """
+        if "tablesample" in sql.lower():
+            sql = self._with_samples(sql)
+        return self.session.sql(sql) if bindings is None else self.session.sql(sql, list(bindings))
+
+    def cancel(self) -> None:
+        """Cancels this node's jobs, those that it is about to start included. Returns at once."""
+        self._cancelled = True
+        threading.Thread(target=self._cancel_until_idle, daemon=True).start()
+
+    def close(self) -> None:
+        for view in self._sample_views:
+            self.session.catalog.dropTempView(view)
+        self._sample_views.clear()
+        activate(self._shared)
+
+    def rollback(self) -> None:
+        """Spark has no transactions."""
+
+    def _with_samples(self, sql: str) -> str:
+        from dbt.adapters.qbeast.tablesample import rewrite_tablesample
+
+        rewritten = rewrite_tablesample(self.session, sql)
+        self._sample_views += rewritten.views
+        for warning in rewritten.warnings:
+            logger.warning(warning)
+        return rewritten.sql
+
+    def _cancel_until_idle(self) -> None:
+        # One call is not enough: it is lost when no job of the group is active at that moment.
+        while not self._idle.is_set():
+            self.session.sparkContext.cancelJobGroup(self.job_group)
+            self._idle.wait(_CANCEL_SECONDS)

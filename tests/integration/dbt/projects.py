@@ -1,0 +1,37 @@
+"""What the functional tests share: reading results of a run, and the tables that it made."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+
+def message_of(results: Any, name: str) -> str:
+    """The console message of one node of a run."""
+    (message,) = [r.message for r in results if r.node.name == name]
+    return str(message)
+
+
+def adapter_response(project: Any, name: str) -> dict[str, Any]:
+    """What run_results.json says that the adapter answered for one node."""
+    path = Path(project.project_root, "target", "run_results.json")
+    results = json.loads(path.read_text())["results"]
+    (found,) = [r["adapter_response"] for r in results if r["unique_id"].endswith(f".{name}")]
+    return dict(found)
+
+
+def properties(spark: SparkSession, table: str) -> dict[str, str]:
+    """The table's properties."""
+    return {row.key: row.value for row in spark.sql(f"show tblproperties {table}").collect()}
+
+
+def comments(spark: SparkSession, table: str) -> dict[str, str]:
+    """The columns' comments, of those columns that have one."""
+    fields = spark.table(table).schema.fields
+    return {f.name: f.metadata["comment"] for f in fields if "comment" in f.metadata}
+
+
+def versions(spark: SparkSession, table: str) -> int:
+    """How many commits the table has."""
+    return spark.sql(f"describe history {table}").count()

@@ -1,0 +1,68 @@
+"""run-operation optimize, index_metrics and check_index, and optimize as a hook."""
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+from pyspark.sql import SparkSession
+
+EVENTS = """
+{{ config(materialized='qbeast', columns_to_index=['id', 'kind'], cube_size=2000,
+          incremental_strategy='append', tags=['busy'],
+          post_hook=("{{ qbeast_optimize(this) }}" if var('hook', false) else [])) }}
+select id, cast(id % 7 as string) as kind from range(300)
+{% if is_incremental() %} where id >= 0 {% endif %}
+"""
+OTHER = "{{ config(materialized='table') }} select 1 as id"
+
+
+def files(spark: SparkSession, table: str) -> int:
+    return len(spark.table(table).inputFiles())
+
+
+class TestOperations:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"events.sql": EVENTS, "other.sql": OTHER}
+
+    def test_operations(self, project: Any, spark: SparkSession) -> None:
+        table = f"{project.test_schema}.events"
+        for _ in range(4):
+            run_dbt(["run"])
+        before = files(spark, table)
+        assert before == 4
+
+        _, log = run_dbt_and_capture(
+            ["run-operation", "optimize", "--args", "{models: 'tag:busy', dry_run: true}"]
+        )
+        assert "would rewrite 4 files" in log
+        assert files(spark, table) == before
+
+        _, log = run_dbt_and_capture(["run-operation", "optimize"])
+        assert "rewrote 4 files" in log
+        assert "other" not in log
+        assert files(spark, table) < before
+        assert spark.table(table).count() == 1200
+        _, log = run_dbt_and_capture(["run-operation", "optimize"])
+        assert "nothing to gain" in log
+
+        _, log = run_dbt_and_capture(
+            ["run-operation", "index_metrics", "--args", "{models: [events]}"]
+        )
+        assert "cubes" in log.lower()
+        _, log = run_dbt_and_capture(["run-operation", "check_index"])
+        assert f"check_index `{project.test_schema}`.`events`: ok" in log
+
+        _, log = run_dbt_and_capture(["run", "-s", "events", "--vars", "{hook: true}"])
+        assert f"optimize {table}: " in log
+
+    def test_what_is_wrong_fails(self, project: Any) -> None:
+        run_dbt(["run", "-s", "other"])
+        for arguments, expected in (
+            (["optimize", "--args", "{models: [nothing]}"], "the models are events, other"),
+            (["optimize", "--args", "{models: [other]}"], "failed"),
+            (["analyze"], "left the Qbeast format"),
+            (["replicate"], "left the Qbeast format"),
+        ):
+            _, log = run_dbt_and_capture(["run-operation", *arguments], expect_pass=False)
+            assert expected in log

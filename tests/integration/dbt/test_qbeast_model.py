@@ -1,0 +1,257 @@
+"""Models stored with an index: what they build, what they tell, what they refuse."""
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
+from pyspark.sql import SparkSession
+
+from tests.integration.dbt.projects import (
+    adapter_response,
+    comments,
+    message_of,
+    properties,
+    versions,
+)
+
+EVENTS = """
+{{ config(
+    materialized='qbeast',
+    columns_to_index=['id', 'kind:hash'],
+    cube_size=500,
+    persist_docs={'relation': true, 'columns': true},
+    tblproperties={'team': "o'brien", 'delta.appendOnly': false},
+    pre_hook="create table if not exists {{ this.schema }}.hooked (who string) using delta",
+    post_hook="insert into {{ this.schema }}.hooked select 'after ' || count(*) from {{ this }}",
+) }}
+select id, cast(id % 7 as string) as kind, id * 0.5 as price
+from range({{ var('rows', 3000) }})
+"""
+
+FOLDER_TABLE = "select id, 'x' as kind from range(100)"
+PLAIN_TABLE = "{{ config(columns_to_index='none') }} select id, 'x' as kind from range(100)"
+
+SCHEMA = """
+models:
+  - name: events
+    description: "it's \\"the\\" \\\\ table"
+    columns:
+      - {name: ID, description: "the row's number"}
+      - {name: price, description: "in euro"}
+"""
+
+
+class TestRebuild:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {
+            "events.sql": EVENTS,
+            "schema.yml": SCHEMA,
+            "folder": {"indexed.sql": FOLDER_TABLE, "plain.sql": PLAIN_TABLE},
+        }
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        folder = {"+materialized": "table", "+columns_to_index": ["id", "kind"]}
+        return {"models": {"test": {"folder": folder}}}
+
+    def test_a_run_builds_the_index_and_tells_its_numbers(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        results = run_dbt(["run"])
+        table = f"{project.test_schema}.events"
+
+        assert spark.table(table).count() == 3000
+        told = adapter_response(project, "events")
+        assert told["_message"] == message_of(results, "events")
+        assert told["code"] == "REBUILT"
+        assert told["rows"] == told["rows_affected"] == 3000
+        assert told["revision"] == 1
+        assert told["cubes"] >= 6
+        assert told["files"] == len(spark.table(table).inputFiles())
+        assert message_of(results, "events").startswith("rebuilt 3,000 rows in ")
+
+        # Properties, description and column comments are part of the one commit.
+        assert versions(spark, table) == 1
+        found = properties(spark, table)
+        assert found["team"] == "o'brien"
+        assert found["delta.appendOnly"] == "false"
+        assert comments(spark, table) == {"id": "the row's number", "price": "in euro"}
+        assert spark.catalog.getTable(table).description == 'it\'s "the" \\ table'
+
+        hooked = spark.table(f"{project.test_schema}.hooked").collect()
+        assert [row.who for row in hooked] == ["after 3000"]
+
+        # A folder's columns_to_index holds for its tables, unless one opts out.
+        assert message_of(results, "indexed").startswith("rebuilt 100 rows in ")
+        assert message_of(results, "plain") == "OK"
+
+        again = run_dbt(["run", "-s", "events", "--vars", "{rows: 1000}"])
+        assert message_of(again, "events").startswith("rebuilt 1,000 rows in ")
+        assert spark.table(table).count() == 1000
+        assert spark.sql(f"select * from {table} version as of 0").count() == 3000
+
+
+INCREMENTAL = """
+{{ config(
+    materialized='qbeast',
+    columns_to_index=var('columns', ['id', 'kind']),
+    incremental_strategy='append',
+) }}
+select id, cast(id % 7 as string) as kind {{ var('more', '') }}
+from range({{ var('rows', 1000) }})
+{% if is_incremental() %} where id > (select max(id) from {{ this }}) {% endif %}
+"""
+
+BLIND = """
+{{ config(materialized='incremental', columns_to_index='id') }}
+select id from range(10)
+"""
+
+
+class TestAppend:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"events.sql": INCREMENTAL, "blind.sql": BLIND}
+
+    def test_appends_add_rows_until_a_full_refresh(self, project: Any, spark: SparkSession) -> None:
+        table = f"{project.test_schema}.events"
+        first = run_dbt(["run"])
+        assert message_of(first, "events").startswith("rebuilt 1,000 rows in ")
+
+        results, log = run_dbt_and_capture(["run", "--vars", "{rows: 1500, more: ', 1 as extra'}"])
+        assert message_of(results, "events").startswith("appended 500 rows in ")
+        assert adapter_response(project, "events")["code"] == "APPENDED"
+        assert spark.table(table).columns == ["id", "kind"]
+        assert spark.table(table).distinct().count() == spark.table(table).count() == 1500
+
+        # A model that never asks is_incremental() is told what that means, on each run.
+        assert "blind appends the whole of its query on each run" in log
+        assert "events appends" not in log
+        assert spark.table(f"{project.test_schema}.blind").count() == 20
+
+        changed = ["-s", "events", "--vars", "{columns: [id]}"]
+        (failed,) = run_dbt(["run", *changed], expect_pass=False)
+        assert "--full-refresh" in failed.message
+        assert spark.table(table).count() == 1500
+
+        (rebuilt,) = run_dbt(["run", *changed, "--full-refresh"])
+        assert rebuilt.message.startswith("rebuilt 1,000 rows in ")
+        assert spark.table(table).count() == 1000
+
+
+class TestSchemaChange:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        text = INCREMENTAL.replace("config(", "config(on_schema_change='fail',")
+        return {"events.sql": text}
+
+    def test_fail_refuses_a_new_column(self, project: Any) -> None:
+        run_dbt(["run"])
+        (failed,) = run_dbt(["run", "--vars", "{more: ', 1 as extra'}"], expect_pass=False)
+        assert "new: extra" in failed.message
+        assert "--full-refresh" in failed.message
+
+
+TYPED = """
+{{ config(
+    materialized='qbeast', columns_to_index='id', location_root=var('root'),
+) }}
+select cast(1 as bigint) as id, cast('a' as string) as name
+"""
+TYPED_SCHEMA = """
+models:
+  - name: typed
+    config: {contract: {enforced: true}}
+    columns:
+      - {name: id, data_type: bigint}
+      - {name: name, data_type: TYPE}
+"""
+
+
+class TestContractAndLocation:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"typed.sql": TYPED, "schema.yml": TYPED_SCHEMA.replace("TYPE", "string")}
+
+    def test_a_contract_holds_and_a_location_is_used(
+        self, project: Any, spark: SparkSession, tmp_path: Any
+    ) -> None:
+        variables = ["--vars", f"{{root: '{tmp_path}/'}}"]
+        run_dbt(["run", *variables])
+        table = f"{project.test_schema}.typed"
+        (detail,) = spark.sql(f"describe detail {table}").collect()
+        assert detail.location == f"file:{tmp_path}/typed"
+
+        write_file(TYPED_SCHEMA.replace("TYPE", "int"), project.project_root, "models/schema.yml")
+        (failed,) = run_dbt(["run", *variables], expect_pass=False)
+        assert "contract" in failed.message
+        assert versions(spark, table) == 1
+
+
+class TestReplacesOtherRelations:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {
+            "was_view.sql": "select 1 as id",
+            "was_parquet.sql": "{{ config(materialized='table', file_format='parquet') }} "
+            "select 1 as id",
+        }
+
+    def test_a_view_and_a_parquet_table_make_room(self, project: Any, spark: SparkSession) -> None:
+        run_dbt(["run"])
+        text = "{{ config(materialized='qbeast', columns_to_index='id') }} select 2 as id"
+        for name in ("was_view", "was_parquet"):
+            write_file(text, project.project_root, f"models/{name}.sql")
+        results = run_dbt(["run"])
+        for name in ("was_view", "was_parquet"):
+            assert message_of(results, name).startswith("rebuilt 1 row in ")
+            assert spark.table(f"{project.test_schema}.{name}").first().id == 2
+
+
+REFUSED = {
+    "no_columns": ("", "needs columns_to_index"),
+    "misspelled": ("columns_to_index=['idd']", "did you mean 'id'"),
+    "cube_size_zero": ("columns_to_index='id', cube_size=0", "cube_size 0"),
+    "partitioned": ("columns_to_index='id', partition_by='id'", "remove partition_by"),
+    "bad_strategy": (
+        "columns_to_index='id', incremental_strategy='apend'",
+        "Did you mean 'append'?",
+    ),
+    "unique_key": ("columns_to_index='id', unique_key='id'", "asks for a merge"),
+    "own_records": (
+        "columns_to_index='id', tblproperties={'qbeast.revision': '1'}",
+        "may not set qbeast.revision",
+    ),
+    "parquet": ("columns_to_index='id', file_format='parquet'", "remove file_format"),
+}
+
+
+class TestRefusals:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        wrong_sql = (
+            "{{ config(materialized='qbeast', columns_to_index='id') }} select nope from range(1)"
+        )
+        at_run_time = (
+            "{{ config(materialized='qbeast', columns_to_index='id') }} "
+            "select id, cast('x' || id as int) as n from range(10)"
+        )
+        refused = {
+            f"{name}.sql": "{{ config(materialized='qbeast', " + config + ") }} select 1 as id"
+            for name, (config, _) in REFUSED.items()
+        }
+        return {**refused, "wrong_sql.sql": wrong_sql, "at_run_time.sql": at_run_time}
+
+    def test_each_error_says_what_to_do(self, project: Any, spark: SparkSession) -> None:
+        results, log = run_dbt_and_capture(["run"], expect_pass=False)
+        for name, (_, expected) in REFUSED.items():
+            assert expected in message_of(results, name)
+        assert "[UNRESOLVED_COLUMN" in message_of(results, "wrong_sql")
+        assert "[CAST_INVALID_INPUT]" in message_of(results, "at_run_time")
+        for name in ("wrong_sql", "at_run_time"):
+            kind, *text = message_of(results, name).splitlines()
+            assert kind.startswith("Database Error in model")
+            assert len([line for line in text if line.strip()]) <= 2  # the cause, the file
+        assert "Traceback" not in log
+        assert spark.sql(f"show tables in {project.test_schema}").count() == 0

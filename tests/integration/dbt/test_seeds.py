@@ -1,0 +1,82 @@
+"""Seeds arrive with exactly the values and types of their file."""
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+from pyspark.sql import SparkSession
+
+HEADER = "id,quoted,large,larger,price,exact,moment,day,flag"
+ROWS = (
+    '1,"it\'s ""so""",1152921504606846977,9223372036854775808,0.1,12345678901234567.89,'
+    "2024-01-02T03:04:05.123456,2024-02-29,true",
+    "2,100% %s ? {{ x }},-9223372036854775808,1,12345678901234.5,0.01,"
+    "1969-12-31T23:59:59.000001,0001-01-01,false",
+    "3,,,,,,,,",
+)
+VALUES = "\n".join([HEADER, *ROWS])
+TYPED = """code,amount,payload,moment
+007,0.10,,2024-01-02 03:04:05.123456
+010,99999999999999999999.99,a\\b,
+"""
+
+
+class TestSeedValues:
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, Any]:
+        return {"inferred.csv": VALUES, "typed.csv": TYPED}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        types = {
+            "code": "string",
+            "amount": "decimal(30,2)",
+            "payload": "string",
+            "moment": "timestamp",
+        }
+        return {"seeds": {"test": {"typed": {"+column_types": types}}}}
+
+    def test_values_and_types(self, project: Any, spark: SparkSession) -> None:
+        for _ in range(2):  # a second run replaces the rows
+            run_dbt(["seed"])
+        table = spark.table(f"{project.test_schema}.inferred")
+        assert dict(table.dtypes) == {
+            "id": "bigint",
+            "quoted": "string",
+            "large": "bigint",
+            "larger": "decimal(38,0)",
+            "price": "double",
+            "exact": "decimal(38,2)",
+            "moment": "timestamp",
+            "day": "date",
+            "flag": "boolean",
+        }
+        first, second, empty = table.orderBy("id").collect()
+        assert first[1:] == (
+            'it\'s "so"',
+            1152921504606846977,
+            Decimal(9223372036854775808),
+            0.1,
+            Decimal("12345678901234567.89"),
+            dt.datetime(2024, 1, 2, 3, 4, 5, 123456),
+            dt.date(2024, 2, 29),
+            True,
+        )
+        assert second[1:6] == (
+            "100% %s ? {{ x }}",
+            -(2**63),
+            Decimal(1),
+            12345678901234.5,
+            Decimal("0.01"),
+        )
+        assert second.moment == dt.datetime(1969, 12, 31, 23, 59, 59, 1)
+        assert second.day == dt.date(1, 1, 1)
+        assert empty == (3, *[None] * 8)
+
+        typed = spark.table(f"{project.test_schema}.typed").orderBy("code").collect()
+        assert typed == [
+            ("007", Decimal("0.10"), None, dt.datetime(2024, 1, 2, 3, 4, 5, 123456)),
+            ("010", Decimal("99999999999999999999.99"), "a\\b", None),
+        ]

@@ -43,13 +43,13 @@ class Catalog:
             return CatalogEntry(name, "", exists=True, is_view=True)
         identifier = self._identifier(name)
         if not self._catalog.tableExists(identifier):
-            location = self._catalog.defaultTablePath(identifier).toString()
-            return CatalogEntry(self._text(identifier), str(location), exists=False)
+            location = self._path(self._catalog.defaultTablePath(identifier))
+            return CatalogEntry(self._text(identifier), location, exists=False)
         table = self._catalog.getTableMetadata(identifier)
         is_view = str(table.tableType().name()) == "VIEW"
         return CatalogEntry(
             name=self._text(identifier),
-            location="" if is_view else str(table.location().toString()),
+            location="" if is_view else self._path(table.location()),
             exists=True,
             provider=str(table.provider().get()).lower() if table.provider().isDefined() else "",
             is_view=is_view,
@@ -69,6 +69,10 @@ class Catalog:
             comment=self._jvm.option(comment),
         )
         self._catalog.createTable(table, True, False)
+
+    def _path(self, uri: Any) -> str:
+        # A URI's own text is escaped; Delta takes paths as people write them.
+        return str(self._jvm.jvm.org.apache.hadoop.fs.Path(uri).toString())
 
     def _storage(self, location: str) -> Any:
         none = self._jvm.none

@@ -16,7 +16,7 @@ SCHEMA = "sampling"
 
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession) -> Iterator[None]:
-    """`orders` and `2024_Orders` are indexed, `plain` is Delta, `files` is Parquet, `old` a view."""
+    """`orders` and `2024_Orders` are indexed; `plain` is Delta, `files` Parquet, `old` a view."""
     spark.sql(f"create schema {SCHEMA}")
     orders = spark.range(0, ROWS, numPartitions=4).selectExpr(
         "id",

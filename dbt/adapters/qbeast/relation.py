@@ -51,6 +51,6 @@ def percent(fraction: float) -> str:
     """The fraction in percent, exactly and without an exponent, as SQL takes it.
 
     >>> percent(0.1), percent(1e-07)
-    ('10.0', '0.00001')
+    ('10', '0.00001')
     """
-    return format(Decimal(repr(fraction)) * 100, "f")
+    return format((Decimal(repr(fraction)) * 100).normalize(), "f")

@@ -1,0 +1,50 @@
+"""What a profile may say, and how a wrong one is told."""
+
+import os
+from typing import Any
+
+import pytest
+from dbt.adapters.qbeast.credentials import QbeastCredentials
+from dbt_common.exceptions import DbtRuntimeError
+
+
+def credentials(**given: Any) -> QbeastCredentials:
+    data = {"schema": "s", **given}
+    QbeastCredentials.validate(data)
+    return QbeastCredentials.from_dict(data)
+
+
+def test_a_schema_is_enough() -> None:
+    found = credentials()
+    assert found.master == "local[*]"
+    assert found.is_local
+    assert found.catalog_kind() == "derby"
+    assert found.warehouse_location() == os.path.join(os.getcwd(), "warehouse")
+    assert dict(found.connection_info())["warehouse"] == found.warehouse_location()
+
+
+def test_a_remote_warehouse_is_taken_as_given() -> None:
+    assert credentials(warehouse="s3a://b/w").warehouse_location() == "s3a://b/w"
+
+
+def test_yaml_values_become_spark_settings() -> None:
+    found = credentials(spark_config={"a": 2, "b": True, "c": 0.5, "d": "text"})
+    assert found.spark_config == {"a": "2", "b": "true", "c": "0.5", "d": "text"}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"schema": ""}, "`schema` is missing"),
+        ({"database": "other"}, "remove `database`"),
+        ({"warehuose": "x"}, "did you mean `warehouse`"),
+        ({"method": "session"}, "remove it"),
+        ({"server_side_parameters": {}}, "`spark_config`"),
+        ({"catalog": "glue"}, "derby, memory, hive or the URI"),
+        ({"sample": 1.5}, "fraction above 0 and up to 1"),
+        ({"optimize": "often"}, "auto, always, never"),
+    ],
+)
+def test_a_wrong_profile_is_told_what_to_do(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(DbtRuntimeError, match=told):
+        credentials(**given)

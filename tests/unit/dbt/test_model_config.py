@@ -1,0 +1,103 @@
+"""A model's configuration becomes one checked value."""
+
+from typing import Any
+
+import pytest
+from dbt.adapters.qbeast.model_config import (
+    ModelSpec,
+    is_incremental,
+    is_indexed,
+    model_spec,
+    sample_of_test,
+)
+from dbt_common.exceptions import DbtRuntimeError
+
+MODEL = {
+    "alias": "events",
+    "description": "all events",
+    "raw_code": "select 1 {% if is_incremental() %} where x {% endif %}",
+    "columns": {"id": {"description": "number"}, "x": {"description": ""}},
+}
+
+
+def spec(**config: Any) -> ModelSpec:
+    given = {"materialized": "qbeast", "columns_to_index": ["id"], **config}
+    return model_spec(given, MODEL)
+
+
+def test_defaults() -> None:
+    found = spec()
+    assert found.columns_to_index == ["id"]
+    assert found.cube_size == "auto"
+    assert not found.is_incremental
+    assert found.tells_increments
+    assert (found.comment, found.column_comments, found.location) == (None, {}, None)
+
+
+def test_docs_location_and_properties() -> None:
+    found = spec(
+        persist_docs={"relation": True, "columns": True},
+        location_root="/data/",
+        tblproperties={"a": 1, "b": True},
+    )
+    assert found.comment == "all events"
+    assert found.column_comments == {"id": "number"}
+    assert found.location == "/data/events"
+    assert found.properties == {"a": "1", "b": "true"}
+
+
+def test_zero_is_not_taken_for_nothing() -> None:
+    assert spec(cube_size=0).cube_size == 0
+
+
+@pytest.mark.parametrize(
+    ("materialized", "strategy", "adds"),
+    [
+        ("qbeast", None, False),
+        ("qbeast", "append", True),
+        ("incremental", None, True),
+        ("incremental", "append", True),
+        ("table", None, False),
+        ("table", "append", False),
+    ],
+)
+def test_when_rows_are_added(materialized: str, strategy: str | None, adds: bool) -> None:
+    config = {"materialized": materialized, "incremental_strategy": strategy}
+    assert spec(**config).is_incremental is adds
+    assert is_incremental(config) is adds
+
+
+@pytest.mark.parametrize("columns", [None, [], "none", "None "])
+def test_a_model_without_columns_has_no_index(columns: Any) -> None:
+    assert not is_indexed({"materialized": "table", "columns_to_index": columns})
+    with pytest.raises(DbtRuntimeError, match="needs columns_to_index"):
+        spec(columns_to_index=columns)
+
+
+def test_columns_make_a_table_an_indexed_one() -> None:
+    assert is_indexed({"materialized": "table", "columns_to_index": "id"})
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"partition_by": "day"}, "remove partition_by"),
+        ({"clustered_by": "day"}, "remove clustered_by"),
+        ({"file_format": "parquet"}, "remove file_format"),
+        ({"unique_key": "id"}, "asks for a merge"),
+        ({"incremental_strategy": "merge"}, "may be 'append'"),
+        ({"incremental_strategy": "apend"}, "Did you mean 'append'"),
+        ({"on_schema_change": "sync_all_columns"}, "'ignore', 'fail'"),
+        ({"tblproperties": ["a"]}, "mapping"),
+        ({"tblproperties": {"qbeast.x": 1}}, "may not set qbeast.x"),
+    ],
+)
+def test_what_does_not_go_with_an_index_is_refused(config: dict[str, Any], told: str) -> None:
+    with pytest.raises(DbtRuntimeError, match=told):
+        spec(**config)
+
+
+def test_a_tests_sample_may_stand_in_its_meta() -> None:
+    assert sample_of_test({"sample": 0.1, "meta": {"sample": 0.5}}) == 0.1
+    assert sample_of_test({"meta": {"sample": 0.5}}) == 0.5
+    assert sample_of_test({}) is None

@@ -1,0 +1,35 @@
+"""How a relation that stands for a sample is written."""
+
+from typing import Any
+
+import pytest
+from dbt.adapters.qbeast.relation import QbeastRelation, parse_fraction, percent
+from dbt_common.exceptions import DbtRuntimeError
+
+EVENTS = QbeastRelation.create(schema="s", identifier="events", type="table")
+
+
+def test_a_sample_is_a_subquery_and_renders_as_its_name() -> None:
+    sampled = EVENTS.sampled("0.01")
+    assert str(sampled) == "(select * from s.events tablesample (1 percent))"
+    assert sampled.render() == "s.events"
+    assert str(EVENTS) == "s.events"
+
+
+def test_empty_runs_stay_empty() -> None:
+    sampled = EVENTS.replace(limit=0).sampled(0.5)
+    text = "(select * from (select * from s.events tablesample (50 percent)) where false limit 0)"
+    assert str(sampled) == text
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"), [(0.1, "10"), (1e-7, "0.00001"), (0.29, "29"), (1.0, "100"), (0.0, "0")]
+)
+def test_percent_is_exact(fraction: float, text: str) -> None:
+    assert percent(fraction) == text
+
+
+@pytest.mark.parametrize("value", [1.1, -0.1, "ten", None, True, float("nan")])
+def test_what_is_no_fraction_is_refused(value: Any) -> None:
+    with pytest.raises(DbtRuntimeError, match="between 0 and 1"):
+        parse_fraction(value)

@@ -1,0 +1,74 @@
+"""Small texts and types: errors, responses, literals, names, numbers of seeds."""
+
+from decimal import Decimal
+
+import pytest
+from dbt.adapters.qbeast.column import quote
+from dbt.adapters.qbeast.response import response_of
+from dbt.adapters.qbeast.seeds import number_type
+from dbt.adapters.qbeast.spark_errors import as_dbt_error, one_line
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+
+from qbeast_core.errors import UnknownColumn
+
+
+def test_the_cause_of_a_failed_job_is_told_in_one_line() -> None:
+    text = """Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times
+\tat org.apache.spark.Scheduler.run(Scheduler.scala:1)
+Caused by: org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed. SQLSTATE: 58030
+Caused by: org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division by zero. Use `try`.
+\tat x.y.Z(Z.scala:1)
+"""
+    assert one_line(Exception(text)) == "[DIVIDE_BY_ZERO] Division by zero. Use `try`."
+
+
+def test_an_analysis_error_is_its_first_line() -> None:
+    text = "[TABLE_OR_VIEW_NOT_FOUND] There is no `x`. SQLSTATE: 42P01; line 1 pos 14;\n'Project"
+    assert one_line(Exception(text)) == "[TABLE_OR_VIEW_NOT_FOUND] There is no `x`.; line 1 pos 14;"
+
+
+def test_an_error_without_text_is_named() -> None:
+    assert one_line(ValueError()) == "ValueError"
+
+
+def test_errors_of_the_core_are_dbt_errors_and_others_stay() -> None:
+    told = as_dbt_error(UnknownColumn("no column 'x'"))
+    assert isinstance(told, DbtRuntimeError)
+    assert not isinstance(told, DbtDatabaseError)
+    ours = DbtRuntimeError("already")
+    assert as_dbt_error(ours) is ours
+    bug = KeyError("x")
+    assert as_dbt_error(bug) is bug
+
+
+def test_a_response_reads_as_a_sentence_and_keeps_the_numbers() -> None:
+    told = response_of("overwrite", rows=1, cubes=1, files=2, revision=3, version=4)
+    assert str(told) == "rebuilt 1 row in 1 cube, 2 files, revision 3"
+    assert told.to_dict(omit_none=True) == {
+        "_message": "rebuilt 1 row in 1 cube, 2 files, revision 3",
+        "code": "REBUILT",
+        "rows_affected": 1,
+        "rows": 1,
+        "cubes": 1,
+        "files": 2,
+        "revision": 3,
+        "version": 4,
+    }
+
+
+def test_backticks_in_names() -> None:
+    assert quote("a`b c.d") == "`a``b c.d`"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["1", "-9223372036854775808"], "bigint"),
+        (["9223372036854775808"], "decimal(38,0)"),
+        (["0.5", "1E+3"], "double"),
+        (["12345678901234567.25"], "decimal(38,2)"),
+        ([], "bigint"),
+    ],
+)
+def test_numbers_of_a_seed_get_a_type_that_holds_them(values: list[str], expected: str) -> None:
+    assert number_type([Decimal(value) for value in values]) == expected

@@ -6,7 +6,6 @@ rest of the log. All others are *unindexed*: read whenever anything is read.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +21,7 @@ from qbeast_core.model.datatypes import DataType
 from qbeast_core.model.revision import STAGING_REVISION_ID, IndexConfiguration, Revision
 from qbeast_core.model.transformer import EmptyTransformer
 from qbeast_core.tree.otree import OTree
+from qbeast_core.version_cache import VersionCache
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,12 @@ class TableIndex:
     @staticmethod
     def of(snapshot: TableSnapshot) -> TableIndex:
         """The index of a snapshot; parsed once per version of a table."""
-        key = (snapshot.location, snapshot.table_id, snapshot.version)
-        if key not in _cache:
+
+        def read() -> TableIndex:
             configuration = IndexConfiguration.read(snapshot.configuration)
-            _cache[key] = TableIndex(configuration, snapshot.schema, snapshot.files)
-            while len(_cache) > _CACHE_SIZE:
-                _cache.popitem(last=False)
-        return _cache[key]
+            return TableIndex(configuration, snapshot.schema, snapshot.files)
+
+        return _indexes.get(snapshot.key, read)
 
     @cached_property
     def files(self) -> tuple[IndexedFile, ...]:
@@ -190,5 +189,4 @@ def _untrusted(problem: str) -> IndexedFile:
 
 
 _UNINDEXED = IndexedFile(STAGING_REVISION_ID, ())
-_CACHE_SIZE = 8
-_cache: OrderedDict[tuple[str, str, int], TableIndex] = OrderedDict()
+_indexes: VersionCache[TableIndex] = VersionCache()

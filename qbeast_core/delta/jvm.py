@@ -11,7 +11,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.utils import is_remote
+
+from qbeast_core.errors import UnsupportedEnvironment
 
 
 class Jvm:
@@ -22,6 +26,10 @@ class Jvm:
     """
 
     def __init__(self, spark: SparkSession) -> None:
+        if is_remote():
+            raise UnsupportedEnvironment(
+                "Spark Connect has no JVM to work with; use a classic Spark session"
+            )
         self.spark = spark
         self.jvm: Any = spark._jvm
         assert self.jvm is not None
@@ -58,7 +66,16 @@ class Jvm:
         return self._classes.singleton(name)
 
     def java_class(self, name: str) -> Any:
+        """The class of that name."""
         return self._classes.load(name)
+
+    def has_class(self, name: str) -> bool:
+        """Whether the session's jars have the class."""
+        try:
+            self._classes.load(name)
+        except Py4JJavaError:
+            return False
+        return True
 
     def new(self, name: str, /, *positional: Any, **named: Any) -> Any:
         """An instance of a Scala class, missing arguments taken from its declared defaults.

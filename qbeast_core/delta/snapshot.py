@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +15,8 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.delta.jvm import Jvm
+from qbeast_core.errors import UnsupportedEnvironment
+from qbeast_core.version_cache import VersionCache
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,11 @@ class TableSnapshot:
         return cls(spark, delta_log, delta_log.update(False, none, none))
 
     @property
+    def key(self) -> tuple[str, str, int, int]:
+        """What tells this version from all others in this process."""
+        return (self.location, self.table_id, self.version, id(self._jvm.jvm))
+
+    @property
     def exists(self) -> bool:
         """False for a location that holds no Delta table."""
         return self.version >= 0
@@ -125,8 +131,7 @@ class TableSnapshot:
 
     @cached_property
     def _live_files(self) -> _LiveFiles:
-        key = (self.location, self.table_id, self.version)
-        return _cache.get(key) or _cache.put(key, self._collect())
+        return _live_files.get(self.key, self._collect)
 
     def _collect(self) -> _LiveFiles:
         adds = self._snapshot.allFiles().collectAsList()
@@ -135,8 +140,17 @@ class TableSnapshot:
 
 
 def delta_log_of(spark: SparkSession, location: str) -> Any:
-    """Delta's handle of the log at `location`, whether a table exists there or not."""
+    """Delta's handle of the log at `location`, whether a table exists there or not.
+
+    Raises:
+        UnsupportedEnvironment: the session has no Delta Lake.
+    """
     jvm = Jvm(spark)
+    if not jvm.has_class("org.apache.spark.sql.delta.DeltaLog"):
+        raise UnsupportedEnvironment(
+            "the Spark session has no Delta Lake; start it with the Delta jars that fit pyspark "
+            f"{spark.version}, such as by delta.configure_spark_with_delta_pip"
+        )
     return jvm.jvm.org.apache.spark.sql.delta.DeltaLog.forTable(jvm.session, location)
 
 
@@ -146,22 +160,4 @@ class _LiveFiles:
     adds: Any  # Scala Seq[AddFile], in the order of `files`
 
 
-class _Cache:
-    """The file lists of the versions used last: a second query of a version lists nothing."""
-
-    _SIZE = 8
-
-    def __init__(self) -> None:
-        self._entries: OrderedDict[tuple[str, str, int], _LiveFiles] = OrderedDict()
-
-    def get(self, key: tuple[str, str, int]) -> _LiveFiles | None:
-        return self._entries.get(key)
-
-    def put(self, key: tuple[str, str, int], files: _LiveFiles) -> _LiveFiles:
-        self._entries[key] = files
-        while len(self._entries) > self._SIZE:
-            self._entries.popitem(last=False)
-        return files
-
-
-_cache = _Cache()
+_live_files: VersionCache[_LiveFiles] = VersionCache()

@@ -16,6 +16,10 @@ class UnknownColumn(InvalidOptions):
     """A column to index does not exist in the data or the table."""
 
 
+class UnknownSchema(InvalidOptions):
+    """The schema (database) of a table does not exist."""
+
+
 class UnsupportedColumnType(InvalidOptions):
     """A column's type cannot be indexed."""
 

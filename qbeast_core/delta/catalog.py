@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from qbeast_core.delta.jvm import Jvm
-from qbeast_core.errors import InvalidOptions
+from qbeast_core.errors import InvalidOptions, UnknownSchema
 
+_ALLOWED_NAME = re.compile(r"[A-Za-z0-9_]+")
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
 
 
@@ -36,13 +38,23 @@ class Catalog:
         """The entry of `name` (`schema.table`, parts quoted by backticks where needed).
 
         Raises:
-            InvalidOptions: the name is not one of the session catalog.
+            InvalidOptions: the name is not one of the session catalog, or no table can have it.
+            UnknownSchema: its schema does not exist.
             ParseException: it is no name at all.
         """
         if self._is_temporary_view(name):
             return CatalogEntry(name, "", exists=True, is_view=True)
         identifier = self._identifier(name)
+        if not self._catalog.databaseExists(identifier.database().get()):
+            raise UnknownSchema(
+                f"schema {identifier.database().get()!r} of {name} does not exist; create it first"
+            )
         if not self._catalog.tableExists(identifier):
+            if not _ALLOWED_NAME.fullmatch(identifier.table()):
+                raise InvalidOptions(
+                    f"{identifier.table()!r} cannot be the name of a table: Spark's catalog takes "
+                    "letters, digits and _ only"
+                )
             location = self._path(self._catalog.defaultTablePath(identifier))
             return CatalogEntry(self._text(identifier), location, exists=False)
         table = self._catalog.getTableMetadata(identifier)

@@ -45,6 +45,12 @@ def trees(draw: st.DrawFn) -> tuple[PathLayout, dict[CubeId, int], list[CubeId]]
     for _ in range(draw(st.integers(0, 4))):
         depth = draw(st.integers(0, layout.max_depth + 2))
         path = draw(st.integers(0, (1 << (n * depth)) - 1))
+        if ends and draw(st.booleans()):
+            # Close to an earlier one: the same way down to a level, often past the first word.
+            near = draw(st.sampled_from(ends))
+            free_levels = draw(st.integers(0, near.depth))
+            depth, free = near.depth, (1 << (n * free_levels)) - 1
+            path = near.path & ~free | path & free
         cube = CubeId(n, depth, path)
         ends.append(cube)
         for position, around in enumerate([cube, *cube.ancestors()]):
@@ -58,14 +64,17 @@ def trees(draw: st.DrawFn) -> tuple[PathLayout, dict[CubeId, int], list[CubeId]]
 
 @st.composite
 def rows(draw: st.DrawFn, layout: PathLayout, near: list[CubeId]) -> tuple[np.ndarray, np.ndarray]:
-    """Paths anywhere, and on the edges of the given cubes."""
+    """Paths anywhere, on the edges of the given cubes, and with words of several edges."""
     bits = layout.levels_per_word * layout.dimensions
-    anywhere = st.integers(0, (1 << (bits * layout.words)) - 1)
+    whole = 1 << (bits * layout.words)
     edges = [edge for cube in near for edge in layout.span(cube, layout.words)]
-    nearby = sorted(
-        {p for e in edges for p in (e - 1, e, e + 1) if 0 <= p < 1 << (bits * layout.words)}
-    )
-    path = st.one_of(anywhere, st.sampled_from(nearby)) if nearby else anywhere
+    nearby = sorted({p for e in edges for p in (e - 1, e, e + 1) if 0 <= p < whole})
+    path = st.integers(0, whole - 1)
+    if nearby:
+        words_of_edges = zip(*(layout.split(p, layout.words) for p in nearby), strict=True)
+        mixed = st.tuples(*(st.sampled_from(sorted(set(words))) for words in words_of_edges))
+        glued = mixed.map(lambda ws: sum(w << (bits * k) for k, w in enumerate(reversed(ws))))
+        path = st.one_of(path, st.sampled_from(nearby), glued)
     paths = draw(st.lists(path, min_size=1, max_size=12))
     words = np.array([layout.split(p, layout.words) for p in paths], dtype=np.int64).T
     weights = draw(st.lists(weights_of_rows, min_size=len(paths), max_size=len(paths)))

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from qbeast_core.model.block import Block
 from qbeast_core.model.cube import CubeId
-from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
+from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, weight_of_fraction
 from qbeast_core.tree.assignment import Assignment
 from qbeast_core.tree.build import estimate_weights
 from qbeast_core.tree.otree import OTree
@@ -94,6 +94,26 @@ def test_skewed_rows_end_in_bounded_time(dimensions: int) -> None:
         paths = words[:, cube_of_row == i]
         assert np.all(paths == paths[:, :1]), "only equal paths cannot be split"
     assert len(weights) < 20 * layout.max_depth * rows / size
+
+
+def test_a_cube_is_split_by_the_rows_that_its_parent_leaves() -> None:
+    """All rows lie in one quarter: 45 % stay in the root, and 55 % are no reason to split."""
+    rng = np.random.default_rng(0)
+    layout, rows = PathLayout(2), 100_000
+    words, row_weights = layout.path_words(rng.random((rows, 2)) / 2), random_weights(rng, rows)
+    weights = estimate_weights(layout, words, row_weights, rows, 45_000)
+    root, quarter = CubeId.root(2), CubeId(2, 1, 0)
+    assert weights == {root: weight_of_fraction(0.45), quarter: MAX_WEIGHT}
+
+
+def test_weights_rise_even_where_a_cube_is_next_to_nothing() -> None:
+    """A row in 10^25 is less than the step from one weight to the next."""
+    layout = PathLayout(1)
+    words = layout.path_words(np.arange(8)[:, np.newaxis] / 8)
+    row_weights = np.arange(8, dtype=np.int32)
+    weights = estimate_weights(layout, words, row_weights, 10**25, 1)
+    assert len(weights) == 15
+    assert all(weights[c] > weights[c.parent] for c in weights if c.depth)
 
 
 def test_identical_rows_are_one_leaf() -> None:

@@ -33,7 +33,7 @@ def metrics() -> IndexMetrics:
     files = [
         IndexedFile(1_000_000, (block("", 0.0, 100, upto=0.2),)),
         IndexedFile(3_000_000, (block("A", 0.2, 60), block("w", 0.05, 40), block("Q", 0.3, 50))),
-        IndexedFile(2_000_000, (block("g", 0.2, 110), block("", 0.0, 0, upto=0.1))),
+        IndexedFile(2_000_000, (block("g", 0.1, 110), block("", 0.0, 0, upto=0.1))),
     ]
     return index_metrics(REVISION, files, unindexed_files=2, unindexed_bytes=500_000)
 

@@ -211,6 +211,9 @@ def test_quantiles_are_intervals_too() -> None:
     assert quarters(Comparison("s", "=", "kk"), revision(texts)) == [2]
     assert quarters(Comparison("s", ">", "\U0001f600"), revision(texts)) == [0, 1, 2, 3]
     assert quarters(Comparison("s", "=", "\U0001f600"), revision(texts)) == [3]
+    # Above this text in UTF-8, the emoji is below it in UTF-16.
+    edges = (texts[0], StringQuantiles(("a", "\U0001f600", "\ufffb", "\ufffd", "\uffff")))
+    assert quarters(Comparison("s", ">", "\ufffd"), revision(edges)) == [0, 1, 2, 3]
 
 
 def test_a_revision_without_data_matches_everything() -> None:

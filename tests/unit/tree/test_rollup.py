@@ -33,6 +33,11 @@ def test_a_handful_of_rows_left_over_is_no_file() -> None:
     assert files({"": 150, "A": 0}, 100) == {"": 0, "A": 0}
 
 
+def test_a_group_that_is_full_below_is_not_passed_up() -> None:
+    planned = files({"": 100, "A": 79, "Q": 79, "QA": 79, "g": 79}, 100)
+    assert planned == {"": 0, "A": 1, "Q": 2, "QA": 2, "g": 1}
+
+
 def test_cubes_in_between_are_filled_in() -> None:
     planned = files({"": 100, "AAA": 100, "www": 30}, 100)
     assert planned.keys() == {"", "A", "AA", "AAA", "w", "ww", "www"}

@@ -4,6 +4,9 @@
 
    Without a fraction the variable `qbeast_sample` gives it. #}
 {% macro qbeast_sample(relation, fraction=none) %}
+  {% if not execute %}
+    {{ return(relation) }}
+  {% endif %}
   {% set asked = fraction if fraction is not none else var('qbeast_sample', none) %}
   {% if asked is none %}
     {% do exceptions.raise_compiler_error(

@@ -1,0 +1,98 @@
+"""dbt as a process of its own on the embedded default: lock, Ctrl-C, what survives, no Java."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+PROJECT = """
+name: demo
+version: "1.0"
+profile: demo
+"""
+PROFILE = """
+demo:
+  target: dev
+  outputs:
+    dev: {type: qbeast, schema: s, threads: 2, spark_config: {spark.driver.memory: 1g}}
+"""
+FIRST = "{{ config(materialized='qbeast', columns_to_index='id') }} select id from range(100)"
+ENDLESS = """
+{{ config(materialized='qbeast', columns_to_index='id') }}
+-- depends_on: {{ ref('first') }}
+select id from range(0, 1000000000000000, 1, 2) where id % 7 = id % 11 - 20
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "models").mkdir()
+    for name, text in {
+        "dbt_project.yml": PROJECT,
+        "profiles.yml": PROFILE,
+        "models/first.sql": FIRST,
+        "models/endless.sql": ENDLESS,
+    }.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def start(project: Path, *command: str, **environment: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "dbt.cli.main", "--no-use-colors", *command],
+        cwd=project,
+        env={**os.environ, "DO_NOT_TRACK": "1", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def read_until(stream: IO[str] | None, text: str) -> list[str]:
+    """The lines up to the one that holds the text; fails when the process ends before."""
+    assert stream is not None
+    lines: list[str] = []
+    for line in stream:
+        lines.append(line)
+        if text in line:
+            return lines
+    raise AssertionError(f"{text!r} was not printed:\n{''.join(lines)}")
+
+
+def without_java(tmp_path: Path) -> dict[str, str]:
+    return {"PATH": str(tmp_path), "JAVA_HOME": ""}
+
+
+def test_without_java_one_line_says_what_to_install(project: Path) -> None:
+    told, _ = start(project, "run", **without_java(project)).communicate()
+    (line,) = [line for line in told.splitlines() if "Java" in line]
+    assert "Spark needs Java and none was found: install Java 17 or 21" in line
+
+
+def test_lock_interruption_and_survival(project: Path) -> None:
+    running = start(project, "run")
+    lines = read_until(running.stdout, "START sql qbeast model s.endless")
+    assert any("Starting Spark" in line for line in lines)
+    assert not any("WARN" in line or ":: " in line for line in lines)  # Spark's and Ivy's noise
+
+    # Told by the lock, not by Spark: this one would not even find a Java.
+    second, _ = start(project, "run", **without_java(project)).communicate()
+    assert f"is in use by process {running.pid} " in second
+    assert "wait until that one ends" in second
+
+    running.send_signal(signal.SIGINT)
+    rest, _ = running.communicate()
+    assert running.returncode != 0
+    assert "endless" in rest
+    assert "CANCEL" in rest
+
+    after, _ = start(
+        project, "show", "--inline", "select count(*) as n from {{ ref('first') }}"
+    ).communicate()
+    assert "| 100 |" in after
+    assert not (project / "derby.log").exists()
+    assert not (project / "warehouse" / "s.db" / "endless" / "_delta_log").exists()

@@ -1,0 +1,208 @@
+"""What a table must be, worked out from its log and its rows without the library's own reader.
+
+The log is read as the JSON that it is, the points come from `qbeast_core.model` in plain Python,
+and the way to a row's cube is the doubling that FORMAT section 3 describes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from qbeast_core import QbeastTable
+from qbeast_core.model.block import Block, parse_blocks
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.revision import Revision
+from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
+
+FRACTIONS = (0.01, 0.1, 0.5)
+
+
+def log_of(path: object, version: int) -> list[dict[str, Any]]:
+    """The actions of one commit, each `{kind: fields}`."""
+    text = (Path(str(path)) / "_delta_log" / f"{version:020}.json").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def actions(path: object, version: int, kind: str) -> list[dict[str, Any]]:
+    """The actions of one kind in one commit."""
+    return [action[kind] for action in log_of(path, version) if kind in action]
+
+
+def last_version(path: object) -> int:
+    """The newest version that the log has."""
+    names = (Path(str(path)) / "_delta_log").glob("*.json")
+    return max((int(name.stem) for name in names if name.stem.isdigit()), default=-1)
+
+
+def live_adds(path: object) -> dict[str, dict[str, Any]]:
+    """The add actions of the newest version by path, from every commit (no checkpoint is read)."""
+    live: dict[str, dict[str, Any]] = {}
+    for version in range(last_version(path) + 1):
+        for action in log_of(path, version):
+            if "remove" in action:
+                live.pop(action["remove"]["path"], None)
+        for action in log_of(path, version):
+            if "add" in action:
+                live[action["add"]["path"]] = action["add"]
+    return live
+
+
+def configuration(path: object) -> dict[str, str]:
+    """The table's configuration at the newest version."""
+    found: dict[str, str] = {}
+    for version in range(last_version(path) + 1):
+        for metadata in actions(path, version, "metaData"):
+            found = metadata["configuration"]
+    return found
+
+
+def revisions(path: object) -> dict[int, Revision]:
+    """The revisions of the newest version, by number."""
+    prefix = "qbeast.revision."
+    stored = configuration(path).items()
+    return {
+        int(key.removeprefix(prefix)): Revision.from_json_text(text)
+        for key, text in stored
+        if key.startswith(prefix)
+    }
+
+
+def plain(spark: SparkSession, path: object) -> DataFrame:
+    """All rows, as anyone reads a Delta table."""
+    return spark.read.format("delta").load(str(path))
+
+
+def assert_sound(
+    spark: SparkSession,
+    path: object,
+    ids: Sequence[int] | None = None,
+    *,
+    fractions: Sequence[float] = FRACTIONS,
+    where: str | None = None,
+) -> QbeastTable:
+    """Everything that holds for every table with an `id` column.
+
+    The plain reader sees `ids` (I1, I8), samples are what the weights say (I3) and grow with the
+    fraction (I2), blocks count what their files hold (I6), rows lie in their cubes (I5, `check`).
+    """
+    table = QbeastTable.for_path(spark, str(path))
+    rows = plain(spark, path)
+    weights = rows.select(
+        "id", F.hash(*(F.col(quoted(name)) for name in table.columns_to_index)).alias("w")
+    ).collect()
+    if ids is not None:
+        assert Counter(row.id for row in weights) == Counter(ids)
+    assert_samples(table, [(row.id, row.w) for row in weights], fractions)
+    if where is not None:
+        kept = {row.id for row in rows.where(where).select("id").collect()}
+        matching = [(row.id, row.w) for row in weights if row.id in kept]
+        assert_samples(table, matching, [*fractions, 1.0], where)
+    for add in live_adds(path).values():
+        blocks = blocks_of(add, revisions(path))
+        if blocks:
+            counted = sum(block.element_count for block in blocks)
+            assert counted == json.loads(add["stats"])["numRecords"]
+    report = table.check()
+    assert report.ok, str(report)
+    return table
+
+
+def assert_samples(
+    table: QbeastTable,
+    weights: Sequence[tuple[int, int]],
+    fractions: Sequence[float],
+    where: str | None = None,
+) -> None:
+    """Each sample has exactly the rows whose weight lies below the fraction's."""
+    for fraction in fractions:
+        sampled = [row.id for row in table.sample(fraction, where).select("id").collect()]
+        limit = weight_of_fraction(fraction) if fraction < 1.0 else MAX_WEIGHT + 1
+        assert sorted(sampled) == sorted(id_ for id_, weight in weights if weight < limit), (
+            f"sample {fraction} where {where}"
+        )
+
+
+def assert_rows_in_their_cubes(spark: SparkSession, path: object) -> None:
+    """Every row of every indexed file lies in exactly the block that its values say (I5)."""
+    adds, known = live_adds(path), revisions(path)
+    last = known[int(configuration(path)["qbeast.lastRevisionID"])]
+    rows_by_file = defaultdict(list)
+    values = [_as_number(plain(spark, path), name) for name in last.columns]
+    weight = F.hash(*(F.col(quoted(name)) for name in last.columns))
+    for *point, row_weight, file in (
+        plain(spark, path).select(*values, weight, F.col("_metadata.file_name")).collect()
+    ):
+        rows_by_file[file].append((point, row_weight))
+    for add in adds.values():
+        blocks = blocks_of(add, known)
+        if not blocks:
+            continue
+        revision = known[int(add["tags"]["revision"])]
+        filled = [block for block in blocks if block.element_count]
+        held = defaultdict(list)
+        for point, row_weight in rows_by_file[add["path"].rsplit("/", 1)[-1]]:
+            held[_block_of(revision, point, row_weight, filled)].append(row_weight)
+        assert set(held) == set(filled)
+        for block, weights in held.items():
+            assert len(weights) == block.element_count
+            assert min(weights) == block.min_weight
+
+
+def blocks_of(add: dict[str, Any], known: dict[int, Revision]) -> tuple[Block, ...]:
+    """The blocks of an add action; none for an unindexed file."""
+    tags = add.get("tags") or {}
+    number = int(tags.get("revision", 0))
+    return parse_blocks(tags["blocks"], known[number].dimensions) if number else ()
+
+
+def containers(coordinates: Sequence[float]) -> Iterator[CubeId]:
+    """The cubes that hold a point, from the root down, without an end (FORMAT section 3)."""
+    left, cube = list(coordinates), CubeId.root(len(coordinates))
+    while True:
+        yield cube
+        path = cube.path
+        for i, x in enumerate(left):
+            bit = 2 * x >= 1
+            left[i] = 2 * x - 1 if bit else 2 * x
+            path = path << 1 | bit
+        cube = CubeId(cube.dimensions, cube.depth + 1, path)
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _block_of(
+    revision: Revision, values: Sequence[Any], weight: int, blocks: Sequence[Block]
+) -> Block:
+    walk = containers([_clamped(x) for x in revision.point(values)])
+    deepest = max(block.cube.depth for block in blocks)
+    around = {next(walk) for _ in range(deepest + 1)}
+    found = [
+        block
+        for block in blocks
+        if block.cube in around and block.min_weight <= weight <= block.max_weight
+    ]
+    assert len(found) == 1, f"{values} of weight {weight} lies in {found}"
+    return found[0]
+
+
+def _clamped(coordinate: float) -> float:
+    return 1.0 if math.isnan(coordinate) else min(max(coordinate, 0.0), 1.0)
+
+
+def _as_number(rows: DataFrame, name: str) -> Any:
+    """The column, dates and timestamps as milliseconds since 1970."""
+    kind, column = dict(rows.dtypes)[name], F.col(quoted(name))
+    if kind == "timestamp":
+        micros = F.unix_micros(column)
+        return ((micros - F.pmod(micros, F.lit(1000))) / 1000).cast("bigint")
+    return F.unix_date(column).cast("bigint") * 86_400_000 if kind == "date" else column

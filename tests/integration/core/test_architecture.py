@@ -1,0 +1,88 @@
+"""Where each thing is allowed to be: the layers of docs/architecture.md, read from the source."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+CORE = Path(__file__).parents[3] / "qbeast_core"
+MODULES = {path.relative_to(CORE).as_posix(): path for path in CORE.rglob("*.py")}
+
+JVM_NAMES = {"_jvm", "_jdf", "_jc", "_jsc", "_jsparkSession", "_gateway", "_sc", "_java_obj"}
+
+
+def imported(path: Path) -> set[str]:
+    """The full names of the modules that a module imports, wherever in it."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import"
+            names.add(node.module or "")
+    return names
+
+
+def jvm_names(path: Path) -> set[str]:
+    """What a module uses of the JVM: attributes of PySpark's objects that hold py4j ones."""
+    tree = ast.parse(path.read_text())
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return used & JVM_NAMES | {name for name in imported(path) if name.split(".")[0] == "py4j"}
+
+
+def test_the_core_is_found() -> None:
+    assert {"table.py", "delta/jvm.py", "model/cube.py", "spark/catalyst.py"} <= set(MODULES)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_jvm_is_reached_from_delta_and_catalyst_only(module: str) -> None:
+    if module.startswith("delta/") or module == "spark/catalyst.py":
+        return
+    assert not jvm_names(MODULES[module])
+
+
+def test_the_places_for_the_jvm_do_use_it() -> None:
+    """So that the names looked for are the right ones."""
+    assert jvm_names(MODULES["delta/jvm.py"]) and jvm_names(MODULES["spark/catalyst.py"])
+
+
+@pytest.mark.parametrize(
+    "module", [name for name in MODULES if name.startswith(("model/", "tree/"))]
+)
+def test_the_format_and_the_tree_know_no_spark(module: str) -> None:
+    allowed = {"model": {"qbeast_core.model"}, "tree": {"qbeast_core.model", "qbeast_core.tree"}}
+    packages = allowed[module.split("/")[0]] | {"qbeast_core.errors"}
+    for name in imported(MODULES[module]):
+        assert name.split(".")[0] not in ("pyspark", "delta", "py4j", "dbt")
+        if name.startswith("qbeast_core"):
+            assert any(f"{name}.".startswith(f"{package}.") for package in packages), name
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_core_knows_nothing_of_dbt(module: str) -> None:
+    assert not {name for name in imported(MODULES[module]) if name.split(".")[0] == "dbt"}
+
+
+LAYERS = {
+    "model": 0,
+    "tree": 1,
+    "delta": 2,
+    "spark": 3,
+    "index.py": 4,
+    "operations": 5,
+    "table.py": 6,
+}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_one_way(module: str) -> None:
+    own = LAYERS.get(module.split("/")[0])
+    if own is None:  # the façade, errors, options: below or beside all layers
+        return
+    for name in imported(MODULES[module]):
+        parts = name.split(".")
+        if parts[0] == "qbeast_core" and len(parts) > 1:
+            layer = LAYERS.get(parts[1], LAYERS.get(f"{parts[1]}.py"))
+            assert layer is None or layer <= own, f"{module} imports {name}"

@@ -1,0 +1,248 @@
+"""What is refused, in which words, and that a refusal changes nothing; odd names that work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from qbeast_core import QbeastTable, write_table
+from qbeast_core.errors import (
+    IncompatibleTable,
+    InvalidOptions,
+    UnknownColumn,
+    UnsupportedColumnType,
+)
+from tests.integration.core.brute_force import (
+    assert_rows_in_their_cubes,
+    assert_sound,
+    last_version,
+    log_of,
+    plain,
+)
+
+
+@pytest.fixture(scope="module")
+def indexed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A table that no test of this module changes."""
+    path = str(tmp_path_factory.mktemp("indexed") / "t")
+    write_table(rows(spark), path=path, columns_to_index=["price", "brand"], cube_size=30)
+    return path
+
+
+def rows(spark: SparkSession) -> Any:
+    return spark.range(100).selectExpr(
+        "id",
+        "id * 3 as price",
+        "'b' || id % 5 as brand",
+        "id > 5 as flag",
+        "array(id) as many",
+        "struct(id as inner) as nested",
+        "map(id, id) as pairs",
+        "cast(brand as binary) as bytes",
+        "timestamp_ntz'2020-01-01 00:00:00' as local",
+        "date'2020-01-01' as day",
+        *(f"id + {i} as c{i}" for i in range(9)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "error", "words"),
+    [
+        (["prise"], UnknownColumn, ["'prise'", "did you mean 'price'", "'brand'"]),
+        ("price,brnad", UnknownColumn, ["'brnad'", "did you mean 'brand'"]),
+        (["nested.inner"], UnknownColumn, ["'nested.inner'"]),
+        ([], InvalidOptions, ["0 columns", "1 to 8"]),
+        ("", InvalidOptions, ["''"]),
+        ("price,,brand", InvalidOptions, ["''"]),
+        (["price", "price"], InvalidOptions, ["'price'", "twice"]),
+        (["price", "PRICE"], InvalidOptions, ["'price'", "twice"]),
+        ([f"c{i}" for i in range(9)], InvalidOptions, ["9 columns", "1 to 8"]),
+        (["price:linaer"], InvalidOptions, ["'linaer'", "did you mean 'linear'", "'hash'"]),
+        (["a:b:c"], InvalidOptions, ["'a:b'", "comma or colon"]),
+        (["a,b"], InvalidOptions, ["'a,b'", "comma or colon"]),
+        (["brand:linear"], InvalidOptions, ["'brand'", "linear", "hashing"]),
+        (["day:hash"], InvalidOptions, ["'day'", "hash", "linear"]),
+        ([None], InvalidOptions, ["None"]),
+        (7, InvalidOptions, ["7"]),
+        (["flag"], UnsupportedColumnType, ["'flag'", "boolean", "bigint"]),
+        (["many"], UnsupportedColumnType, ["'many'", "array<bigint>", "string"]),
+        (["nested"], UnsupportedColumnType, ["'nested'", "struct"]),
+        (["pairs"], UnsupportedColumnType, ["'pairs'", "map"]),
+        (["bytes"], UnsupportedColumnType, ["'bytes'", "binary"]),
+        (["local"], UnsupportedColumnType, ["'local'", "timestamp_ntz"]),
+    ],
+)
+def test_columns_that_cannot_be_indexed_are_named_with_what_can(
+    spark: SparkSession,
+    indexed: str,
+    tmp_path: Path,
+    columns: Any,
+    error: type[Exception],
+    words: list[str],
+) -> None:
+    before = log_of(indexed, last_version(indexed))
+    for path, mode in ((str(tmp_path / "new"), "append"), (indexed, "overwrite")):
+        with pytest.raises(error) as refused:
+            write_table(rows(spark), path=path, columns_to_index=columns, mode=mode)
+        for word in words:
+            assert word in str(refused.value)
+    assert not (tmp_path / "new").exists()
+    assert log_of(indexed, last_version(indexed)) == before
+
+
+@pytest.mark.parametrize("size", [0, -1, "abc", "", True, 2**31, 1.5, "1e3", None])
+def test_a_cube_size_that_is_no_count_is_refused(
+    spark: SparkSession, indexed: str, size: Any
+) -> None:
+    version = last_version(indexed)
+    for mode in ("append", "overwrite"):
+        with pytest.raises(InvalidOptions) as refused:
+            write_table(
+                rows(spark), path=indexed, columns_to_index="price,brand", cube_size=size, mode=mode
+            )
+        assert repr(size) in str(refused.value) and "'auto'" in str(refused.value)
+    assert last_version(indexed) == version
+
+
+def test_a_cube_size_may_be_written_as_text(spark: SparkSession, tmp_path: Path) -> None:
+    write_table(rows(spark), path=str(tmp_path), columns_to_index="price", cube_size=" 25 ")
+    assert QbeastTable.for_path(spark, str(tmp_path)).cube_size == 25
+
+
+@pytest.mark.parametrize("fraction", [1.1, -0.1, float("nan"), float("inf"), "0.5", True, None])
+def test_a_fraction_outside_of_0_to_1_is_refused(
+    spark: SparkSession, indexed: str, fraction: Any
+) -> None:
+    table = QbeastTable.for_path(spark, indexed)
+    with pytest.raises(InvalidOptions) as refused:
+        table.sample(fraction)
+    assert repr(fraction) in str(refused.value)
+    with pytest.raises(InvalidOptions):
+        table.sample_condition(fraction)
+
+
+@pytest.mark.parametrize("fraction", [1.1, -0.1, float("nan"), True])
+def test_the_files_of_a_fraction_outside_of_0_to_1_are_refused(
+    spark: SparkSession, indexed: str, fraction: Any
+) -> None:
+    with pytest.raises(InvalidOptions):
+        QbeastTable.for_path(spark, indexed).files(fraction)
+
+
+def test_the_ends_of_the_fractions_are_no_row_and_all_rows(
+    spark: SparkSession, indexed: str
+) -> None:
+    table = QbeastTable.for_path(spark, indexed)
+    assert table.sample(0).count() == table.sample(0.0, "price > 5").count() == 0
+    assert table.files(0.0) == []
+    assert table.sample(1).count() == 100
+    assert len(table.files(1.0)) == len(table.files())
+
+
+def test_the_condition_as_text_keeps_the_rows_of_the_sample(
+    spark: SparkSession, indexed: str
+) -> None:
+    table = QbeastTable.for_path(spark, indexed)
+    for fraction in (0.0, 0.2, 1.0):
+        by_text = plain(spark, indexed).where(table.sample_condition(fraction)).select("id")
+        sampled = table.sample(fraction).select("id")
+        assert sorted(by_text.collect()) == sorted(sampled.collect())
+
+
+def test_an_unknown_mode_is_refused_with_the_known_ones(spark: SparkSession, indexed: str) -> None:
+    with pytest.raises(InvalidOptions, match=r"'apend'.*'append', 'overwrite', 'error', 'ignore'"):
+        write_table(rows(spark), path=indexed, columns_to_index="price,brand", mode="apend")
+
+
+def test_a_new_table_needs_columns_to_index(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(InvalidOptions, match="columns_to_index is needed"):
+        write_table(rows(spark), path=str(tmp_path / "t"))
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_revision_that_does_not_exist_has_no_metrics(spark: SparkSession, indexed: str) -> None:
+    with pytest.raises(InvalidOptions, match=r"no revision 7.*0, 1"):
+        QbeastTable.for_path(spark, indexed).index_metrics(7)
+
+
+ODD_NAMES = [
+    "with space",
+    "with.dot",
+    "it's",
+    'say "x"',
+    "back`tick",
+    "semi;colon",
+    "line\nbreak",
+    "-- comment",
+    "größe 測",
+    "_qbeast_weight",
+    "select",
+    "{{ jinja }}",
+    "a=b",
+    "1",
+]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_an_odd_column_name_works_from_end_to_end(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    path = str(tmp_path)
+
+    def named(first: int, count: int) -> Any:
+        return spark.createDataFrame(
+            [(i, i * 37 % 211, f"s{i % 13}") for i in range(first, first + count)],
+            "id long, x int, s string",
+        ).toDF("id", name, name + "2")
+
+    write_table(named(0, 300), path=path, columns_to_index=[name, name + "2"], cube_size=40)
+    write_table(named(300, 100), path=path, columns_to_index=[name, name + "2"])
+    quoted = "`" + name.replace("`", "``") + "`"
+    table = assert_sound(spark, path, range(400), where=f"{quoted} < 60")
+    assert table.columns_to_index == [name, name + "2"]
+    by_text = plain(spark, path).where(table.sample_condition(0.3))
+    assert by_text.count() == table.sample(0.3).count()
+    assert len(table.files(1.0, f"{quoted} < 20")) < len(table.files())
+    assert not table.optimize(revision_id=1, dry_run=True).version > 1
+    assert_rows_in_their_cubes(spark, path)
+
+
+def test_a_comma_or_colon_in_a_name_is_refused_for_indexing_only(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    odd = spark.range(20).selectExpr("id", "id as `a,b`", "id as `c:d`")
+    for name in ("a,b", "c:d"):
+        with pytest.raises(InvalidOptions, match=r"comma or colon|cannot be indexed as"):
+            write_table(odd, path=str(tmp_path / "t"), columns_to_index=[name])
+    write_table(odd, path=str(tmp_path / "t"), columns_to_index=["id"])
+    assert plain(spark, tmp_path / "t").where("`a,b` = 7 and `c:d` = 7").count() == 1
+
+
+def test_column_names_are_found_in_any_case_and_stored_as_in_the_schema(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_table(rows(spark), path=str(tmp_path), columns_to_index=["PRICE", "Brand:HASH"])
+    table = QbeastTable.for_path(spark, str(tmp_path))
+    assert table.columns_to_index == ["price", "brand"]
+    assert_sound(spark, tmp_path, range(100))
+
+
+@pytest.mark.parametrize(
+    ("property_", "named"),
+    [("delta.enableRowTracking", "row tracking")],
+)
+def test_a_feature_that_an_append_would_break_is_named(
+    spark: SparkSession, tmp_path: Path, property_: str, named: str
+) -> None:
+    path = str(tmp_path)
+    write_table(rows(spark), path=path, columns_to_index=["price"])
+    spark.sql(f"alter table delta.`{path}` set tblproperties ('{property_}' = 'true')")
+    version = last_version(path)
+    with pytest.raises(IncompatibleTable, match=named):
+        write_table(rows(spark), path=path)
+    with pytest.raises(IncompatibleTable, match=named):
+        QbeastTable.for_path(spark, path).optimize()
+    assert last_version(path) == version

@@ -1,0 +1,310 @@
+"""Writers at the same time: every row lands once, in a place that the index tells right."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from pyspark import InheritableThread
+from pyspark.sql import SparkSession
+
+from qbeast_core import QbeastTable, failpoints, write_table
+from qbeast_core.errors import CommitConflict, IndexMismatch
+from qbeast_core.operations.retry import MAX_ATTEMPTS
+from tests.integration.core.brute_force import (
+    assert_rows_in_their_cubes,
+    assert_sound,
+    last_version,
+    live_adds,
+    revisions,
+)
+from tests.integration.core.test_few_values import assert_walkable
+
+T = TypeVar("T")
+PATIENCE_SECONDS = 300
+
+
+class Meeting:
+    """A fail point that threads pass together, each of them only once."""
+
+    def __init__(self, threads: int) -> None:
+        self._barrier = threading.Barrier(threads)
+        self._own = threading.local()
+
+    def __call__(self) -> None:
+        if not getattr(self._own, "has_met", False):
+            self._own.has_met = True
+            self._barrier.wait(PATIENCE_SECONDS)
+
+
+class Once:
+    """A fail point at which something happens in another thread, the first time."""
+
+    def __init__(self, action: Callable[[], object]) -> None:
+        self._action = action
+        self.happened = 0
+
+    def __call__(self) -> None:
+        if not self.happened:
+            self.happened = 1
+            in_other_thread(self._action)
+
+
+def in_other_thread(action: Callable[[], T]) -> T:
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(action).result(PATIENCE_SECONDS)
+
+
+def together(*actions: Callable[[], T]) -> list[T]:
+    """The results of the actions, each run in a thread of its own."""
+    with ThreadPoolExecutor(len(actions)) as pool:
+        running = [pool.submit(action) for action in actions]
+        return [each.result(PATIENCE_SECONDS) for each in running]
+
+
+def rows(spark: SparkSession, first: int, count: int, shift: int = 0) -> Any:
+    return spark.range(first, first + count, 1, 1).selectExpr(
+        "id", f"pmod(hash(id), 1000) + {shift} as a", "pmod(hash(id, 1), 1000) as b"
+    )
+
+
+@pytest.fixture
+def path(spark: SparkSession, tmp_path: Path) -> str:
+    """A table of 2000 rows with a in 0..999."""
+    write_table(
+        rows(spark, 0, 2000), path=str(tmp_path), columns_to_index=["a", "b"], cube_size=150
+    )
+    return str(tmp_path)
+
+
+def test_two_appends_at_once_both_land(spark: SparkSession, path: str) -> None:
+    def append(first: int) -> Callable[[], Any]:
+        return lambda: write_table(rows(spark.newSession(), first, 300), path=path)
+
+    with failpoints.at(failpoints.BEFORE_COMMIT, Meeting(2)):
+        results = together(append(2000), append(2300))
+    assert sorted(result.version for result in results) == [1, 2]
+    assert {result.revision_id for result in results} == {1}
+    assert_sound(spark, path, range(2600))
+    assert_rows_in_their_cubes(spark, path)
+    assert_walkable(spark, path)
+
+
+def test_two_appends_that_both_need_a_revision_get_one_each(spark: SparkSession, path: str) -> None:
+    def append(first: int, shift: int) -> Callable[[], Any]:
+        return lambda: write_table(rows(spark.newSession(), first, 300, shift), path=path)
+
+    with failpoints.at(failpoints.BEFORE_COMMIT, Meeting(2)):
+        results = together(append(2000, 700), append(2300, -700))
+    assert sorted(result.revision_id for result in results) == [2, 3]
+    assert all(result.new_revision for result in results)
+    assert last_version(path) == 2
+    ranges = {
+        number: (found.transformations[0].minimum, found.transformations[0].maximum)
+        for number, found in revisions(path).items()
+        if number
+    }
+    first, second = ranges[2], ranges[3]
+    # The one that came second planned again, from what the first had committed.
+    assert second[0] <= first[0] and second[1] >= first[1] and second != first
+    table = assert_sound(spark, path, range(2600), where="a > 1200 or a < -300")
+    assert_rows_in_their_cubes(spark, path)
+    assert table.sample(1.0, "a > 999").count() + table.sample(1.0, "a < 0").count() > 300
+
+
+def test_two_first_writes_of_one_path_both_land(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+
+    def create(first: int) -> Callable[[], Any]:
+        return lambda: write_table(
+            rows(spark.newSession(), first, 300), path=path, columns_to_index=["a"], cube_size=50
+        )
+
+    with failpoints.at(failpoints.BEFORE_COMMIT, Meeting(2)):
+        results = together(create(0), create(300))
+    assert sorted(result.version for result in results) == [0, 1]
+    assert_sound(spark, path, range(600))
+
+
+def test_an_append_beside_an_overwrite_lands_in_the_new_table(
+    spark: SparkSession, path: str
+) -> None:
+    def replace() -> None:
+        write_table(rows(spark.newSession(), 9000, 100), path=path, mode="overwrite")
+
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(replace)):
+        result = write_table(rows(spark, 2000, 300), path=path)
+    assert result.version == 2
+    assert_sound(spark, path, [*range(9000, 9100), *range(2000, 2300)])
+    assert_rows_in_their_cubes(spark, path)
+
+
+def test_an_append_to_an_index_that_changes_meanwhile_is_refused(
+    spark: SparkSession, path: str
+) -> None:
+    def replace() -> None:
+        new = rows(spark.newSession(), 0, 100)
+        write_table(new, path=path, mode="overwrite", columns_to_index=["b"])
+
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(replace)), pytest.raises(IndexMismatch):
+        write_table(rows(spark, 2000, 300), path=path, columns_to_index=["a", "b"])
+    assert last_version(path) == 1
+    assert_sound(spark, path, range(100))
+
+
+def test_an_overwrite_beside_an_append_replaces_what_it_did_not_see_or_fails(
+    spark: SparkSession, path: str
+) -> None:
+    def append() -> None:
+        write_table(rows(spark.newSession(), 2000, 300), path=path)
+
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(append)):
+        result = write_table(rows(spark, 5000, 200), path=path, mode="overwrite")
+    assert result.version == 2
+    assert_sound(spark, path, range(5000, 5200))
+
+
+@pytest.mark.parametrize("appended", [5, 400])
+def test_an_append_during_an_optimize_lands_and_stays_walkable(
+    spark: SparkSession, path: str, appended: int
+) -> None:
+    for first in (2000, 2040, 2080):
+        write_table(rows(spark, first, 40), path=path)
+
+    def append() -> None:
+        write_table(rows(spark.newSession(), 3000, appended), path=path)
+
+    meanwhile = Once(append)
+    with failpoints.at(failpoints.BEFORE_COMMIT, meanwhile):
+        result = QbeastTable.for_path(spark, path).optimize()
+    assert meanwhile.happened and result.changed
+    assert_sound(spark, path, [*range(2120), *range(3000, 3000 + appended)])
+    assert_rows_in_their_cubes(spark, path)
+    assert_walkable(spark, path)
+
+
+def test_an_optimize_during_an_append_keeps_the_tree_walkable(
+    spark: SparkSession, path: str
+) -> None:
+    for first in (2000, 2040, 2080):
+        write_table(rows(spark, first, 40), path=path)
+
+    def optimize() -> None:
+        assert QbeastTable.for_path(spark.newSession(), path).optimize().changed
+
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(optimize)):
+        write_table(rows(spark, 3000, 400), path=path)
+    assert_sound(spark, path, [*range(2120), *range(3000, 3400)])
+    assert_rows_in_their_cubes(spark, path)
+    assert_walkable(spark, path)
+
+
+def test_of_two_optimizes_one_does_the_work(spark: SparkSession, path: str) -> None:
+    for first in (2000, 2040, 2080):
+        write_table(rows(spark, first, 40), path=path)
+
+    def optimize() -> Any:
+        return QbeastTable.for_path(spark.newSession(), path).optimize()
+
+    with failpoints.at(failpoints.BEFORE_COMMIT, Meeting(2)):
+        results = together(optimize, optimize)
+    assert sorted(result.changed for result in results) == [False, True]
+    assert last_version(path) == 4
+    assert_sound(spark, path, range(2120))
+
+
+def test_a_conflict_on_every_attempt_is_an_error_and_writes_nothing(
+    spark: SparkSession, path: str
+) -> None:
+    attempts = []
+
+    def disturb() -> None:
+        attempts.append(True)
+        set_property(spark, path, str(len(attempts)))
+
+    before = live_adds(path)
+    with (
+        failpoints.at(failpoints.BEFORE_COMMIT, lambda: in_other_thread(disturb)),
+        pytest.raises(CommitConflict, match=f"{MAX_ATTEMPTS} attempts"),
+    ):
+        write_table(rows(spark, 2000, 300), path=path)
+    assert len(attempts) == MAX_ATTEMPTS
+    assert last_version(path) == MAX_ATTEMPTS
+    assert live_adds(path) == before
+    assert_sound(spark, path, range(2000))
+
+
+def test_a_conflict_that_passes_leads_to_one_append(spark: SparkSession, path: str) -> None:
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(lambda: set_property(spark, path, "x"))):
+        result = write_table(rows(spark, 2000, 300), path=path)
+    assert result.version == 2
+    assert_sound(spark, path, range(2300))
+
+
+def set_property(spark: SparkSession, path: str, value: str) -> None:
+    spark.sql(f"alter table delta.`{path}` set tblproperties ('disturbed' = '{value}')")
+
+
+def test_a_plain_append_meanwhile_is_no_conflict(spark: SparkSession, path: str) -> None:
+    def append() -> None:
+        rows(spark, 7000, 50).write.format("delta").mode("append").save(path)
+
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(append)):
+        assert write_table(rows(spark, 2000, 300), path=path).version == 2
+    assert_sound(spark, path, [*range(2300), *range(7000, 7050)])
+
+
+def test_readers_of_an_older_version_are_not_disturbed(spark: SparkSession, path: str) -> None:
+    for first in (2000, 2040):
+        write_table(rows(spark, first, 40), path=path)
+    before = QbeastTable.for_path(spark, path)
+    expected = sorted(before.sample(0.3).select("id").collect())
+    counts = []
+
+    def read() -> None:
+        counts.append(QbeastTable.for_path(spark.newSession(), path).sample(0.3).count())
+
+    with failpoints.at(failpoints.BEFORE_COMMIT, lambda: in_other_thread(read)):
+        before.optimize()
+    read()
+    assert counts == [len(expected)] * len(counts) and len(counts) > 1
+    assert sorted(before.sample(0.3).select("id").collect()) == expected
+
+
+def test_threads_with_their_own_sessions_keep_their_settings(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Delta asks for the thread's active session; the write of one must not use another's."""
+    zones = {"Asia/Tokyo": [], "America/Los_Angeles": []}
+    meeting = Meeting(2)
+
+    def write(zone: str) -> None:
+        own = spark.newSession()
+        own.conf.set("spark.sql.session.timeZone", zone)
+        made = own.range(0, 200, 1, 1).selectExpr(
+            "id", "cast('2024-01-01 00:00:00' as timestamp) + make_interval(0,0,0,0,id) as ts"
+        )
+        write_table(made, path=str(tmp_path / zone), columns_to_index=["ts"], cube_size=20)
+        zones[zone].append(SparkSession.getActiveSession().conf.get("spark.sql.session.timeZone"))
+
+    with failpoints.at(failpoints.BEFORE_COMMIT, meeting):
+        threads = [InheritableThread(target=write, args=(zone,)) for zone in zones]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE_SECONDS)
+    first = {
+        zone: spark.read.format("delta")
+        .load(str(tmp_path / zone))
+        .selectExpr("min(unix_millis(ts))")
+        for zone in zones
+    }
+    starts = {zone: found.head()[0] for zone, found in first.items()}
+    assert starts["America/Los_Angeles"] - starts["Asia/Tokyo"] == 17 * 3_600_000
+    assert zones == {zone: [zone] for zone in zones}
+    for zone in zones:
+        assert_sound(spark, tmp_path / zone, range(200))

@@ -1,0 +1,299 @@
+"""A query counts as evaluated once, whatever it holds and whatever happens to its sources."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from qbeast_core import failpoints, write_table
+from qbeast_core.errors import SourceChanged
+from qbeast_core.spark.evaluation import is_repeatable
+from tests.integration.core.brute_force import (
+    assert_rows_in_their_cubes,
+    assert_sound,
+    last_version,
+    live_adds,
+    plain,
+)
+
+
+@pytest.fixture(scope="module")
+def sources(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, DataFrame]:
+    """The same 1000 rows as a Delta table, as Parquet files, and computed."""
+    base = tmp_path_factory.mktemp("sources")
+    rows = spark.range(0, 1000, 1, 2).selectExpr("id", "id % 7 as k", "id * 0.5D as x")
+    rows.write.format("delta").save(str(base / "delta"))
+    rows.write.parquet(str(base / "parquet"))
+    rows.write.json(str(base / "json"))
+    return {
+        "range": rows,
+        "delta": spark.read.format("delta").load(str(base / "delta")),
+        "parquet": spark.read.parquet(str(base / "parquet")),
+        "json": spark.read.json(str(base / "json")),
+    }
+
+
+def by_rank(rows: DataFrame) -> DataFrame:
+    return rows.withColumn("rank", F.row_number().over(Window.orderBy("k")))
+
+
+def own_code(rows: DataFrame) -> DataFrame:
+    return rows.withColumn("u", F.udf(lambda _: random.random(), "double")("id"))
+
+
+def batches(rows: DataFrame) -> DataFrame:
+    return rows.mapInArrow(lambda batch: batch, rows.schema)
+
+
+QUERIES: dict[str, tuple[bool, Callable[[DataFrame], DataFrame]]] = {
+    "as it is": (True, lambda rows: rows),
+    "filter and project": (True, lambda rows: rows.where("k > 2").selectExpr("id", "hash(x) as h")),
+    "join": (True, lambda rows: rows.join(rows.select("id"), "id")),
+    "union": (True, lambda rows: rows.union(rows)),
+    "distinct": (True, lambda rows: rows.select("k").distinct()),
+    "count by group": (True, lambda rows: rows.groupBy("k").agg(F.count("*"), F.max("x"))),
+    "explode": (True, lambda rows: rows.select("id", F.explode(F.array("k", "id")).alias("e"))),
+    "sort": (True, lambda rows: rows.orderBy("k")),
+    "rand": (False, lambda rows: rows.withColumn("r", F.rand())),
+    "seeded rand": (False, lambda rows: rows.withColumn("r", F.rand(3))),
+    "uuid": (False, lambda rows: rows.selectExpr("id", "uuid() as u")),
+    "monotonic id": (False, lambda rows: rows.withColumn("m", F.monotonically_increasing_id())),
+    "now": (False, lambda rows: rows.selectExpr("id", "current_timestamp() as t")),
+    "today": (False, lambda rows: rows.selectExpr("id", "current_date() as t")),
+    "input file": (False, lambda rows: rows.withColumn("f", F.input_file_name())),
+    "limit": (False, lambda rows: rows.limit(10)),
+    "sorted limit": (False, lambda rows: rows.orderBy("k").limit(10)),
+    "sample": (False, lambda rows: rows.sample(0.5)),
+    "window": (False, by_rank),
+    "sum of doubles": (False, lambda rows: rows.groupBy("k").agg(F.sum("x"))),
+    "first": (False, lambda rows: rows.groupBy("k").agg(F.first("id"))),
+    "collect list": (False, lambda rows: rows.groupBy("k").agg(F.collect_list("id"))),
+    "python udf": (False, own_code),
+    "python batches": (False, batches),
+    "repartition": (False, lambda rows: rows.repartition(3)),
+    "drop duplicates by": (False, lambda rows: rows.dropDuplicates(["k"])),
+    "scalar subquery": (False, lambda rows: rows.where("id < (select 7)")),
+    "cached": (False, lambda rows: rows.cache()),
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_only_plans_that_are_understood_count_as_repeatable(
+    sources: dict[str, DataFrame], query: str
+) -> None:
+    expected, made = QUERIES[query]
+    rows = made(sources["delta"])
+    try:
+        if expected:
+            assert is_repeatable(rows)
+        elif query not in ("scalar subquery", "cached", "repartition", "drop duplicates by"):
+            assert not is_repeatable(rows)
+        # The others may be taken either way; they are right if they are written right.
+        assert is_repeatable(made(sources["parquet"])) == is_repeatable(rows)
+    finally:
+        sources["delta"].unpersist()
+
+
+@pytest.mark.parametrize("source", ["range", "delta", "parquet", "json"])
+def test_sources_at_rest_are_repeatable(sources: dict[str, DataFrame], source: str) -> None:
+    assert is_repeatable(sources[source])
+
+
+def test_a_subquery_that_reads_another_table_is_not_taken_for_repeatable(
+    spark: SparkSession, sources: dict[str, DataFrame]
+) -> None:
+    sources["parquet"].createOrReplaceTempView("evaluated_source")
+    sources["delta"].createOrReplaceTempView("evaluated_other")
+    assert not is_repeatable(
+        spark.sql("select * from evaluated_source where id in (select id from evaluated_other)")
+    )
+    assert not is_repeatable(
+        spark.sql("select *, (select max(id) from evaluated_other) as m from evaluated_source")
+    )
+    assert not is_repeatable(
+        spark.sql("select * from evaluated_source where exists (select 1 where rand() > 2)")
+    )
+
+
+UNREPEATABLE: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "rand": lambda rows: rows.selectExpr("id", "rand() as v"),
+    "uuid": lambda rows: rows.selectExpr("id", "uuid() as v"),
+    "limit": lambda rows: rows.repartition(4).limit(333).selectExpr("id", "x as v"),
+    "now": lambda rows: rows.selectExpr("id", "current_timestamp() as v"),
+    "sample": lambda rows: rows.sample(0.4).selectExpr("id", "x as v"),
+    "ties": lambda rows: by_rank(rows.repartition(4)).selectExpr("id", "rank as v"),
+    "shuffled ids": lambda rows: rows.repartition(4, F.rand()).selectExpr(
+        "id", "monotonically_increasing_id() as v"
+    ),
+    "python": lambda rows: own_code(rows).selectExpr("id", "u as v"),
+}
+
+
+@pytest.mark.parametrize("query", UNREPEATABLE)
+def test_rows_that_change_with_each_evaluation_are_written_from_one(
+    spark: SparkSession, sources: dict[str, DataFrame], tmp_path: Path, query: str
+) -> None:
+    rows = UNREPEATABLE[query](sources["delta"])
+    result = write_table(rows, path=str(tmp_path), columns_to_index=["v"], cube_size=50)
+    stored = plain(spark, tmp_path)
+    ids = [row.id for row in stored.select("id").collect()]
+    assert len(ids) == len(set(ids)) == result.rows
+    if query in ("uuid", "ties", "shuffled ids"):
+        assert stored.select("v").distinct().count() == result.rows
+    if query == "now":
+        assert stored.select("v").distinct().count() == 1
+    if query == "limit":
+        assert result.rows == 333
+    if query == "ties":
+        assert {row.v for row in stored.select("v").collect()} == set(range(1, 1001))
+    assert_sound(spark, tmp_path, ids)
+    assert_rows_in_their_cubes(spark, tmp_path)
+
+
+def test_a_source_table_that_grows_between_the_passes_gives_one_of_its_versions(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source, path = str(tmp_path / "source"), str(tmp_path / "t")
+    spark.range(0, 1000, 1, 2).selectExpr("id", "id % 97 as a").write.format("delta").save(source)
+    rows = spark.read.format("delta").load(source)
+    grown = []
+
+    def grow() -> None:
+        more = spark.range(1000 + 500 * len(grown), 1500 + 500 * len(grown), 1, 1)
+        more.selectExpr("id", "id % 97 as a").write.format("delta").mode("append").save(source)
+        grown.append(True)
+
+    with failpoints.at(failpoints.BETWEEN_PASSES, grow):
+        result = write_table(rows, path=path, columns_to_index=["a"], cube_size=100)
+    assert grown
+    assert result.rows == 1000
+    assert_sound(spark, path, range(1000))
+    with failpoints.at(failpoints.BETWEEN_PASSES, grow):
+        again = write_table(
+            spark.read.format("delta").load(source),
+            path=path,
+            mode="overwrite",
+            columns_to_index=["a"],
+        )
+    assert again.rows == 1500
+    assert_sound(spark, path, range(1500))
+
+
+def test_a_source_table_that_is_replaced_between_the_passes_gives_one_version(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source, path = str(tmp_path / "source"), str(tmp_path / "t")
+
+    def fill(first: int) -> None:
+        new = spark.range(first, first + 1000, 1, 2).selectExpr("id", "id % 97 as a")
+        new.write.format("delta").mode("overwrite").save(source)
+
+    fill(0)
+    rows = spark.read.format("delta").load(source).where("a < 90")
+    with failpoints.at(failpoints.BETWEEN_PASSES, lambda: fill(5000)):
+        write_table(rows, path=path, columns_to_index=["a", "id"], cube_size=100)
+    assert_sound(spark, path, [i for i in range(1000) if i % 97 < 90])
+
+
+@pytest.mark.parametrize("change", ["one more file", "other rows in the same file"])
+def test_files_that_change_between_the_passes_give_one_evaluation_or_an_error(
+    spark: SparkSession, tmp_path: Path, change: str
+) -> None:
+    source, path = tmp_path / "source", str(tmp_path / "t")
+    write_parquet(spark, source / "a.parquet", range(1000), tmp_path)
+    rows = spark.read.parquet(str(source))
+
+    def alter() -> None:
+        name = "b.parquet" if change == "one more file" else "a.parquet"
+        write_parquet(spark, source / name, range(4000, 5500), tmp_path)
+
+    try:
+        with failpoints.at(failpoints.BETWEEN_PASSES, alter):
+            write_table(rows, path=path, columns_to_index=["a"], cube_size=100)
+    except SourceChanged:
+        assert last_version(path) == -1
+    except Exception as error:
+        # Spark may find out itself that the file is another one.
+        assert "parquet" in str(error).lower()
+        assert last_version(path) == -1
+    else:
+        assert_sound(spark, path)
+        ids = Counter(row.id for row in plain(spark, path).collect())
+        assert ids in (Counter(range(1000)), Counter(range(4000, 5500)))
+
+
+def write_parquet(spark: SparkSession, file: Path, ids: range, scratch: Path) -> None:
+    """One Parquet file of these rows, put in place at once."""
+    made = scratch / "scratch"
+    rows = spark.range(ids.start, ids.stop, 1, 1).selectExpr("id", "id % 97 as a")
+    rows.write.mode("overwrite").parquet(str(made))
+    file.parent.mkdir(exist_ok=True)
+    next(made.glob("part-*.parquet")).rename(file)
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+
+def test_rows_lost_after_they_were_counted_abort_the_write(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The second pass sees fewer rows than the first: a source that Spark holds for the same."""
+    source, path = tmp_path / "source", str(tmp_path / "t")
+    write_table(spark.range(50).selectExpr("id", "id as a"), path=path, columns_to_index=["a"])
+    for number in range(2):
+        write_parquet(
+            spark, source / f"{number}.parquet", range(number * 100, number * 100 + 100), tmp_path
+        )
+    rows = spark.read.parquet(str(source))
+    assert is_repeatable(rows)
+    before = live_adds(path)
+    with (
+        setting(spark, "spark.sql.files.ignoreMissingFiles", "true"),
+        failpoints.at(failpoints.BETWEEN_PASSES, (source / "1.parquet").unlink),
+        pytest.raises(SourceChanged, match=r"100 rows were written where 200"),
+    ):
+        write_table(rows, path=path)
+    assert live_adds(path) == before
+    assert last_version(path) == 0
+
+
+def setting(spark: SparkSession, key: str, value: str) -> Any:
+    from tests.integration.core.test_values import setting as set_for_a_while
+
+    return set_for_a_while(spark, key, value)
+
+
+def test_a_table_appended_to_itself_doubles(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    rows = spark.range(0, 700, 1, 2).selectExpr("id", "id * 31 % 211 as a")
+    write_table(rows, path=path, columns_to_index=["a", "id"], cube_size=100)
+    result = write_table(plain(spark, path), path=path)
+    assert (result.rows, result.new_revision) == (700, False)
+    assert_sound(spark, path, [*range(700), *range(700)])
+    assert_rows_in_their_cubes(spark, path)
+
+
+def test_a_table_overwritten_from_itself_keeps_the_rows_that_are_left(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    rows = spark.range(0, 700, 1, 2).selectExpr("id", "id * 31 % 211 as a")
+    write_table(rows, path=path, columns_to_index=["a"], cube_size=100)
+    kept = plain(spark, path).where("id % 3 = 1")
+    write_table(kept, path=path, mode="overwrite", columns_to_index=["id"])
+    assert_sound(spark, path, range(1, 700, 3))
+
+
+def test_the_stored_rows_are_released_after_the_write(spark: SparkSession, tmp_path: Path) -> None:
+    def stored() -> int:
+        return int(spark.sparkContext._jsc.sc().getPersistentRDDs().size())
+
+    before = stored()
+    rows = spark.range(100).selectExpr("id", "rand() as r")
+    write_table(rows, path=str(tmp_path), columns_to_index=["r"])
+    assert stored() <= before

@@ -1,0 +1,254 @@
+"""Optimize gathers what is scattered, changes no row, and does nothing the second time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from qbeast_core import QbeastTable, write_table
+from qbeast_core.errors import InvalidOptions
+from tests.integration.core.brute_force import (
+    actions,
+    assert_rows_in_their_cubes,
+    assert_sound,
+    configuration,
+    last_version,
+    live_adds,
+    plain,
+)
+
+CUBE_SIZE = 200
+
+
+def rows(spark: SparkSession, first: int, count: int, shift: int = 0) -> Any:
+    return spark.range(first, first + count, 1, 1).selectExpr(
+        "id", f"pmod(hash(id), 1000) + {shift} as a", "pmod(hash(id, 1), 1000) as b"
+    )
+
+
+@pytest.fixture(scope="module")
+def fragmented(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any]:
+    """A table after 20 small appends and one optimize, with what the optimize said."""
+    path = str(tmp_path_factory.mktemp("optimized") / "t")
+    write_table(rows(spark, 0, 2000), path=path, columns_to_index=["a", "b"], cube_size=CUBE_SIZE)
+    for number in range(20):
+        write_table(rows(spark, 2000 + 30 * number, 30), path=path)
+    assert len(live_adds(path)) > 25
+    return path, QbeastTable.for_path(spark, path).optimize()
+
+
+def test_the_result_tells_what_the_commit_did(fragmented: tuple[str, Any]) -> None:
+    path, result = fragmented
+    added, removed = actions(path, 21, "add"), actions(path, 21, "remove")
+    assert (result.version, last_version(path)) == (21, 21)
+    assert (result.files_added, result.files_removed) == (len(added), len(removed))
+    assert result.bytes_added == sum(add["size"] for add in added)
+    assert result.bytes_removed == sum(remove["size"] for remove in removed)
+    in_files = sum(json.loads(add["stats"])["numRecords"] for add in added)
+    assert result.rows == in_files
+    assert str(result.files_removed) in str(result)
+
+
+def test_small_files_become_few(spark: SparkSession, fragmented: tuple[str, Any]) -> None:
+    path, _ = fragmented
+    files = QbeastTable.for_path(spark, path).files()
+    assert len(files) <= 2600 / (0.5 * CUBE_SIZE) + 1
+    small = [file for file in files if file.rows < 0.5 * CUBE_SIZE]
+    assert len(small) <= 1
+    assert max(file.rows for file in files) <= 3 * CUBE_SIZE
+
+
+def test_rows_and_samples_are_what_they_were(
+    spark: SparkSession, fragmented: tuple[str, Any]
+) -> None:
+    path, _ = fragmented
+    assert_sound(spark, path, range(2600), where="a < 250 and b > 100")
+    assert_rows_in_their_cubes(spark, path)
+
+    def contents(version: int) -> list:
+        at = spark.read.format("delta").option("versionAsOf", version).load(path)
+        return sorted(at.collect())
+
+    assert contents(20) == contents(21)
+
+
+def test_a_second_optimize_writes_nothing(spark: SparkSession, fragmented: tuple[str, Any]) -> None:
+    path, _ = fragmented
+    before = last_version(path)
+    for wanted in (None, "all", "unindexed", 1):
+        result = QbeastTable.for_path(spark, path).optimize(revision_id=wanted)
+        assert not result.changed
+        assert (result.files_added, result.rows, result.version) == (0, 0, before)
+        assert str(result) == "nothing to gain"
+    assert last_version(path) == before
+
+
+def test_a_small_sample_reads_less_after_it(
+    spark: SparkSession, fragmented: tuple[str, Any]
+) -> None:
+    path, _ = fragmented
+    table = QbeastTable.for_path(spark, path)
+    assert sum(file.rows for file in table.files(0.02)) <= 0.3 * 2600
+
+
+def test_a_dry_run_writes_nothing_and_tells_what_would_be_done(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    write_table(rows(spark, 0, 600), path=path, columns_to_index=["a"], cube_size=CUBE_SIZE)
+    for first in (600, 620, 640):
+        write_table(rows(spark, first, 20), path=path)
+    files = {file.name for file in tmp_path.iterdir()}
+    table = QbeastTable.for_path(spark, path)
+    would = table.optimize(dry_run=True)
+    assert would.dry_run and would.changed and would.version == 3
+    assert last_version(path) == 3
+    assert {file.name for file in tmp_path.iterdir()} == files
+    did = table.optimize()
+    assert (did.files_removed, did.bytes_removed, did.rows) == (
+        would.files_removed,
+        would.bytes_removed,
+        would.rows,
+    )
+
+
+def test_files_of_other_writers_get_indexed(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    write_table(rows(spark, 0, 1000), path=path, columns_to_index=["a", "b"], cube_size=CUBE_SIZE)
+    rows(spark, 1000, 500).write.format("delta").mode("append").save(path)
+    table = assert_sound(spark, path, range(1500))
+    foreign = [file for file in table.files() if file.revision_id == 0]
+    assert sum(file.rows for file in foreign) == 500
+    # What the index does not know is always read.
+    assert {file.path for file in foreign} <= {file.path for file in table.files(0.01)}
+    result = table.optimize(revision_id="unindexed")
+    assert (result.files_removed, result.rows) == (len(foreign), 500)
+    after = assert_sound(spark, path, range(1500))
+    assert {file.revision_id for file in after.files()} == {1}
+    assert_rows_in_their_cubes(spark, path)
+    assert not after.optimize(revision_id="unindexed").changed
+
+
+def test_files_of_other_writers_beyond_the_range_get_a_revision(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    write_table(rows(spark, 0, 600), path=path, columns_to_index=["a", "b"], cube_size=CUBE_SIZE)
+    rows(spark, 600, 500, shift=5000).write.format("delta").mode("append").save(path)
+    table = QbeastTable.for_path(spark, path)
+    table.optimize()
+    after = assert_sound(spark, path, range(1100), where="a > 5500")
+    assert after.revision_ids == [0, 1, 2]
+    assert configuration(path)["qbeast.lastRevisionID"] == "2"
+    assert_rows_in_their_cubes(spark, path)
+    assert not after.optimize(revision_id="all").changed
+
+
+def test_a_table_that_only_others_filled_gets_its_first_revision(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    write_table(rows(spark, 0, 0), path=path, columns_to_index=["a", "b"], cube_size=CUBE_SIZE)
+    rows(spark, 0, 700).write.format("delta").mode("append").save(path)
+    table = assert_sound(spark, path, range(700))
+    assert table.optimize().changed
+    after = assert_sound(spark, path, range(700), where="b < 100")
+    assert after.latest_revision.revision_id == 1
+    assert {file.revision_id for file in after.files()} == {1}
+    assert_rows_in_their_cubes(spark, path)
+
+
+def test_an_older_revision_is_optimized_where_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    write_table(rows(spark, 0, 600), path=path, columns_to_index=["a", "b"], cube_size=CUBE_SIZE)
+    for first in (600, 620, 640):
+        write_table(rows(spark, first, 20), path=path)
+    write_table(rows(spark, 700, 600, shift=2000), path=path)
+    table = QbeastTable.for_path(spark, path)
+    assert not table.optimize().changed  # the latest alone has nothing to gain
+    result = table.optimize(revision_id=1)
+    assert result.changed
+    assert {add["tags"]["revision"] for add in actions(path, result.version, "add")} == {"1"}
+    assert_sound(spark, path, [*range(660), *range(700, 1300)], where="a < 300")
+    assert_rows_in_their_cubes(spark, path)
+
+
+@pytest.mark.parametrize("wanted", [7, -1, 0, "alll", True, 1.5])
+def test_a_revision_that_is_not_there_is_refused(
+    spark: SparkSession, fragmented: tuple[str, Any], wanted: Any
+) -> None:
+    path, _ = fragmented
+    with pytest.raises(InvalidOptions, match="'all' or 'unindexed'") as refused:
+        QbeastTable.for_path(spark, path).optimize(revision_id=wanted)
+    assert repr(wanted) in str(refused.value)
+
+
+def test_an_empty_table_has_nothing_to_gain(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    write_table(rows(spark, 0, 0), path=path, columns_to_index=["a"])
+    assert not QbeastTable.for_path(spark, path).optimize(revision_id="all").changed
+    assert last_version(path) == 0
+
+
+def test_crowded_cubes_are_spread_again(spark: SparkSession, tmp_path: Path) -> None:
+    """Many appends to one place fill its cubes beyond measure until an optimize."""
+    path = str(tmp_path)
+    write_table(rows(spark, 0, 1000), path=path, columns_to_index=["a", "b"], cube_size=CUBE_SIZE)
+    for number in range(6):
+        crowd = spark.range(1000 + 300 * number, 1300 + 300 * number, 1, 1).selectExpr(
+            "id", "pmod(hash(id), 60) as a", "pmod(hash(id, 1), 60) as b"
+        )
+        write_table(crowd, path=path)
+    table = QbeastTable.for_path(spark, path)
+    table.optimize()
+    assert_sound(spark, path, range(2800), where="a < 30 and b < 30")
+    assert_rows_in_their_cubes(spark, path)
+    assert not table.optimize().changed
+
+
+def test_deleted_rows_do_not_come_back(spark: SparkSession, tmp_path: Path) -> None:
+    from delta.tables import DeltaTable
+
+    path = str(tmp_path)
+    write_table(rows(spark, 0, 1000), path=path, columns_to_index=["a", "b"], cube_size=CUBE_SIZE)
+    DeltaTable.forPath(spark, path).delete("id % 10 = 3")
+    left = [i for i in range(1000) if i % 10 != 3]
+    assert_sound(spark, path, left)
+    QbeastTable.for_path(spark, path).optimize(revision_id="all")
+    after = assert_sound(spark, path, left)
+    assert all(file.revision_id == 1 for file in after.files())
+
+
+def test_rows_hidden_by_deletion_vectors_are_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    from delta.tables import DeltaTable
+
+    path = str(tmp_path)
+    write_table(
+        rows(spark, 0, 1000),
+        path=path,
+        columns_to_index=["a", "b"],
+        cube_size=CUBE_SIZE,
+        properties={"delta.enableDeletionVectors": "true"},
+    )
+    DeltaTable.forPath(spark, path).delete("id % 10 = 3")
+    assert any("deletionVector" in add for add in live_adds(path).values())
+    left = [i for i in range(1000) if i % 10 != 3]
+    table = assert_deletions_are_seen(spark, path, left)
+    table.optimize(revision_id="all")
+    assert_deletions_are_seen(spark, path, left)
+    write_table(rows(spark, 1000, 300), path=path)
+    assert_deletions_are_seen(spark, path, [*left, *range(1000, 1300)])
+
+
+def assert_deletions_are_seen(spark: SparkSession, path: str, ids: Any) -> QbeastTable:
+    table = QbeastTable.for_path(spark, path)
+    assert sorted(row.id for row in plain(spark, path).collect()) == list(ids)
+    for fraction in (0.1, 0.6):
+        by_weight = plain(spark, path).where(table.sample_condition(fraction)).select("id")
+        assert sorted(by_weight.collect()) == sorted(table.sample(fraction).select("id").collect())
+    assert table.check().ok
+    return table

@@ -1,0 +1,358 @@
+"""Values at the edge of their types, and beyond what usual data have.
+
+Each table is written in two halves, so that the second one meets an existing tree; then every row
+has to lie in the cube that its values say, and samples and filters must find it.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from qbeast_core import QbeastTable, write_table
+from tests.integration.core.brute_force import (
+    assert_rows_in_their_cubes,
+    assert_sound,
+    plain,
+)
+
+NAN, INFINITY = float("nan"), float("inf")
+UTC = datetime.timezone.utc
+
+
+@contextmanager
+def setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
+    before = spark.conf.get(key, None)
+    spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(key)
+        else:
+            spark.conf.set(key, before)
+
+
+def written(
+    spark: SparkSession,
+    path: Path,
+    values: Sequence[tuple[Any, ...]],
+    types: str,
+    columns: Sequence[str],
+    *,
+    copies: int = 20,
+    cube_size: int = 40,
+) -> QbeastTable:
+    """The values as a table with an id, each `copies` times, written and appended to.
+
+    Beside the values a column `n` spreads the copies, so that trees have inner cubes.
+    """
+    rows = [(i, i * 37 % 101, *value) for i, value in enumerate(list(values) * copies)]
+    data = spark.createDataFrame(rows, f"id long, n int, {types}").repartition(2)
+    options = {"path": str(path), "columns_to_index": list(columns), "cube_size": cube_size}
+    half = len(rows) // 2
+    write_table(data.where(f"id < {half}"), **options)
+    write_table(data.where(f"id >= {half}"), **options)
+    table = assert_sound(spark, path, range(len(rows)))
+    assert_rows_in_their_cubes(spark, path)
+    return table
+
+
+def found(table: QbeastTable, where: str) -> int:
+    """How many rows a filter finds through the index."""
+    return table.sample(1.0, where).count()
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_nulls_have_a_place_in_every_kind_of_column(
+    spark: SparkSession, tmp_path: Path, ansi: str
+) -> None:
+    values = [(None, None, None), (1, None, "x"), (None, 0.5, "y"), (9, 2.5, None), (-4, 0.0, "")]
+    with setting(spark, "spark.sql.ansi.enabled", ansi):
+        table = written(spark, tmp_path, values, "i int, d double, s string", ["i", "d", "s"])
+        assert found(table, "i is null") == 40
+        assert found(table, "d is null and s = 'x'") == 20
+        assert found(table, "s is null or i = 1") == 60
+        assert found(table, "i <=> null and d > 0") == 20
+
+
+@pytest.mark.parametrize("kind", ["int", "double", "string", "timestamp", "decimal(38,18)", "date"])
+def test_a_column_of_nothing_but_nulls_can_be_indexed(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    table = written(spark, tmp_path, [(None,)], f"x {kind}", ["x", "n"], copies=200)
+    assert found(table, "x is null") == 200
+    assert found(table, "x is not null") == 0
+
+
+def test_a_column_of_nulls_that_gets_a_value_later_opens_a_revision(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = written(spark, tmp_path, [(None,)], "x int", ["x"], copies=50)
+    assert table.latest_revision.revision_id == 1
+    more = spark.range(1000, 1100).selectExpr("id", "cast(id % 7 as int) n", "cast(id as int) x")
+    assert write_table(more, path=str(tmp_path)).revision_id == 2
+    later = assert_sound(spark, tmp_path, [*range(50), *range(1000, 1100)], where="x is null")
+    assert found(later, "x >= 1050") == 50
+    assert_rows_in_their_cubes(spark, tmp_path)
+
+
+def test_rows_that_agree_in_everything_share_one_leaf(spark: SparkSession, tmp_path: Path) -> None:
+    table = written(spark, tmp_path, [(7, "same")], "x int, s string", ["x", "s"], copies=300)
+    assert found(table, "x = 7") == 300
+    assert found(table, "x = 8") == 0
+    assert table.index_metrics().to_dict()  # a tree of one point has numbers too
+
+
+def test_one_row_is_a_table(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    one = spark.createDataFrame([(1, 5.5, "x")], "id long, d double, s string")
+    result = write_table(one, path=path, columns_to_index=["d", "s"], cube_size=1)
+    assert (result.rows, result.files, result.cubes) == (1, 1, 1)
+    assert_sound(spark, path, [1], where="d = 5.5")
+    assert_rows_in_their_cubes(spark, path)
+
+
+def test_a_cube_size_of_one_works(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.range(200).selectExpr("id", "id * 37 % 101 as n", "id / 3.0D as d")
+    write_table(rows, path=str(tmp_path), columns_to_index=["n", "d"], cube_size=1)
+    assert_sound(spark, tmp_path, range(200), where="n < 50")
+    assert_rows_in_their_cubes(spark, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_numbers_that_are_none_lie_at_the_edges(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    values = [(x,) for x in (NAN, INFINITY, -INFINITY, -0.0, 0.0, 1.5, -2.25, 5e-324, None, 7.0)]
+    table = written(spark, tmp_path, values, f"x {kind}", ["x", "n"])
+    assert found(table, "isnan(x)") == 20
+    assert found(table, "x = double('NaN')") == 20
+    assert found(table, "x > 6") == 60  # Spark holds NaN for the largest
+    assert found(table, "x = double('Infinity')") == 20
+    assert found(table, "x < -100") == 20
+    assert found(table, "x = 0") == (60 if kind == "float" else 40)
+    bounds = table.latest_revision.transformations[0]
+    assert (bounds.minimum, bounds.maximum) == (-2.25, 7.0)
+
+
+def test_a_column_of_nan_alone_can_be_indexed(spark: SparkSession, tmp_path: Path) -> None:
+    table = written(spark, tmp_path, [(NAN,), (INFINITY,)], "x double", ["x", "n"], copies=100)
+    assert found(table, "isnan(x)") == 100
+    assert found(table, "x < 5") == 0
+
+
+def test_an_outlier_leaves_the_others_in_one_place_and_all_are_found(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    values = [(1e300,), (-1e300,), *((float(i),) for i in range(20))]
+    table = written(spark, tmp_path, values, "x double", ["x"], copies=20)
+    assert found(table, "x > 1e299") == 20
+    assert found(table, "x between 3 and 5") == 60
+
+
+def test_a_range_wider_than_a_double_can_be_indexed(spark: SparkSession, tmp_path: Path) -> None:
+    largest = 1.7976931348623157e308
+    table = written(spark, tmp_path, [(largest,), (-largest,), (0.0,)], "x double", ["x", "n"])
+    assert found(table, "x > 1e308") == 20
+
+
+def test_whole_numbers_at_the_ends_of_their_types(spark: SparkSession, tmp_path: Path) -> None:
+    values = [
+        (-(2**7), -(2**15), -(2**31), -(2**63)),
+        (2**7 - 1, 2**15 - 1, 2**31 - 1, 2**63 - 1),
+        (0, 0, 0, 0),
+        (None, None, None, None),
+        (1, 1, 1, 2**53 + 1),
+    ]
+    types = "t tinyint, s smallint, i int, l bigint"
+    table = written(spark, tmp_path, values, types, ["t", "s", "i", "l"])
+    assert found(table, "l = 9223372036854775807") == 20
+    assert found(table, "l = 9007199254740993 and t = 1") == 20
+    assert found(table, "i = -2147483648 and s < 0") == 20
+    assert found(table, "t is null") == 20
+
+
+def test_decimals_of_every_width(spark: SparkSession, tmp_path: Path) -> None:
+    wide = Decimal("99999999999999999999.999999999999999999")
+    values = [
+        (Decimal("-99999.99"), -wide),
+        (Decimal("99999.99"), wide),
+        (Decimal("0.01"), wide - Decimal("0.000000000000000001")),
+        (Decimal("0.02"), Decimal("0E-18")),
+        (None, None),
+    ]
+    table = written(spark, tmp_path, values, "p decimal(7,2), w decimal(38,18)", ["p", "w"])
+    assert found(table, "p = 0.01") == 20
+    assert found(table, f"w = {wide}") == 20
+    assert found(table, f"w < {wide} and w > 99999999999999999999") == 20
+
+
+def test_decimals_can_be_hashed(spark: SparkSession, tmp_path: Path) -> None:
+    values = [(Decimal(i).scaleb(-3),) for i in range(60)] + [(None,)]
+    table = written(spark, tmp_path, values, "p decimal(12,3)", ["p:hash", "n"], copies=5)
+    assert found(table, "p = 0.007") == 5
+    assert found(table, "p in (0.001, 0.002, 77)") == 10
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles"])
+def test_dates_from_the_year_1_to_9999_in_any_session_zone(
+    spark: SparkSession, tmp_path: Path, zone: str
+) -> None:
+    days = [(1, 1, 1), (1582, 10, 4), (1582, 10, 15), (1969, 12, 31), (2000, 2, 29), (9999, 12, 31)]
+    values = [(datetime.date(*day),) for day in days] + [(None,)]
+    with setting(spark, "spark.sql.session.timeZone", zone):
+        table = written(spark, tmp_path, values, "d date", ["d", "n"])
+        for day in days:
+            assert found(table, f"d = date'{datetime.date(*day)}'") == 20
+        assert found(table, "d < date'1600-01-01'") == 60
+        assert found(table, "d is null") == 20
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/Los_Angeles"])
+def test_dates_near_each_other_are_found_by_day(
+    spark: SparkSession, tmp_path: Path, zone: str
+) -> None:
+    values = [(datetime.date(2024, 3, 1) + datetime.timedelta(days=i),) for i in range(60)]
+    with setting(spark, "spark.sql.session.timeZone", zone):
+        table = written(spark, tmp_path, values, "d date", ["d"], copies=10)
+        for offset in (0, 1, 29, 30, 58, 59):
+            assert found(table, f"d = date'{values[offset][0]}'") == 10
+        assert found(table, "d between date'2024-03-10' and date'2024-03-12'") == 30
+
+
+def test_timestamps_before_1970_and_below_a_millisecond_in_another_zone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with setting(spark, "spark.sql.session.timeZone", "America/New_York"):
+        micros = [0, -1, 1, -999, -1000, -86_400_000_000, 1_600_000_000_123_456, -62135596800000000]
+        rows = spark.createDataFrame(
+            [(i, i % 7, micros[i % len(micros)]) for i in range(160)], "id long, n int, us long"
+        ).selectExpr("id", "n", "us", "timestamp_micros(us) as ts")
+        for part in ("id < 80", "id >= 80"):
+            write_table(
+                rows.where(part), path=str(tmp_path), columns_to_index=["ts", "n"], cube_size=20
+            )
+        table = assert_sound(spark, tmp_path, range(160))
+        assert_rows_in_their_cubes(spark, tmp_path)
+        for value in micros:
+            assert found(table, f"ts = timestamp_micros({value})") == 20
+        assert found(table, "ts < timestamp'1970-01-01 00:00:00Z'") == 100
+        # A day that the zone's clock changes on.
+        assert found(table, "ts >= timestamp'2020-09-13 08:26:40'") == 20
+
+
+def test_strings_of_every_kind(spark: SparkSession, tmp_path: Path) -> None:
+    texts = [
+        "",
+        " ",
+        "\x00",
+        "a\x00b",
+        "ab",
+        "abc",
+        "aaa",
+        "x" * 5000,
+        "é" * 40 + "1",
+        "é" * 40 + "2",
+        "\U0001f600\U0001f601",
+        "שלום",
+        'it\'s "quoted" \\ `ticked`',
+        None,
+    ]
+    values = [(text,) for text in texts]
+    table = written(spark, tmp_path, values, "s string", ["s", "n"])
+    rows = spark.createDataFrame([(text,) for text in texts if text is not None], "s string")
+    for text in texts[:-1]:
+        escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\x00", "\\0")
+        assert found(table, f"s = '{escaped}'") == 20, repr(text)
+    assert found(table, "s is null") == 20
+    assert plain(spark, tmp_path).join(rows, "s", "left_semi").count() == 20 * (len(texts) - 1)
+
+
+def test_hashed_numbers_are_found_by_equality(spark: SparkSession, tmp_path: Path) -> None:
+    values = [(i, i * 10**15, i / 7, float(i) / 8, i % 5) for i in range(-30, 30)]
+    types = "i int, l bigint, d double, f float, t tinyint"
+    columns = ["i:hash", "l:hash", "d:hash", "f:hash", "t:hash"]
+    table = written(spark, tmp_path, values, types, columns, copies=5)
+    assert found(table, "i = 7") == 5
+    assert found(table, "l in (0, -30000000000000000)") == 10
+    assert found(table, "f = -0.125 and d < 0") == 5
+    assert found(table, "t = 4") == 60
+
+
+@pytest.mark.parametrize("dimensions", range(1, 9))
+def test_one_to_eight_columns(spark: SparkSession, tmp_path: Path, dimensions: int) -> None:
+    columns = [f"c{i}" for i in range(dimensions)]
+    rows = spark.range(0, 1500, 1, 2).selectExpr(
+        "id", *(f"hash(id, {i}) % 1000 as c{i}" for i in range(dimensions))
+    )
+    for part in ("id < 1000", "id >= 1000"):
+        write_table(rows.where(part), path=str(tmp_path), columns_to_index=columns, cube_size=100)
+    where = f"c0 between -200 and 300 and c{dimensions - 1} > 0"
+    assert_sound(spark, tmp_path, range(1500), where=where)
+    assert_rows_in_their_cubes(spark, tmp_path)
+
+
+@pytest.mark.parametrize("dimensions", [3, 8])
+def test_paths_longer_than_a_word_tell_close_rows_apart(
+    spark: SparkSession, tmp_path: Path, dimensions: int
+) -> None:
+    # All but two rows lie in a corner of a millionth of the space: a tree about 20 levels deep.
+    columns = [f"c{i}" for i in range(dimensions)]
+    near = spark.range(0, 800, 1, 2)
+    rows = near.selectExpr(
+        "id",
+        *(
+            f"case id when 0 then 0D when 1 then 1e6 "
+            f"else pmod(hash(id, {i}), 997) / 997D end as c{i}"
+            for i in range(dimensions)
+        ),
+    )
+    for part in ("id < 500", "id >= 500"):
+        write_table(rows.where(part), path=str(tmp_path), columns_to_index=columns, cube_size=50)
+    table = assert_sound(spark, tmp_path, range(800), where="c0 < 0.5 and c1 < 0.5")
+    assert_rows_in_their_cubes(spark, tmp_path)
+    depths = [row.depth for row in table.blocks().collect()]
+    assert max(depths) > 18
+
+
+def test_half_of_all_rows_in_one_point_end_the_tree(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.range(0, 2000, 1, 2).selectExpr(
+        "id",
+        "if(id % 2 = 0, 5, hash(id) % 1000) as a",
+        "if(id % 2 = 0, 5, hash(id, 1) % 1000) as b",
+    )
+    for part in ("id < 1200", "id >= 1200"):
+        write_table(
+            rows.where(part), path=str(tmp_path), columns_to_index=["a", "b"], cube_size=100
+        )
+    table = assert_sound(spark, tmp_path, range(2000), where="a = 5 and b = 5")
+    assert_rows_in_their_cubes(spark, tmp_path)
+    read = sum(file.rows for file in table.files(1.0, "a < -500"))
+    assert read < 1300  # the heavy point's own file is not among them
+
+
+def test_columns_that_are_not_indexed_may_have_any_type(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows: DataFrame = spark.range(100).selectExpr(
+        "id",
+        "array(id, null) as numbers",
+        "named_struct('a', id, 'b', array(named_struct('c', 'x'))) as nested",
+        "map('k', id) as mapped",
+        "cast('x' as binary) as bytes",
+        "id > 5 as flag",
+        "timestamp_ntz'2020-01-01 00:00:00' as local",
+        "interval 3 days as span",
+    )
+    write_table(rows.drop("span"), path=str(tmp_path), columns_to_index=["id"], cube_size=20)
+    write_table(rows.drop("span"), path=str(tmp_path))
+    assert_sound(spark, tmp_path, [*range(100), *range(100)])
+    assert plain(spark, tmp_path).where("nested.b[0].c = 'x' and mapped['k'] = id").count() == 200

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationConfig
-from dbt.adapters.qbeast import debug, model_config, seeds
+from dbt.adapters.qbeast import catalog, debug, model_config, seeds
 from dbt.adapters.qbeast.column import QbeastColumn, quote
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
 from dbt.adapters.qbeast.handle import SessionHandle
@@ -43,6 +43,10 @@ class QbeastAdapter(SparkAdapter):
         """Without the session's temporary views, which Spark lists in every schema."""
         stored = [row for row in row_list if row[0]]
         return super()._build_spark_relation_list(stored, relation_info_func)
+
+    def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterator[dict[str, Any]]:
+        with self._running(f"describe {relation}") as session:
+            yield from catalog.catalog_rows(session, relation)
 
     @classmethod
     def convert_number_type(cls, agate_table: "agate.Table", col_idx: int) -> str:

@@ -1,7 +1,20 @@
 """The `basic` module of dbt's adapter tests, whole."""
 
+import getpass
+from typing import Any
+
+import pytest
+from dbt.tests.adapter.basic.expected_catalog import (
+    base_expected_catalog,
+    expected_references_catalog,
+    no_stats,
+)
 from dbt.tests.adapter.basic.test_adapter_methods import BaseAdapterMethod
 from dbt.tests.adapter.basic.test_base import BaseSimpleMaterializations
+from dbt.tests.adapter.basic.test_docs_generate import (
+    BaseDocsGenerate,
+    BaseDocsGenReferences,
+)
 from dbt.tests.adapter.basic.test_empty import BaseEmpty
 from dbt.tests.adapter.basic.test_ephemeral import BaseEphemeral
 from dbt.tests.adapter.basic.test_generic_tests import BaseGenericTests
@@ -24,6 +37,30 @@ class TestAdapterMethods(BaseAdapterMethod):
 
 class TestSimpleMaterializations(BaseSimpleMaterializations):
     pass
+
+
+CATALOG_TYPES = {
+    "role": getpass.getuser(),
+    "text_type": "string",
+    "time_type": "timestamp",
+    "view_type": "view",
+    "table_type": "table",
+    "model_stats": no_stats(),
+}
+
+
+class TestDocsGenerate(BaseDocsGenerate):
+    @pytest.fixture(scope="class")
+    def expected_catalog(self, project: Any) -> dict[str, Any]:
+        return base_expected_catalog(project, id_type="bigint", **CATALOG_TYPES)
+
+
+class TestDocsGenReferences(BaseDocsGenReferences):
+    @pytest.fixture(scope="class")
+    def expected_catalog(self, project: Any) -> dict[str, Any]:
+        return expected_references_catalog(
+            project, id_type="bigint", bigint_type="bigint", **CATALOG_TYPES
+        )
 
 
 class TestEmpty(BaseEmpty):

@@ -4,17 +4,17 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.qbeast.column import quote
-from dbt.adapters.qbeast.relation import QbeastRelation
 from pyspark.sql import SparkSession
 
 _OWNER = re.compile(r"^Owner: (.*)$", re.MULTILINE)
 
 
-def catalog_rows(session: SparkSession, relation: QbeastRelation) -> Iterator[dict[str, Any]]:
+def catalog_rows(session: SparkSession, relation: BaseRelation) -> Iterator[dict[str, Any]]:
     """One row of dbt's catalog for each column, numbered from 1."""
     name = f"{quote(relation.schema or '')}.{quote(relation.identifier or '')}"
-    owner = _OWNER.search(relation.information or "")
+    owner = _OWNER.search(getattr(relation, "information", None) or "")
     comment = session.catalog.getTable(name).description
     for index, field in enumerate(session.table(name).schema.fields, start=1):
         yield {

@@ -44,7 +44,7 @@ class QbeastAdapter(SparkAdapter):
         stored = [row for row in row_list if row[0]]
         return super()._build_spark_relation_list(stored, relation_info_func)
 
-    def _get_columns_for_catalog(self, relation: QbeastRelation) -> Iterator[dict[str, Any]]:
+    def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterator[dict[str, Any]]:
         with self._running(f"describe {relation}") as session:
             yield from catalog.catalog_rows(session, relation)
 

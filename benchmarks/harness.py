@@ -77,8 +77,12 @@ def tpch(table: str, scale: float) -> str:
     if not file.exists():
         generator = Path(sysconfig.get_path("scripts")) / "tpchgen-cli"
         subprocess.run(
-            [generator, "parquet", "--scale-factor", str(scale), "--tables", table]
-            + ["--output-dir", directory],
+            [
+                *(generator, "parquet"),
+                *("--scale-factor", str(scale)),
+                *("--tables", table),
+                *("--output-dir", directory),
+            ],
             check=True,
             stdout=subprocess.DEVNULL,
         )

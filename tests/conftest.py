@@ -1,5 +1,7 @@
 """One Spark session for the whole test run."""
 
+import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -27,6 +29,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+    # Spark's Python workers are this interpreter, not whichever python3 comes first on the PATH.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = configure_spark_with_delta_pip(SparkSession.builder.master("local[2]"))
     for key, value in settings.items():
         builder = builder.config(key, value)

@@ -7,15 +7,58 @@ other modules need of them is here, once.
 from __future__ import annotations
 
 import functools
+import subprocess
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
 from qbeast_core.errors import UnsupportedEnvironment
+
+
+def activate(spark: SparkSession) -> None:
+    """Makes the session the active one of the JVM thread that serves the calling thread.
+
+    What is not called through a session object (Delta's log, Catalyst) takes the active one.
+
+    Raises:
+        UnsupportedEnvironment: the session is one of Spark Connect.
+    """
+    if is_remote():
+        raise UnsupportedEnvironment(
+            "Spark Connect has no JVM to work with; use a classic Spark session"
+        )
+    jvm: Any = spark._jvm
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+
+
+def delta_version(spark: SparkSession) -> str:
+    """The version of the Delta library that the session's JVM has loaded, such as `4.4.0`."""
+    return str(getattr(spark._jvm, "io.delta.package").VERSION())
+
+
+def is_alive(spark: SparkSession) -> bool:
+    """Whether the session's Spark has not been stopped."""
+    return spark.sparkContext._jsc is not None
+
+
+def start_spark(conf: SparkConf, log: IO[bytes]) -> SparkSession:
+    """Starts a JVM whose output goes to a file, for Ivy, Hive and Derby print hundreds of lines.
+
+    Whatever is raised, the process is left as if no JVM had been started.
+    """
+    try:
+        gateway = launch_gateway(conf, {"stdout": log, "stderr": subprocess.STDOUT})
+        SparkContext(conf=conf, gateway=gateway)
+        return SparkSession.builder.getOrCreate()
+    except Exception:
+        SparkContext._gateway = SparkContext._jvm = None
+        raise
 
 
 class Jvm:
@@ -26,17 +69,12 @@ class Jvm:
     """
 
     def __init__(self, spark: SparkSession) -> None:
-        if is_remote():
-            raise UnsupportedEnvironment(
-                "Spark Connect has no JVM to work with; use a classic Spark session"
-            )
+        activate(spark)
         self.spark = spark
         self.jvm: Any = spark._jvm
-        assert self.jvm is not None
         self.session: Any = spark._jsparkSession
         self.gateway: Any = spark.sparkContext._gateway
         self._classes = _classes_of(self.jvm)
-        self.jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(self.session)
 
     @property
     def none(self) -> Any:

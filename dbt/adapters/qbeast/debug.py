@@ -4,6 +4,8 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.qbeast.environment import find_java
 from pyspark.sql import SparkSession
 
+from qbeast_core.delta import jvm
+
 logger = AdapterLogger("Qbeast")
 
 
@@ -20,12 +22,7 @@ def found(session: SparkSession) -> dict[str, str]:
     return {
         "java": f"{java.version} ({java.executable})" if java else "of the running session",
         "spark": f"{session.version} on {session.sparkContext.master}",
-        "delta": delta_version(session),
+        "delta": jvm.delta_version(session),
         "warehouse": session.conf.get("spark.sql.warehouse.dir") or "",
         "catalog": session.conf.get("spark.sql.catalogImplementation") or "",
     }
-
-
-def delta_version(session: SparkSession) -> str:
-    """The version of the Delta library that the JVM has loaded."""
-    return str(getattr(session._jvm, "io.delta.package").VERSION())

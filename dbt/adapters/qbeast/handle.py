@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.qbeast.session import activate
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
+
+from qbeast_core.delta.jvm import activate
 
 if TYPE_CHECKING:
     from dbt.adapters.qbeast.cursor import Cursor

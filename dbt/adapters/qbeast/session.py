@@ -3,7 +3,6 @@
 import logging
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import threading
@@ -19,6 +18,8 @@ from dbt.adapters.qbeast.credentials import QbeastCredentials
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
+
+from qbeast_core.delta import jvm
 
 logger = AdapterLogger("Qbeast")
 
@@ -55,7 +56,7 @@ def shared_session(credentials: QbeastCredentials) -> SharedSession:
     global _shared
     with _shared_guard:
         _refuse_connect(credentials)
-        if _shared is not None and _is_alive(_shared.spark):
+        if _shared is not None and jvm.is_alive(_shared.spark):
             _require_same_place(_shared, credentials)
             return _shared
         running = _running_session()
@@ -79,16 +80,6 @@ def node_session(shared: SharedSession, credentials: QbeastCredentials) -> Spark
     return session
 
 
-def activate(session: SparkSession) -> None:
-    """Makes the session the active one of this thread's JVM thread.
-
-    Calls that are not made through a session object (Delta's log, Catalyst) take the active one.
-    """
-    jvm = session._jvm
-    java_class = getattr(jvm, "org.apache.spark.sql.classic.SparkSession")
-    java_class.setActiveSession(session._jsparkSession)
-
-
 def require_free_warehouse(credentials: QbeastCredentials) -> None:
     """Tells early, before any project is parsed, that another process holds the warehouse."""
     with _shared_guard:
@@ -104,10 +95,6 @@ def _refuse_connect(credentials: QbeastCredentials) -> None:
             "Spark Connect is not supported, for the index needs the JVM of a classic session: "
             "give a `master` such as local[*], spark://host:7077 or yarn, and unset SPARK_REMOTE"
         )
-
-
-def _is_alive(spark: SparkSession) -> bool:
-    return spark.sparkContext._jsc is not None
 
 
 def _running_session() -> SparkSession | None:
@@ -283,18 +270,12 @@ def _with(given: str | None, added: str) -> str:
 
 
 def _from_new_jvm(conf: SparkConf, state_directory: Path) -> SparkSession:
-    """Starts the JVM with its output in a file: Ivy, Hive and Derby print hundreds of lines."""
-    from pyspark.java_gateway import launch_gateway
-
     state_directory.mkdir(parents=True, exist_ok=True)
     log_path = state_directory / "spark.log"
     with open(log_path, "wb") as log:
         try:
-            gateway = launch_gateway(conf, {"stdout": log, "stderr": subprocess.STDOUT})
-            SparkContext(conf=conf, gateway=gateway)
-            return SparkSession.builder.getOrCreate()
+            return jvm.start_spark(conf, log)
         except Exception as error:
-            SparkContext._gateway = SparkContext._jvm = None
             raise DbtRuntimeError(_start_failure(log_path, error)) from error
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-CORE = Path(__file__).parents[3] / "qbeast_core"
+ROOT = Path(__file__).parents[3]
+CORE = ROOT / "qbeast_core"
+ADAPTER = ROOT / "dbt/adapters/qbeast"
 MODULES = {path.relative_to(CORE).as_posix(): path for path in CORE.rglob("*.py")}
 
 JVM_NAMES = {"_jvm", "_jdf", "_jc", "_jsc", "_jsparkSession", "_gateway", "_sc", "_java_obj"}
@@ -32,15 +34,16 @@ def jvm_names(path: Path) -> set[str]:
     return used & JVM_NAMES | {name for name in imported(path) if name.split(".")[0] == "py4j"}
 
 
-def test_the_core_is_found() -> None:
+def test_the_core_and_the_adapter_are_found() -> None:
     assert {"table.py", "delta/jvm.py", "model/cube.py", "spark/catalyst.py"} <= set(MODULES)
+    assert {"impl.py", "session.py"} <= {path.name for path in ADAPTER.rglob("*.py")}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_the_jvm_is_reached_from_delta_and_catalyst_only(module: str) -> None:
-    if module.startswith("delta/") or module == "spark/catalyst.py":
-        return
-    assert not jvm_names(MODULES[module])
+def test_the_jvm_is_reached_from_delta_and_catalyst_only() -> None:
+    for path in [*CORE.rglob("*.py"), *ADAPTER.rglob("*.py")]:
+        if path.is_relative_to(CORE / "delta") or path == CORE / "spark/catalyst.py":
+            continue
+        assert not jvm_names(path), path
 
 
 def test_the_places_for_the_jvm_do_use_it() -> None:

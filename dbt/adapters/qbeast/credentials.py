@@ -13,13 +13,17 @@ DEFAULT_MASTER = "local[*]"
 DEFAULT_WAREHOUSE = "warehouse"
 DEFAULT_CATALOG = "derby"
 CATALOGS = ("derby", "memory", "hive")
-OPTIMIZE_CHOICES = ("auto", "always", "never")
 
-_SPARK_KEY_HINTS = {
+_KEY_HINTS = {
     "server_side_parameters": "here it is called `spark_config`",
     "method": "a qbeast target always runs on a Spark session in this process; remove it",
     "host": "name a cluster by `master`, such as spark://host:7077; otherwise remove it",
     "port": "name a cluster by `master`, such as spark://host:7077; otherwise remove it",
+    "optimize": "a target has no such default yet; give models or folders the hook "
+    '+post-hook: "{{ qbeast_optimize(this) }}"',
+    "sample": "a target cannot sample a whole run yet; sample in SQL, by qbeast_sample() or in "
+    "the config of data tests",
+    "allow_sampled_build": "a target cannot sample a whole run yet; remove it",
 }
 
 
@@ -34,9 +38,6 @@ class QbeastCredentials(Credentials):
         catalog: `derby` (embedded, survives the process), `memory` (lost with the process), `hive`
             (what the Spark installation is configured for) or the URI of a Hive metastore.
         spark_config: Spark settings; YAML numbers and booleans are fine.
-        optimize: default of the models' `optimize`.
-        sample: fraction in (0, 1] that a development run reads of each model.
-        allow_sampled_build: whether tables may be built from samples in this target.
     """
 
     database: str | None = None  # type: ignore[assignment]
@@ -45,9 +46,6 @@ class QbeastCredentials(Credentials):
     warehouse: str | None = None
     catalog: str | None = None
     spark_config: dict[str, Any] = field(default_factory=dict)
-    optimize: str | None = None
-    sample: float | None = None
-    allow_sampled_build: bool = False
 
     @classmethod
     def validate(cls, data: Any) -> None:
@@ -67,14 +65,6 @@ class QbeastCredentials(Credentials):
                 "are one thing: remove `database`"
             )
         self.database = None
-        if self.optimize is not None and self.optimize not in OPTIMIZE_CHOICES:
-            raise DbtRuntimeError(
-                f"`optimize` is {self.optimize!r}; it may be one of {', '.join(OPTIMIZE_CHOICES)}"
-            )
-        if self.sample is not None and not 0 < self.sample <= 1:
-            raise DbtRuntimeError(
-                f"`sample` is {self.sample}; it is a fraction above 0 and up to 1, such as 0.01"
-            )
         if self.catalog is not None and self.catalog not in CATALOGS and "://" not in self.catalog:
             raise DbtRuntimeError(
                 f"`catalog` is {self.catalog!r}; it may be one of {', '.join(CATALOGS)} or the URI "
@@ -119,7 +109,7 @@ class QbeastCredentials(Credentials):
 
 
 def _unknown_key(key: str, known: list[str]) -> str:
-    hint = _SPARK_KEY_HINTS.get(key)
+    hint = _KEY_HINTS.get(key)
     if hint is None:
         close = difflib.get_close_matches(key, known, n=1)
         hint = f"did you mean `{close[0]}`?" if close else f"known keys: {', '.join(known)}"

@@ -1,7 +1,7 @@
 """A model's configuration: read from dbt, checked and made into one typed value, once."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,28 @@ from dbt_common.exceptions import DbtRuntimeError
 INDEXED_MATERIALIZATIONS = ("qbeast", "table", "incremental")
 ON_SCHEMA_CHANGE = ("ignore", "fail")
 _NO_INDEX = ("none", "")
+_OWN_KEYS = ("columns_to_index", "cube_size")
+# Keys that tables with an index will have, and what to do until then.
+_NOT_YET = {
+    "column_stats": "remove it: bounds are measured in the rows that are written",
+    "sample_key": "remove it: rows are sampled by the hash of the columns in columns_to_index",
+    "optimize": 'use post_hook="{{ qbeast_optimize(this) }}"',
+    "sample": "use {{ qbeast_sample(ref(...), 0.1) }} in the model's query; `sample` in a config "
+    "is for data tests",
+}
+# Keys that other Delta adapters have, and what takes their place.
+_REPLACED = {
+    "partition_by": "the index already places rows by all indexed columns at once, and partitions "
+    "would cut its files into small ones. Add the column to columns_to_index and remove {key}",
+    "clustered_by": "the index already places rows by all indexed columns at once. Add the column "
+    "to columns_to_index and remove {key}",
+    "liquid_clustered_by": "the index already places rows by all indexed columns at once. Add the "
+    "column to columns_to_index and remove {key}",
+    "zorder": "the index already places rows by all indexed columns at once. Add the column to "
+    "columns_to_index and remove {key}",
+    "buckets": "Delta tables have no buckets; remove {key}",
+    "options": "a table with an index takes its settings from tblproperties; move them there",
+}
 
 
 @dataclass
@@ -69,13 +91,14 @@ def model_spec(config: Any, model: Mapping[str, Any]) -> ModelSpec:
         DbtRuntimeError: a key is missing, has a value that is not allowed, or does not go with an
             index.
     """
+    _refuse_misspelt_keys(model.get("config") or {})
     columns = config.get("columns_to_index")
     if not columns or _opts_out(columns):
         raise DbtRuntimeError(
             "materialized='qbeast' needs columns_to_index: the columns that the table is filtered "
             "by, such as columns_to_index=['ts', 'user_id:hash']"
         )
-    _refuse_what_an_index_replaces(config)
+    _refuse_what_does_not_go_with_an_index(config)
     docs = config.get("persist_docs") or {}
     root = config.get("location_root")
     return ModelSpec(
@@ -153,13 +176,26 @@ def _on_schema_change(config: Any) -> str:
     return str(asked)
 
 
-def _refuse_what_an_index_replaces(config: Any) -> None:
-    for key in ("partition_by", "clustered_by"):
+def _refuse_misspelt_keys(keys: Iterable[str]) -> None:
+    """dbt lets any key stand in a configuration, and another spelling would go unnoticed."""
+    for key in keys:
+        close = difflib.get_close_matches(key.lower(), _OWN_KEYS, n=1, cutoff=0.85)
+        if close and key not in _OWN_KEYS:
+            raise DbtRuntimeError(f"unknown key {key!r} in the config: did you mean {close[0]!r}?")
+
+
+def _refuse_what_does_not_go_with_an_index(config: Any) -> None:
+    for key, reason in _REPLACED.items():
         if config.get(key):
             raise DbtRuntimeError(
-                f"{key}={config.get(key)!r} does not go with columns_to_index: the index already "
-                "places rows by all indexed columns at once, and partitions would cut its files "
-                f"into small ones. Add the column to columns_to_index and remove {key}."
+                f"{key}={config.get(key)!r} does not go with columns_to_index: "
+                f"{reason.format(key=key)}."
+            )
+    for key, instead in _NOT_YET.items():
+        if config.get(key) is not None:
+            raise DbtRuntimeError(
+                f"{key}={config.get(key)!r} is not available for a table with columns_to_index "
+                f"yet: {instead}"
             )
     if config.get("file_format", "delta") != "delta":
         raise DbtRuntimeError(

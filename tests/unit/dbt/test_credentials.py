@@ -41,8 +41,8 @@ def test_yaml_values_become_spark_settings() -> None:
         ({"method": "session"}, "remove it"),
         ({"server_side_parameters": {}}, "`spark_config`"),
         ({"catalog": "glue"}, "derby, memory, hive or the URI"),
-        ({"sample": 1.5}, "fraction above 0 and up to 1"),
-        ({"optimize": "often"}, "auto, always, never"),
+        ({"sample": 0.1}, "cannot sample a whole run yet"),
+        ({"optimize": "auto"}, "qbeast_optimize"),
     ],
 )
 def test_a_wrong_profile_is_told_what_to_do(given: dict[str, Any], told: str) -> None:

@@ -83,6 +83,14 @@ def test_columns_make_a_table_an_indexed_one() -> None:
     [
         ({"partition_by": "day"}, "remove partition_by"),
         ({"clustered_by": "day"}, "remove clustered_by"),
+        ({"liquid_clustered_by": ["day"]}, "remove liquid_clustered_by"),
+        ({"zorder": "day"}, "remove zorder"),
+        ({"buckets": 4}, "remove buckets"),
+        ({"options": {"a": "b"}}, "tblproperties"),
+        ({"column_stats": {"id": {"min": 0, "max": 9}}}, "column_stats=.* yet: remove it"),
+        ({"sample_key": ["id"]}, "sample_key=.* yet: remove it"),
+        ({"optimize": "auto"}, "optimize='auto' .* yet: use post_hook="),
+        ({"sample": 0.1}, "sample=0.1 .* yet: use .*qbeast_sample"),
         ({"file_format": "parquet"}, "remove file_format"),
         ({"unique_key": "id"}, "asks for a merge"),
         ({"incremental_strategy": "merge"}, "may be 'append'"),
@@ -95,6 +103,13 @@ def test_columns_make_a_table_an_indexed_one() -> None:
 def test_what_does_not_go_with_an_index_is_refused(config: dict[str, Any], told: str) -> None:
     with pytest.raises(DbtRuntimeError, match=told):
         spec(**config)
+
+
+@pytest.mark.parametrize("key", ["cubeSize", "cubesize", "columnsToIndex", "column_to_index"])
+def test_another_spelling_of_a_key_is_told(key: str) -> None:
+    config = {"materialized": "qbeast", "columns_to_index": ["id"], key: 10}
+    with pytest.raises(DbtRuntimeError, match=f"unknown key '{key}' .* did you mean '"):
+        model_spec(config, {**MODEL, "config": config})
 
 
 def test_a_tests_sample_may_stand_in_its_meta() -> None:

@@ -1,7 +1,8 @@
 """What the log says of a table's index: which files it describes, by which blocks.
 
 A file counts as indexed only if everything that its tags say can be understood and agrees with the
-rest of the log. All others are *unindexed*: read whenever anything is read.
+rest of the log. All others are *unindexed*: read whenever anything is read. Versions up to 0.5 also
+left files that are *copies* of rows in other files (FORMAT section 10); they are never read.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from qbeast_core.delta.snapshot import DataFile, TableSnapshot
 from qbeast_core.errors import UnsupportedColumnType
 from qbeast_core.model.block import BLOCKS_TAG, REVISION_TAG, Block, parse_blocks
 from qbeast_core.model.datatypes import DataType
+from qbeast_core.model.legacy import has_legacy_tags, is_copy
 from qbeast_core.model.revision import STAGING_REVISION_ID, IndexConfiguration, Revision
 from qbeast_core.model.transformer import EmptyTransformer
 from qbeast_core.tree.otree import OTree
@@ -33,6 +35,8 @@ class IndexedFile:
     blocks: tuple[Block, ...]
     problem: str | None = None
     """Why a file that carries index tags is not trusted."""
+    is_copy: bool = False
+    """Whether it has nothing but copies of rows of other files; they are no rows of the table."""
 
     @property
     def is_indexed(self) -> bool:
@@ -81,8 +85,19 @@ class TableIndex:
 
     @cached_property
     def unindexed(self) -> NDArray[np.int64]:
-        """The indices of the files that the index does not describe."""
-        return self.files_of(STAGING_REVISION_ID)
+        """The indices of the files that the index does not describe and that have rows."""
+        files = self.files_of(STAGING_REVISION_ID)
+        return files[~self.copies[files]]
+
+    @cached_property
+    def copies(self) -> NDArray[np.bool_]:
+        """bool[files]: which ones an old writer left that have nothing but copies."""
+        return np.array([file.is_copy for file in self.files], dtype=np.bool_)
+
+    @property
+    def with_rows(self) -> NDArray[np.int64]:
+        """The indices of the files that make up the table: all but copies."""
+        return np.flatnonzero(~self.copies)
 
     def files_of(self, revision_id: int) -> NDArray[np.int64]:
         """The indices of a revision's files."""
@@ -122,6 +137,8 @@ class TableIndex:
         )
 
     def _indexed(self, file: DataFile) -> IndexedFile:
+        if has_legacy_tags(file.tags):
+            return IndexedFile(STAGING_REVISION_ID, (), _LEGACY, is_copy(file.tags))
         tag = file.tags.get(REVISION_TAG)
         if tag is None or tag == str(STAGING_REVISION_ID):
             return _UNINDEXED
@@ -189,4 +206,5 @@ def _untrusted(problem: str) -> IndexedFile:
 
 
 _UNINDEXED = IndexedFile(STAGING_REVISION_ID, ())
+_LEGACY = "it has the tags of qbeast 0.5 or older; migrate_format turns them into blocks"
 _indexes: VersionCache[TableIndex] = VersionCache()

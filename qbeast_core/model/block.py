@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,12 +37,13 @@ def blocks_to_json(blocks: Iterable[Block]) -> str:
 def parse_blocks(text: str, dimensions: int) -> tuple[Block, ...]:
     """Reads a `blocks` tag of a revision over `dimensions` columns.
 
-    Takes `cube` for `cubeId` and ignores `replicated`, as old documents and writers have them.
+    Takes `cube` for `cubeId`, ignores `replicated` and forgives a comma after the last entry, as
+    the published documents have them.
     Raises ValueError with the reason for anything else that is not a list of sound blocks; such a
     file is best treated as not indexed.
     """
     try:
-        entries = json.loads(text)
+        entries = _json_of(text)
     except (ValueError, TypeError, RecursionError) as problem:
         raise ValueError(f"the blocks tag is not JSON: {problem}") from None
     if not isinstance(entries, list):
@@ -60,6 +62,14 @@ def _block_text(block: Block) -> str:
         f'{{"cubeId":"{block.cube.text}","minWeight":{block.min_weight},'
         f'"maxWeight":{block.max_weight},"elementCount":{block.element_count}}}'
     )
+
+
+def _json_of(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        # No value in a block holds a bracket, so what stands before one is not part of a text.
+        return json.loads(re.sub(r"([^\s\[{,])\s*,(\s*[\]}])", r"\1\2", text))
 
 
 _FIELDS = frozenset({"cubeId", "cube", "minWeight", "maxWeight", "elementCount", "replicated"})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.delta.snapshot import DataFile, TableSnapshot
 from qbeast_core.errors import IncompatibleTable
+from qbeast_core.model.legacy import has_legacy_tags
 
 _UNSUPPORTED_FEATURES = {
     "clustering": "liquid clustering",
@@ -16,6 +17,17 @@ _UNSUPPORTED_FEATURES = {
 
 def check_writable(snapshot: TableSnapshot, table: str) -> None:
     """Raise IncompatibleTable if indexed files must not be added to the table."""
+    check_supported(snapshot, table)
+    legacy = sum(has_legacy_tags(file.tags) for file in snapshot.files)
+    if legacy:
+        raise IncompatibleTable(
+            f"{table} has {legacy} files with the tags of qbeast 0.5 or older, some of which may "
+            "hold copies of rows; run migrate_format on the table first"
+        )
+
+
+def check_supported(snapshot: TableSnapshot, table: str) -> None:
+    """Raise IncompatibleTable if the table has features or partitions that no index keeps up."""
     hindrances = [
         _UNSUPPORTED_FEATURES[feature]
         for feature in sorted(snapshot.features & _UNSUPPORTED_FEATURES.keys())
@@ -30,3 +42,21 @@ def check_writable(snapshot: TableSnapshot, table: str) -> None:
             f"{table} is partitioned by {', '.join(snapshot.partition_columns)}; an indexed table "
             "has no partitions, rebuild it without"
         )
+
+
+def check_own_files(snapshot: TableSnapshot, table: str) -> None:
+    """Raise IncompatibleTable if a file of the table lies outside of its directory."""
+    root = snapshot.location.rstrip("/") + "/"
+    outside = [file.path for file in snapshot.files if not _is_inside(file, root)]
+    if outside:
+        raise IncompatibleTable(
+            f"{table} has {len(outside)} files outside of its directory, such as {outside[0]}; "
+            "it shares them with the table that it was cloned from. Make a full copy of it first"
+        )
+
+
+def _is_inside(file: DataFile, root: str) -> bool:
+    if ".." in file.path.split("/"):
+        return False
+    is_absolute = file.path.startswith("/") or ":" in file.path.split("/", 1)[0]
+    return not is_absolute or file.path.startswith(root)

@@ -60,7 +60,7 @@ def choose_files(
     if fraction == 0.0:
         return np.array([], dtype=np.int64)
     if fraction == 1.0 and filters is None:
-        return np.arange(len(snapshot.files))
+        return index.with_rows
     chosen = np.zeros(len(snapshot.files), dtype=np.bool_)
     chosen[index.unindexed] = True
     highest = weight_of_fraction(fraction) if fraction < 1.0 else np.inf

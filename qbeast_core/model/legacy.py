@@ -1,0 +1,142 @@
+"""The tags that versions up to 0.5 put on files: one cube to a file (FORMAT section 10).
+
+Such a file has a *state*. An optimize of that time copied the rows of a cube into its children and
+marked the cube's files REPLICATED; rows written to a cube that was only announced for it were
+copied at once, and their file marked ANNOUNCED. Both kinds of file hold nothing but copies: the
+rows of the table are those of the FLOODED files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from qbeast_core.model.block import BLOCKS_TAG, REVISION_TAG, Block
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
+
+STATE_TAG = "state"
+CUBE_TAG = "cube"
+REPLICATED_SET_PREFIX = "qbeast.replicatedSet."
+
+
+class State(Enum):
+    """What an old writer says of the rows of a file."""
+
+    FLOODED = "FLOODED"
+    REPLICATED = "REPLICATED"
+    ANNOUNCED = "ANNOUNCED"
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether every row of the file is in another file too, one that counts."""
+        return self is not State.FLOODED
+
+
+@dataclass(frozen=True)
+class LegacyFile:
+    """The old tags of one file, understood."""
+
+    state: State
+    revision_id: int
+    block: Block
+
+
+def has_legacy_tags(tags: Mapping[str, str]) -> bool:
+    """Whether a file's tags are in the old form and not in today's."""
+    return BLOCKS_TAG not in tags and (STATE_TAG in tags or CUBE_TAG in tags)
+
+
+def is_copy(tags: Mapping[str, str]) -> bool:
+    """Whether the tags say, in the old form, that each row of the file is in another one too."""
+    if not has_legacy_tags(tags):
+        return False
+    return tags.get(STATE_TAG) in (State.REPLICATED.value, State.ANNOUNCED.value)
+
+
+def parse_state(tags: Mapping[str, str]) -> State:
+    """The state in a file's old tags. Raises ValueError: without it no one knows what the rows are.
+
+    >>> parse_state({"state": "ANNOUNCED", "cube": "w"}).is_copy
+    True
+    """
+    try:
+        return State(tags.get(STATE_TAG))
+    except ValueError:
+        states = ", ".join(state.value for state in State)
+        raise ValueError(
+            f"its tag state is {tags.get(STATE_TAG)!r}, which is none of {states}"
+        ) from None
+
+
+def parse_revision_id(tags: Mapping[str, str]) -> int:
+    """The revision in a file's old tags. Raises ValueError."""
+    text = tags.get(REVISION_TAG, "")
+    if not (text.isascii() and text.isdecimal()):
+        raise ValueError(f"its tag revision is {text!r}, which is no number")
+    return int(text)
+
+
+def parse_legacy_tags(tags: Mapping[str, str], dimensions: int) -> LegacyFile:
+    """The old tags of a file of a revision over `dimensions` columns.
+
+    All values are texts: `{"state": "FLOODED", "cube": "gw", "revision": "1",
+    "elementCount": "10836", "minWeight": "-1253864150", "maxWeight": "1254740128"}`.
+
+    Raises:
+        ValueError: a tag is missing or makes no sense; it tells which.
+    """
+    if CUBE_TAG not in tags:
+        raise ValueError("it has no tag cube")
+    min_weight = _integer(tags, "minWeight", MIN_WEIGHT, MAX_WEIGHT)
+    max_weight = _integer(tags, "maxWeight", MIN_WEIGHT, MAX_WEIGHT)
+    if min_weight > max_weight:
+        raise ValueError(f"its tag minWeight {min_weight} is above its maxWeight {max_weight}")
+    block = Block(
+        cube=CubeId.parse(tags[CUBE_TAG], dimensions),
+        min_weight=min_weight,
+        max_weight=max_weight,
+        element_count=_integer(tags, "elementCount", 0, 2**63 - 1),
+    )
+    return LegacyFile(parse_state(tags), parse_revision_id(tags), block)
+
+
+def replicated_revisions(configuration: Mapping[str, str]) -> frozenset[int]:
+    """The revisions of which a table's configuration says that cubes were replicated.
+
+    A set that cannot be read counts as one that has cubes.
+    """
+    found = set()
+    for key, text in configuration.items():
+        number = key.removeprefix(REPLICATED_SET_PREFIX)
+        if number != key and number.isascii() and number.isdecimal() and not _is_empty_list(text):
+            found.add(int(number))
+    return frozenset(found)
+
+
+def without_replicated_sets(configuration: Mapping[str, str]) -> dict[str, str]:
+    """The configuration without the keys that told of replicated cubes."""
+    return {
+        key: text
+        for key, text in configuration.items()
+        if not key.startswith(REPLICATED_SET_PREFIX)
+    }
+
+
+def _is_empty_list(text: str) -> bool:
+    try:
+        return bool(json.loads(text) == [])
+    except ValueError:
+        return False
+
+
+def _integer(tags: Mapping[str, str], name: str, smallest: int, largest: int) -> int:
+    text = tags.get(name, "")
+    digits = text.removeprefix("-")
+    if digits.isascii() and digits.isdecimal() and len(digits) < 20:
+        number = int(text)
+        if smallest <= number <= largest:
+            return number
+    raise ValueError(f"its tag {name} is {text!r}, which is no number in {smallest}..{largest}")

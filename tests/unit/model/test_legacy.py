@@ -1,0 +1,134 @@
+"""The tags of versions up to 0.5 (FORMAT section 10)."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from qbeast_core.model.block import Block
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.legacy import (
+    LegacyFile,
+    State,
+    has_legacy_tags,
+    is_copy,
+    parse_legacy_tags,
+    parse_revision_id,
+    parse_state,
+    replicated_revisions,
+    without_replicated_sets,
+)
+
+REFERENCE = Path(__file__).parents[2] / "reference"
+SOUND = {
+    "state": "FLOODED",
+    "cube": "gw",
+    "revision": "1",
+    "elementCount": "10836",
+    "minWeight": "-1253864150",
+    "maxWeight": "1254740128",
+}
+
+
+def test_a_file_of_the_old_form_is_one_block():
+    assert parse_legacy_tags(SOUND, 2) == LegacyFile(
+        State.FLOODED, 1, Block(CubeId.parse("gw", 2), -1253864150, 1254740128, 10836)
+    )
+    assert parse_legacy_tags({**SOUND, "cube": ""}, 2).block.cube == CubeId.root(2)
+    # What other tags a file has does not matter.
+    assert parse_legacy_tags({**SOUND, "colour": "red"}, 2).revision_id == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "copied"), [("FLOODED", False), ("REPLICATED", True), ("ANNOUNCED", True)]
+)
+def test_files_of_replicated_and_announced_cubes_hold_copies(state, copied):
+    tags = {**SOUND, "state": state}
+    assert parse_state(tags).is_copy is copied
+    assert is_copy(tags) is copied
+
+
+@pytest.mark.parametrize("state", [None, "", "flooded", "PENDING"])
+def test_a_file_without_a_known_state_is_no_copy_and_cannot_be_judged(state):
+    tags = {key: value for key, value in SOUND.items() if key != "state"}
+    if state is not None:
+        tags["state"] = state
+    assert has_legacy_tags(tags)
+    assert not is_copy(tags)
+    with pytest.raises(ValueError, match="FLOODED, REPLICATED, ANNOUNCED"):
+        parse_state(tags)
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        {},
+        {"revision": "0"},
+        {"revision": "1", "blocks": "[]"},
+        {"revision": "1", "blocks": "[]", "state": "REPLICATED", "cube": ""},
+        {"revision": "1"},
+    ],
+)
+def test_tags_of_today_and_of_others_are_not_the_old_ones(tags):
+    assert not has_legacy_tags(tags)
+    assert not is_copy(tags)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"cube": None}, "no tag cube"),
+        ({"cube": "w-"}, "Base64"),
+        ({"revision": None}, "revision is ''"),
+        ({"revision": "one"}, "revision is 'one'"),
+        ({"revision": "-1"}, "revision is '-1'"),
+        ({"elementCount": None}, "elementCount is ''"),
+        ({"elementCount": "-1"}, "elementCount is '-1'"),
+        ({"elementCount": "9" * 5000}, "elementCount"),
+        ({"minWeight": "1.5"}, "minWeight is '1.5'"),
+        ({"minWeight": "--1"}, "minWeight is '--1'"),
+        ({"minWeight": str(-(2**31) - 1)}, "minWeight"),
+        ({"maxWeight": str(2**31)}, "maxWeight"),
+        ({"maxWeight": "-1253864151"}, "above its maxWeight"),
+        ({"state": "OPEN"}, "state is 'OPEN'"),
+    ],
+)
+def test_a_broken_tag_is_named(change, reason):
+    tags = {key: value for key, value in {**SOUND, **change}.items() if value is not None}
+    with pytest.raises(ValueError, match=reason):
+        parse_legacy_tags(tags, 2)
+
+
+def test_a_revision_alone_is_read_without_the_rest():
+    assert parse_revision_id({"revision": "12"}) == 12
+
+
+@pytest.mark.parametrize("name", ["legacy_050_plain", "legacy_050_replicated"])
+def test_the_tags_of_the_old_tables_are_understood(name):
+    recorded = json.loads((REFERENCE / f"{name}.json").read_text())
+    states = dict.fromkeys(recorded["states"], 0)
+    rows = 0
+    for tags in recorded["tags"]:
+        file = parse_legacy_tags(tags, 2)
+        states[file.state.value] += 1
+        rows += file.block.element_count
+    assert states == recorded["states"]
+    assert rows == recorded["physical"]["rows_in_live_files"]
+    replicated = name.endswith("replicated")
+    assert replicated_revisions(recorded["configuration"]) == ({1} if replicated else set())
+
+
+def test_replicated_sets_are_found_and_left_out():
+    configuration = {
+        "qbeast.revision.1": "{}",
+        "qbeast.replicatedSet.1": '["", "A"]',
+        "qbeast.replicatedSet.2": " [ ] ",
+        "qbeast.replicatedSet.3": "no JSON",
+        "qbeast.replicatedSet.x": "[1]",
+        "delta.appendOnly": "false",
+    }
+    assert replicated_revisions(configuration) == {1, 3}
+    assert without_replicated_sets(configuration) == {
+        "qbeast.revision.1": "{}",
+        "delta.appendOnly": "false",
+    }

@@ -69,7 +69,7 @@ def _json_of(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         # No value in a block holds a bracket, so what stands before one is not part of a text.
-        return json.loads(re.sub(r"([^\s\[{,])\s*,(\s*[\]}])", r"\1\2", text))
+        return json.loads(re.sub(r"([^\s\[{,])\s*,(?=\s*[\]}])", r"\1", text))
 
 
 _FIELDS = frozenset({"cubeId", "cube", "minWeight", "maxWeight", "elementCount", "replicated"})

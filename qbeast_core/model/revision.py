@@ -20,6 +20,7 @@ from qbeast_core.model.json_text import to_json_text
 from qbeast_core.model.null_values import draw_null_value
 from qbeast_core.model.transformation import transformation_from_json
 from qbeast_core.model.transformer import (
+    KINDS,
     EmptyTransformer,
     HashTransformer,
     Transformer,
@@ -30,6 +31,7 @@ STAGING_REVISION_ID = 0
 """The revision of files that no index describes."""
 
 LAST_REVISION_KEY = "qbeast.lastRevisionID"
+COLUMNS_KEY = "columnsToIndex"
 REVISION_KEY_PREFIX = "qbeast.revision."
 
 
@@ -205,7 +207,7 @@ class IndexConfiguration:
                 broken[revision_id] = str(problem)
                 continue
             if revision.revision_id == revision_id:
-                revisions[revision_id] = revision
+                revisions[revision_id] = _with_declared_kinds(revision, conf.get(COLUMNS_KEY, ""))
             else:
                 broken[revision_id] = f"{key} holds a revision of id {revision.revision_id}"
         last = conf.get(LAST_REVISION_KEY, "")
@@ -248,6 +250,23 @@ class IndexConfiguration:
         if self.last_revision_id is not None:
             keys[LAST_REVISION_KEY] = str(self.last_revision_id)
         return keys
+
+
+def _with_declared_kinds(revision: Revision, columns_to_index: str) -> Revision:
+    """The revision, its columns that are not indexed yet with the kinds that were asked for."""
+    if not any(isinstance(each, EmptyTransformer) for each in revision.transformers):
+        return revision
+    items = (item.rpartition(":") for item in columns_to_index.split(","))
+    kinds = {name.strip(): kind.lower() for name, _, kind in items if kind.lower() in KINDS}
+    return replace(
+        revision,
+        transformers=tuple(
+            EmptyTransformer(each.column, kinds.get(each.column))
+            if isinstance(each, EmptyTransformer)
+            else each
+            for each in revision.transformers
+        ),
+    )
 
 
 def _typed(value: Any, transformer: Transformer) -> Any:

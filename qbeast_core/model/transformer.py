@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from qbeast_core.errors import CorruptMetadata, InvalidOptions
@@ -101,6 +101,8 @@ class EmptyTransformer(Transformer):
     class_name: ClassVar[str] = "EmptyTransformer"
 
     column: str
+    declared: str | None = field(default=None, compare=False)
+    """The kind that the table's `columnsToIndex` asks for; revisions do not store it."""
 
     def to_json(self) -> dict[str, Any]:
         return self._named()
@@ -160,6 +162,13 @@ def kinds_for(data_type: DataType) -> tuple[str, ...]:
     if data_type is DataType.DECIMAL:
         return ("linear", "hashing")
     return ("linear", "hashing", "quantiles")
+
+
+def wanted_kind(transformer: Transformer) -> str | None:
+    """The kind that an index like this one is asked for by; None for the default of the type."""
+    if isinstance(transformer, EmptyTransformer):
+        return transformer.declared
+    return transformer.kind if transformer.kind in KINDS else None
 
 
 def transformer_from_json(json_object: Any) -> Transformer:

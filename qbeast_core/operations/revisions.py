@@ -10,7 +10,12 @@ from functools import partial
 from pyspark.sql.types import StructType
 
 from qbeast_core.errors import IndexMismatch
-from qbeast_core.model.revision import IndexConfiguration, Revision, next_revision
+from qbeast_core.model.revision import (
+    COLUMNS_KEY,
+    IndexConfiguration,
+    Revision,
+    next_revision,
+)
 from qbeast_core.model.transformation import (
     HashTransformation,
     Transformation,
@@ -18,11 +23,17 @@ from qbeast_core.model.transformation import (
     draw_null_value,
     range_transformation,
 )
-from qbeast_core.model.transformer import EmptyTransformer, LinearTransformer, Transformer
+from qbeast_core.model.transformer import (
+    EmptyTransformer,
+    LinearTransformer,
+    Transformer,
+    wanted_kind,
+)
 from qbeast_core.options import IndexedColumn, resolve_columns
 from qbeast_core.spark.statistics import Bounds, InputStatistics
 
 _FIRST_REVISION_ID = 1
+_OPTION_KEYS = frozenset((COLUMNS_KEY, "cubeSize", "tableFormat", "columnStats"))
 
 
 def first_revision(
@@ -86,10 +97,13 @@ def continued_transformers(
                 "columns: leave columns_to_index as it was, or rebuild the table (in dbt with "
                 "--full-refresh, in Python with mode='overwrite')"
             )
-    kinds: list[str | None] = [column.kind for column in wanted or ()]
+    kinds = [column.kind for column in wanted] if wanted else [None] * len(current.columns)
     columns = [
-        IndexedColumn(name, kind)
-        for name, kind in zip(current.columns, kinds or [None] * len(current.columns), strict=True)
+        # A converted table's columns have no transformer yet, only what was asked for.
+        IndexedColumn(
+            old.column, kind or (wanted_kind(old) if isinstance(old, EmptyTransformer) else None)
+        )
+        for old, kind in zip(current.transformers, kinds, strict=True)
     ]
     resolved = resolve_columns(columns, schema, case_sensitive=True)
     return tuple(
@@ -103,6 +117,24 @@ def stored_keys(configuration: IndexConfiguration, revision: Revision) -> dict[s
     if revision.revision_id == _FIRST_REVISION_ID and not configuration.revisions:
         configuration = configuration.with_revision(Revision.staging(revision))
     return configuration.with_revision(revision).write()
+
+
+def option_keys(columns: Sequence[IndexedColumn], revision: Revision) -> dict[str, str]:
+    """The options as qbeast-spark stores them beside its revisions (FORMAT section 1.1)."""
+    return {
+        COLUMNS_KEY: ",".join(
+            f"{transformer.column}:{column.kind}" if column.kind else transformer.column
+            for column, transformer in zip(columns, revision.transformers, strict=True)
+        ),
+        "cubeSize": str(revision.desired_cube_size),
+        "tableFormat": "delta",
+        "columnStats": "",
+    }
+
+
+def is_index_key(key: str) -> bool:
+    """Whether a key of a table's configuration belongs to the index."""
+    return key.startswith("qbeast.") or key in _OPTION_KEYS
 
 
 def _observed(

@@ -18,7 +18,7 @@ from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.errors import InvalidOptions, NotAQbeastTable
 from qbeast_core.index import TableIndex
 from qbeast_core.model.revision import IndexConfiguration, Revision
-from qbeast_core.model.transformer import Transformer
+from qbeast_core.model.transformer import Transformer, wanted_kind
 from qbeast_core.operations.compatibility import check_writable
 from qbeast_core.operations.destination import RELATION_KEY, Destination, resolve_destination
 from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, plan_tree, write_indexed
@@ -27,6 +27,8 @@ from qbeast_core.operations.revisions import (
     continued_revision,
     continued_transformers,
     first_revision,
+    is_index_key,
+    option_keys,
     stored_keys,
 )
 from qbeast_core.operations.sizing import automatic_cube_size
@@ -43,7 +45,6 @@ from qbeast_core.spark.evaluation import evaluated_once
 from qbeast_core.spark.schema import cast_to, nullable
 from qbeast_core.spark.statistics import InputStatistics, collect
 
-_OPTION_KEYS = frozenset(("columnsToIndex", "cubeSize", "tableFormat", "columnStats"))
 # Parquet columns may not have these in their names unless Delta maps them to others.
 _NEED_COLUMN_MAPPING = set(" ,;{}()\n\t=")
 
@@ -185,7 +186,7 @@ class _Write:
         configuration = {
             **self._kept_properties(snapshot.configuration),
             **_column_mapping(schema),
-            **_option_keys(columns, revision),
+            **option_keys(columns, revision),
             **stored_keys(IndexConfiguration.read({}), revision),
         }
         if self.destination.name:
@@ -334,35 +335,18 @@ class _Write:
                 "that filters use most, such as ['ts', 'user_id:hash']"
             )
         return tuple(
-            IndexedColumn(transformer.column, transformer.kind)
+            IndexedColumn(transformer.column, wanted_kind(transformer))
             for transformer in configuration.latest.transformers
         )
 
     def _kept_properties(self, present: Mapping[str, str]) -> dict[str, str]:
         """The table's own properties, which a rebuild keeps unless it is given others."""
-        own = {key: value for key, value in present.items() if not _is_index_key(key)}
+        own = {key: value for key, value in present.items() if not is_index_key(key)}
         if self.properties is None:
             return own
         # Delta does not let a table go back to unmapped column names.
         mapping = {k: v for k, v in own.items() if k.startswith("delta.columnMapping.")}
         return {**mapping, **self.properties}
-
-
-def _option_keys(columns: Sequence[IndexedColumn], revision: Revision) -> dict[str, str]:
-    """The options as qbeast-spark stores them beside its revisions (FORMAT section 1.1)."""
-    return {
-        "columnsToIndex": ",".join(
-            f"{transformer.column}:{column.kind}" if column.kind else transformer.column
-            for column, transformer in zip(columns, revision.transformers, strict=True)
-        ),
-        "cubeSize": str(revision.desired_cube_size),
-        "tableFormat": "delta",
-        "columnStats": "",
-    }
-
-
-def _is_index_key(key: str) -> bool:
-    return key.startswith("qbeast.") or key in _OPTION_KEYS
 
 
 def _column_mapping(schema: StructType) -> dict[str, str]:

@@ -28,6 +28,7 @@ from qbeast_core.model.transformer import (
     StringQuantilesTransformer,
     transformer_for,
     transformer_from_json,
+    wanted_kind,
 )
 from tests.unit.model.reference_vectors import configurations, sidecars
 
@@ -300,3 +301,24 @@ def test_a_new_revision_becomes_the_last():
     assert IndexConfiguration.read(second.write()) == second
     moved = replace(REVISION, desired_cube_size=9)
     assert IndexConfiguration.read(second.with_revision(moved).write()).latest == moved
+
+
+@pytest.mark.parametrize(
+    ("columns_to_index", "declared"),
+    [
+        ("a:hashing,b", ["hashing", None]),
+        (" a , b:LINEAR ", [None, "linear"]),
+        ("a:unheard,b:", [None, None]),
+        ("other:linear", [None, None]),
+        ("", [None, None]),
+    ],
+)
+def test_a_staging_revision_knows_the_kinds_that_were_asked_for(columns_to_index, declared):
+    empty = Revision(1, 5, "t", 10, (EmptyTransformer("a"), EmptyTransformer("b")), ())
+    staging = Revision.staging(empty)
+    stored = IndexConfiguration({0: staging}, 0).write()
+    read = IndexConfiguration.read({**stored, "columnsToIndex": columns_to_index})
+    assert [wanted_kind(each) for each in read.latest.transformers] == declared
+    # They are not part of the revision: neither of what it equals nor of its text.
+    assert read.latest == staging
+    assert read.latest.to_json_text() == staging.to_json_text()

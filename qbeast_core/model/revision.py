@@ -256,8 +256,8 @@ def _with_declared_kinds(revision: Revision, columns_to_index: str) -> Revision:
     """The revision, its columns that are not indexed yet with the kinds that were asked for."""
     if not any(isinstance(each, EmptyTransformer) for each in revision.transformers):
         return revision
-    items = (item.rpartition(":") for item in columns_to_index.split(","))
-    kinds = {name.strip(): kind.lower() for name, _, kind in items if kind.lower() in KINDS}
+    items = (item.strip().rpartition(":") for item in columns_to_index.split(","))
+    kinds = {name: kind.lower() for name, _, kind in items if kind.lower() in KINDS}
     return replace(
         revision,
         transformers=tuple(

@@ -1,6 +1,12 @@
-"""dbt's connections: each a Spark session of its own on the process's shared one."""
+"""dbt's connections: each a Spark session of its own on the process's shared one.
+
+Loading this module, as all that dbt loads to register the adapter, does not load PySpark: whatever
+can be told without it (a busy warehouse) is told at once. What needs it is imported where it is
+first used.
+"""
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.context import SpawnContext
@@ -14,14 +20,13 @@ from dbt.adapters.contracts.connection import (
 )
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.exceptions import FailedToConnectError
-from dbt.adapters.qbeast.cursor import Cursor
-from dbt.adapters.qbeast.handle import SessionHandle
-from dbt.adapters.qbeast.session import node_session, require_free_warehouse, shared_session
-from dbt.adapters.qbeast.spark_errors import as_dbt_error, message_and_trace
+from dbt.adapters.qbeast import lock
+from dbt.adapters.qbeast.credentials import QbeastCredentials
 from dbt.adapters.spark.connections import SparkConnectionManager
 
 if TYPE_CHECKING:
     import agate
+    from dbt.adapters.qbeast.cursor import Cursor
 
 logger = AdapterLogger("Qbeast")
 
@@ -36,12 +41,16 @@ class QbeastConnectionManager(SparkConnectionManager):
     def __init__(self, profile: AdapterRequiredConfig, mp_context: SpawnContext) -> None:
         super().__init__(profile, mp_context)
         if getattr(getattr(profile, "args", None), "which", None) in _COMMANDS_WITH_A_SESSION:
-            require_free_warehouse(profile.credentials)  # type: ignore[arg-type]
+            _require_free_warehouse(profile.credentials)  # type: ignore[arg-type]
 
     @classmethod
     def open(cls, connection: Connection) -> Connection:
         if connection.state == ConnectionState.OPEN:
             return connection
+        from dbt.adapters.qbeast.handle import SessionHandle
+        from dbt.adapters.qbeast.session import node_session, shared_session
+        from dbt.adapters.qbeast.spark_errors import as_dbt_error
+
         credentials = connection.credentials
         try:
             shared = shared_session(credentials)
@@ -60,6 +69,8 @@ class QbeastConnectionManager(SparkConnectionManager):
         try:
             yield
         except Exception as error:
+            from dbt.adapters.qbeast.spark_errors import as_dbt_error, message_and_trace
+
             logger.debug(f"Error while running:\n{sql}")
             logger.debug("\n".join(message_and_trace(error)))
             told = as_dbt_error(error)
@@ -104,9 +115,22 @@ class QbeastConnectionManager(SparkConnectionManager):
         return cancelled
 
     @classmethod
-    def get_response(cls, cursor: Cursor | None) -> AdapterResponse:
+    def get_response(cls, cursor: "Cursor | None") -> AdapterResponse:
         return AdapterResponse(_message="OK")
 
     @classmethod
     def data_type_code_to_name(cls, type_code: Any) -> str:
         return str(type_code)
+
+
+def _require_free_warehouse(credentials: QbeastCredentials) -> None:
+    """Tells early, before any project is parsed, that another process holds the warehouse."""
+    directory = credentials.lock_directory()
+    if directory is not None and not _spark_is_running():
+        lock.require_free(directory, credentials.warehouse_location())
+
+
+def _spark_is_running() -> bool:
+    """Whether this process has a Spark already, whose warehouse is then none of the profile's."""
+    pyspark = sys.modules.get("pyspark")
+    return pyspark is not None and pyspark.SparkContext._active_spark_context is not None

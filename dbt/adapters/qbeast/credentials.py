@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlparse
 
 from dbt.adapters.contracts.connection import Credentials
 from dbt_common.exceptions import DbtRuntimeError
@@ -12,6 +13,7 @@ from dbt_common.exceptions import DbtRuntimeError
 DEFAULT_MASTER = "local[*]"
 DEFAULT_WAREHOUSE = "warehouse"
 DEFAULT_CATALOG = "derby"
+STATE_DIRECTORY = ".qbeast"
 CATALOGS = ("derby", "memory", "hive")
 
 _KEY_HINTS = {
@@ -96,6 +98,17 @@ class QbeastCredentials(Credentials):
     def catalog_kind(self) -> str:
         """`derby`, `memory`, `hive`, or the URI of a metastore."""
         return self.catalog or DEFAULT_CATALOG
+
+    def local_warehouse(self) -> Path | None:
+        """The warehouse's directory, or None where it is not on this machine."""
+        parsed = urlparse(self.warehouse_location())
+        return Path(unquote(parsed.path)) if parsed.scheme in ("", "file") else None
+
+    def lock_directory(self) -> Path | None:
+        """Where the lock of an embedded catalog lies; None where processes may share it."""
+        directory = self.local_warehouse()
+        embedded = self.catalog_kind() in ("derby", "memory")
+        return directory / STATE_DIRECTORY if directory is not None and embedded else None
 
     def _connection_keys(self) -> tuple[str, ...]:
         return ("schema", "master", "warehouse", "catalog", "spark_config")

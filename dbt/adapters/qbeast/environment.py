@@ -16,7 +16,8 @@ _DELTA_ARTIFACTS = {
     "4.1": "delta-spark_4.1_2.13",
     "4.2": "delta-spark_4.2_2.13",
 }
-_OLDEST_JAVA = 17
+# The same as in scripts/require.sh.
+_OLDEST_JAVA, _NEWEST_JAVA = 17, 21
 _JAVA_ADVICE = (
     "install Java 17 or 21 (Debian and Ubuntu: `apt install openjdk-17-jre-headless`, macOS: "
     "`brew install openjdk@17`) and put it on PATH, or let JAVA_HOME name it"
@@ -37,24 +38,47 @@ class Java:
 
 
 def require_java() -> Java:
-    """The Java that Spark will start; DbtRuntimeError in one line when missing or too old."""
-    java = find_java()
+    """The Java that Spark will start.
+
+    Raises DbtRuntimeError, one line, when there is none or it is not one that Spark runs on.
+    """
+    executable, origin = _java_executable()
+    if executable is None:
+        raise DbtRuntimeError(f"Spark needs Java, and {origin}: {_JAVA_ADVICE}")
+    java = java_of(executable)
     if java is None:
-        raise DbtRuntimeError(f"Spark needs Java and none was found: {_JAVA_ADVICE}")
-    if java.major < _OLDEST_JAVA:
-        raise DbtRuntimeError(f"Java {java.version} is too old for Spark: {_JAVA_ADVICE}")
+        raise DbtRuntimeError(f"Spark needs Java, and {executable} does not run: {_JAVA_ADVICE}")
+    if not _OLDEST_JAVA <= java.major <= _NEWEST_JAVA:
+        raise DbtRuntimeError(
+            f"Spark needs Java 17 or 21, and {executable} is Java {java.version}: {_JAVA_ADVICE}"
+        )
     return java
 
 
 def find_java() -> Java | None:
-    """Looks where Spark's own start script looks: JAVA_HOME first, then PATH."""
-    home = os.environ.get("JAVA_HOME")
-    executable = os.path.join(home, "bin", "java") if home else shutil.which("java")
-    if not executable or not os.access(executable, os.X_OK):
+    """The Java that Spark would start, whatever its version; None without."""
+    executable, _ = _java_executable()
+    return java_of(executable) if executable else None
+
+
+def java_of(executable: str) -> Java | None:
+    """What a Java says of itself; None when it does not run."""
+    try:
+        told = subprocess.run([executable, "-version"], capture_output=True, text=True, check=False)
+    except OSError:
         return None
-    told = subprocess.run([executable, "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "([^"]+)"', told.stderr)
+    found = re.search(r'version "(\d[^"]*)"', told.stdout + told.stderr)
     return Java(executable, found.group(1)) if found else None
+
+
+def _java_executable() -> tuple[str | None, str]:
+    """Where Spark's own start script looks: JAVA_HOME first, then PATH; or what is missing."""
+    home = os.environ.get("JAVA_HOME")
+    if not home:
+        return shutil.which("java"), "none is on the PATH"
+    executable = os.path.join(home, "bin", "java")
+    present = os.access(executable, os.X_OK)
+    return executable if present else None, f"JAVA_HOME is {home}, which has no bin/java"
 
 
 def delta_package(pyspark_version: str = pyspark.__version__) -> str:

@@ -1,4 +1,7 @@
-"""The adapter that dbt talks to. Thin: every method hands over to a module with one idea."""
+"""The adapter that dbt talks to. Thin: every method hands over to a module with one idea.
+
+Those modules that need PySpark are imported where they are used (`connections.py` says why).
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -7,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationConfig
-from dbt.adapters.qbeast import catalog, debug, model_config, seeds
+from dbt.adapters.qbeast import model_config
 from dbt.adapters.qbeast.column import QbeastColumn, quote
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
-from dbt.adapters.qbeast.handle import SessionHandle
 from dbt.adapters.qbeast.model_config import QbeastConfig
 from dbt.adapters.qbeast.relation import QbeastRelation
 from dbt.adapters.spark.impl import SparkAdapter
-from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
     import agate
+    from dbt.adapters.qbeast.handle import SessionHandle
     from dbt.adapters.qbeast.model_config import ModelSpec
     from dbt.adapters.qbeast.operations import Report
     from dbt.adapters.qbeast.response import QbeastAdapterResponse
+    from pyspark.sql import SparkSession
 
 
 class QbeastAdapter(SparkAdapter):
@@ -45,11 +48,15 @@ class QbeastAdapter(SparkAdapter):
         return super()._build_spark_relation_list(stored, relation_info_func)
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterator[dict[str, Any]]:
+        from dbt.adapters.qbeast import catalog
+
         with self._running(f"describe {relation}") as session:
             yield from catalog.catalog_rows(session, relation)
 
     @classmethod
     def convert_number_type(cls, agate_table: "agate.Table", col_idx: int) -> str:
+        from dbt.adapters.qbeast import seeds
+
         values = agate_table.columns[col_idx].values_without_nulls()
         return seeds.number_type(list(values))
 
@@ -58,6 +65,8 @@ class QbeastAdapter(SparkAdapter):
         return cls.convert_number_type(agate_table, col_idx)
 
     def debug_query(self) -> None:
+        from dbt.adapters.qbeast import debug
+
         with self._running() as session:
             debug.tell(session)
 
@@ -72,6 +81,8 @@ class QbeastAdapter(SparkAdapter):
         self, relation: BaseRelation, table: "agate.Table", types: Mapping[str, str]
     ) -> None:
         """Inserts a seed's rows, exactly (`seeds.py`)."""
+        from dbt.adapters.qbeast import seeds
+
         with self._running(f"insert seed into {relation}") as session:
             seeds.insert_seed(session, relation.render(), table, types)
 
@@ -128,12 +139,12 @@ class QbeastAdapter(SparkAdapter):
 
     # -- the node's session
 
-    def _handle(self) -> SessionHandle:
+    def _handle(self) -> "SessionHandle":
         handle: SessionHandle = self.connections.get_thread_connection().handle
         return handle
 
     @contextmanager
-    def _running(self, what: str = "") -> Iterator[SparkSession]:
+    def _running(self, what: str = "") -> Iterator["SparkSession"]:
         """This node's session, with Spark's errors told as dbt's."""
         with self.connections.exception_handler(what), self._handle().running() as session:
             yield session

@@ -57,8 +57,23 @@ def acquire(state_directory: Path, warehouse: str) -> WarehouseLock:
 
 def require_free(state_directory: Path, warehouse: str) -> None:
     """Raises like `acquire` when another process holds the lock, and takes nothing."""
-    if (state_directory / _LOCK_FILE).exists():
-        acquire(state_directory, warehouse).release()
+    path = state_directory / _LOCK_FILE
+    if not path.exists():
+        return
+    with open(path, "r+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = file.read()
+            if _pid_of(holder) != os.getpid():
+                raise DbtRuntimeError(_busy(warehouse, holder)) from None
+
+
+def _pid_of(holder_text: str) -> int | None:
+    try:
+        return int(json.loads(holder_text)["pid"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _busy(warehouse: str, holder_text: str) -> str:

@@ -14,7 +14,7 @@ import pyspark
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.qbeast import environment
 from dbt.adapters.qbeast import lock as warehouse_lock
-from dbt.adapters.qbeast.credentials import QbeastCredentials
+from dbt.adapters.qbeast.credentials import STATE_DIRECTORY, QbeastCredentials
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
@@ -26,7 +26,6 @@ logger = AdapterLogger("Qbeast")
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _CATALOG_KEY = "spark.sql.catalog.spark_catalog"
-_STATE_DIRECTORY = ".qbeast"
 _LOCAL_HEAP_GIB = 4
 # Otherwise Derby writes a derby.log into the directory that dbt was started from.
 _DERBY_TO_STDERR = "-Dderby.stream.error.field=java.lang.System.err"
@@ -59,6 +58,8 @@ def shared_session(credentials: QbeastCredentials) -> SharedSession:
         if _shared is not None and jvm.is_alive(_shared.spark):
             _require_same_place(_shared, credentials)
             return _shared
+        if _shared is not None and _shared.lock is not None:
+            _shared.lock.release()  # somebody has stopped that Spark
         running = _running_session()
         _shared = _adopt(running, credentials) if running else _start(credentials)
         return _shared
@@ -78,14 +79,6 @@ def node_session(shared: SharedSession, credentials: QbeastCredentials) -> Spark
         if session.conf.isModifiable(key) and session.conf.get(key, None) != value:
             session.conf.set(key, value)
     return session
-
-
-def require_free_warehouse(credentials: QbeastCredentials) -> None:
-    """Tells early, before any project is parsed, that another process holds the warehouse."""
-    with _shared_guard:
-        if _shared is None and _running_session() is None and _needs_lock(credentials):
-            warehouse = credentials.warehouse_location()
-            warehouse_lock.require_free(_state_directory(warehouse), warehouse)
 
 
 def _refuse_connect(credentials: QbeastCredentials) -> None:
@@ -175,8 +168,8 @@ def _start(credentials: QbeastCredentials) -> SharedSession:
     managed_by_others = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started the JVM
     if not managed_by_others:
         environment.require_java()
-    state_directory = _state_directory(warehouse)
-    held = warehouse_lock.acquire(state_directory, warehouse) if _needs_lock(credentials) else None
+    lock_directory = credentials.lock_directory()
+    held = warehouse_lock.acquire(lock_directory, warehouse) if lock_directory else None
     try:
         settings = start_settings(credentials)
         logger.info(
@@ -188,7 +181,10 @@ def _start(credentials: QbeastCredentials) -> SharedSession:
         if credentials.is_local:
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         conf = SparkConf().setAll(list(settings.items()))
-        spark = _from_gateway(conf) if managed_by_others else _from_new_jvm(conf, state_directory)
+        if managed_by_others:
+            spark = SparkSession.builder.config(conf=conf).getOrCreate()
+        else:
+            spark = _from_new_jvm(conf, _state_directory(credentials))
     except BaseException:
         if held is not None:
             held.release()
@@ -206,7 +202,7 @@ def start_settings(credentials: QbeastCredentials) -> dict[str, str]:
         _CATALOG_KEY: DELTA_CATALOG,
         "spark.sql.warehouse.dir": warehouse,
         "spark.ui.showConsoleProgress": "false",
-        **_catalog_settings(credentials.catalog_kind(), warehouse),
+        **_catalog_settings(credentials),
         **(_local_settings() if credentials.is_local else {}),
         **given,
     }
@@ -215,18 +211,20 @@ def start_settings(credentials: QbeastCredentials) -> dict[str, str]:
     return settings
 
 
-def _catalog_settings(catalog: str, warehouse: str) -> dict[str, str]:
+def _catalog_settings(credentials: QbeastCredentials) -> dict[str, str]:
+    catalog = credentials.catalog_kind()
     if catalog == "memory":
         return {"spark.sql.catalogImplementation": "in-memory"}
     hive = {"spark.sql.catalogImplementation": "hive"}
     if "://" in catalog:
         return {**hive, "spark.hadoop.hive.metastore.uris": catalog}
     if catalog == "derby":
-        directory = _local_directory(warehouse)
+        directory = credentials.local_warehouse()
         if directory is None:
             raise DbtRuntimeError(
-                f"The embedded catalog lies inside the warehouse, and {warehouse} is not a local "
-                "directory: set `catalog: hive` or the URI of a metastore, or `catalog: memory`"
+                "The embedded catalog lies inside the warehouse, and "
+                f"{credentials.warehouse_location()} is not a local directory: set `catalog: hive` "
+                "or the URI of a metastore, or `catalog: memory`"
             )
         database = f"jdbc:derby:;databaseName={directory}/metastore_db;create=true"
         return {
@@ -279,10 +277,6 @@ def _from_new_jvm(conf: SparkConf, state_directory: Path) -> SparkSession:
             raise DbtRuntimeError(_start_failure(log_path, error)) from error
 
 
-def _from_gateway(conf: SparkConf) -> SparkSession:
-    return SparkSession.builder.config(conf=conf).getOrCreate()
-
-
 def _start_failure(log_path: Path, error: Exception) -> str:
     lines = log_path.read_text(encoding="utf-8", errors="replace").splitlines()
     telling = [line for line in lines if re.search("error|exception|unresolved", line, re.I)]
@@ -290,19 +284,9 @@ def _start_failure(log_path: Path, error: Exception) -> str:
     return f"Spark did not start: {reason} (the whole output is in {log_path})"
 
 
-def _needs_lock(credentials: QbeastCredentials) -> bool:
-    embedded = credentials.catalog_kind() in ("derby", "memory")
-    return embedded and _local_directory(credentials.warehouse_location()) is not None
-
-
-def _state_directory(warehouse: str) -> Path:
-    """Where the lock and the JVM's output lie: inside a local warehouse, else a temporary place."""
-    directory = _local_directory(warehouse)
+def _state_directory(credentials: QbeastCredentials) -> Path:
+    """Where the JVM's output lies: inside a local warehouse, else in a temporary place."""
+    directory = credentials.local_warehouse()
     if directory is None:
         return Path(tempfile.mkdtemp(prefix="dbt-qbeast-"))
-    return directory / _STATE_DIRECTORY
-
-
-def _local_directory(warehouse: str) -> Path | None:
-    parsed = urlparse(warehouse)
-    return Path(unquote(parsed.path)) if parsed.scheme in ("", "file") else None
+    return directory / STATE_DIRECTORY

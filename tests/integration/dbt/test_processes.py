@@ -70,7 +70,7 @@ def without_java(tmp_path: Path) -> dict[str, str]:
 def test_without_java_one_line_says_what_to_install(project: Path) -> None:
     told, _ = start(project, "run", **without_java(project)).communicate()
     (line,) = [line for line in told.splitlines() if "Java" in line]
-    assert "Spark needs Java and none was found: install Java 17 or 21" in line
+    assert "Spark needs Java, and none is on the PATH: install Java 17 or 21" in line
 
 
 def test_lock_interruption_and_survival(project: Path) -> None:

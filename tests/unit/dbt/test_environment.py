@@ -1,9 +1,10 @@
 """Java and Delta: what is found, and what to install when it is not."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
-from dbt.adapters.qbeast.environment import Java, delta_package, require_java
+from dbt.adapters.qbeast.environment import Java, delta_package, find_java, require_java
 from dbt_common.exceptions import DbtRuntimeError
 
 
@@ -27,18 +28,57 @@ def test_java_home_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert require_java() == Java(str(tmp_path / "bin" / "java"), "21.0.2")
 
 
-def test_old_java_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_java(tmp_path, "11.0.20")
+@pytest.mark.parametrize("version", ["11.0.20", "1.8.0_402", "22-ea", "25.0.1"])
+def test_another_java_is_told_what_to_install(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_java(tmp_path, version)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(DbtRuntimeError, match=r"11\.0\.20 is too old.*install Java 17 or 21"):
+    told = rf"needs Java 17 or 21, and .* is Java {version}: install Java 17 or 21"
+    with pytest.raises(DbtRuntimeError, match=told):
         require_java()
 
 
 def test_no_java_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(DbtRuntimeError, match="none was found: install Java 17 or 21"):
+    with pytest.raises(DbtRuntimeError, match="none is on the PATH: install Java 17 or 21"):
         require_java()
+
+
+def test_a_java_home_without_java_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(DbtRuntimeError, match=r"JAVA_HOME is .*, which has no bin/java: install"):
+        require_java()
+    assert find_java() is None
+
+
+def test_a_java_that_does_not_run_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/java").write_text("no program")
+    (tmp_path / "bin/java").chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(DbtRuntimeError, match="bin/java does not run: install Java 17 or 21"):
+        require_java()
+
+
+@pytest.mark.parametrize(
+    "version",
+    ["1.8.0_402", "11.0.20", "16", "17", "17.0.15", "18.0.2", "21-ea", "21.0.3", "22", "25.0.1"],
+)
+def test_the_commands_of_the_project_take_the_same_java(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_java(tmp_path, version)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    script = Path(__file__).parents[3] / "scripts/require.sh"
+    told = subprocess.run(["sh", script, "java"], capture_output=True, check=False)
+    try:
+        require_java()
+    except DbtRuntimeError:
+        assert told.returncode == 1
+    else:
+        assert told.returncode == 0
 
 
 def test_delta_fits_the_installed_pyspark() -> None:

@@ -42,3 +42,19 @@ def test_another_process_is_named_until_it_ends(tmp_path: Path) -> None:
 def test_a_free_warehouse_is_left_alone(tmp_path: Path) -> None:
     lock.require_free(tmp_path / "warehouse", "/the/warehouse")
     assert not (tmp_path / "warehouse").exists()
+
+
+def test_a_warehouse_of_this_process_is_free_to_it(tmp_path: Path) -> None:
+    held = lock.acquire(tmp_path, "/the/warehouse")
+    lock.require_free(tmp_path, "/the/warehouse")
+    held.release()
+    lock.acquire(tmp_path, "/the/warehouse").release()
+
+
+def test_the_adapter_is_loaded_without_pyspark() -> None:
+    """So that a busy warehouse is told before what takes long to load."""
+    listing = "import sys, dbt.adapters.qbeast; print({'pyspark', 'numpy'} & set(sys.modules))"
+    told = subprocess.run(
+        [sys.executable, "-c", listing], capture_output=True, text=True, check=True
+    )
+    assert told.stdout == "set()\n"

@@ -15,8 +15,6 @@ SOURCES := $(wildcard $(SOURCES))
 
 TPCH := examples/tpch
 TPCH_SCALE ?= 0.1
-# dbt and tpchgen-cli are started from where that Python keeps its commands.
-COMMANDS = PATH="$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("scripts"))'):$$PATH"
 
 .PHONY: help
 help:  ## List the commands.
@@ -28,8 +26,9 @@ venv: $(INSTALLED)  ## Make the virtual environment .venv with everything that d
 
 $(VENV)/.installed: setup.py constraints.txt dbt/adapters/qbeast/__version__.py
 	@sh scripts/require.sh python > /dev/null
-	test -x $(VENV)/bin/python || "$$(sh scripts/require.sh python)" -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	@echo "Making the virtual environment .venv; the downloads take a few minutes."
+	@test -x $(VENV)/bin/python || "$$(sh scripts/require.sh python)" -m venv $(VENV)
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
 		-c constraints.txt -e '.[dev,viz,python-models]'
 	@touch $@
 
@@ -39,11 +38,7 @@ java:
 
 .PHONY: demo
 demo: java $(INSTALLED)  ## Build, sample, test and optimize TPC-H models with dbt (under 5 minutes).
-	$(COMMANDS) tpchgen-cli parquet --scale-factor $(TPCH_SCALE) --tables lineitem,orders \
-		--output-dir $(TPCH)/data --overwrite
-	cd $(TPCH) && $(COMMANDS) dbt build
-	cd $(TPCH) && $(COMMANDS) dbt run-operation optimize
-	$(PYTHON) $(TPCH)/report.py
+	@sh scripts/demo.sh $(PYTHON) $(TPCH_SCALE)
 
 .PHONY: test
 test: java $(INSTALLED) lint typecheck  ## Run what a change must pass: lint, types and the tests.

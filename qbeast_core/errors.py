@@ -16,6 +16,14 @@ class UnknownColumn(InvalidOptions):
     """A column to index does not exist in the data or the table."""
 
 
+class AmbiguousMerge(QbeastError):
+    """Several source rows of a merge would update the same row of the table."""
+
+
+class ReplaceMismatch(InvalidOptions):
+    """New rows do not satisfy the condition of the rows that they are to replace."""
+
+
 class UnknownSchema(InvalidOptions):
     """The schema (database) of a table does not exist."""
 

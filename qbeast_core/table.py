@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from pyspark.errors import ParseException
@@ -15,9 +16,16 @@ from qbeast_core.index import TableIndex
 from qbeast_core.model.revision import Revision
 from qbeast_core.operations import sample as sampling
 from qbeast_core.operations.check import CheckReport, check_table
+from qbeast_core.operations.delete import delete_rows
+from qbeast_core.operations.merge import Choice, Match, Merge, merge_rows
+from qbeast_core.operations.estimate import Estimate, estimate_table
 from qbeast_core.operations.metrics import block_rows, table_metrics
 from qbeast_core.operations.optimize import OptimizeResult, optimize_table
+from qbeast_core.operations.replace import replace_rows_matching, replace_rows_where
+from qbeast_core.operations.rewrite import RewriteResult
 from qbeast_core.operations.sample import FileEntry
+from qbeast_core.operations.target import Target
+from qbeast_core.operations.update import update_rows
 from qbeast_core.options import parse_fraction
 from qbeast_core.tree.metrics import IndexMetrics
 
@@ -168,6 +176,132 @@ class QbeastTable:
         )
 
     def check(self) -> CheckReport:
+    def merge(
+        self,
+        source: DataFrame,
+        on: str | Sequence[str],
+        *,
+        update: Choice = True,
+        insert: Choice = True,
+        where: str | Sequence[str] | None = None,
+        update_where: str | None = None,
+        insert_where: str | None = None,
+        source_alias: str = "source",
+        target_alias: str = "target",
+        user_metadata: str | None = None,
+    ) -> RewriteResult:
+        """Update the rows that have the key of a source row, insert the source rows without one.
+
+        Only files with a row to update are rewritten. Rows of the source are those of one
+        evaluation; its columns are matched by name, and cast to the table's types.
+
+        Args:
+            on: the columns of the key. A key with a null matches nothing.
+            update: what a matched row gets. True for all columns that the source has, a list for
+                some, a mapping from columns to SQL expressions, False to leave matched rows alone.
+            insert: the same for the new rows; their other columns are null.
+            where: further conditions of a match, as in `MERGE ... ON`.
+            update_where, insert_where: which matched rows are updated, which others inserted.
+            source_alias, target_alias: how conditions and expressions call the two sides.
+            user_metadata: text for the commit's `userMetadata` in the table's history.
+
+        Raises:
+            InvalidOptions: an argument cannot be understood (also UnknownColumn).
+            AmbiguousMerge: several source rows would update one row.
+            IncompatibleTable: the table has features that the merge would break.
+            CommitConflict: other writers came first on every attempt.
+            In every case the table is as it was.
+        """
+        match = Match.of(on, where, source_alias, target_alias)
+        merge = Merge(match, update, insert, update_where, insert_where)
+        return merge_rows(self._target, source, merge, user_metadata)
+
+    def update(
+        self,
+        assignments: Mapping[str, str],
+        where: str | None = None,
+        *,
+        user_metadata: str | None = None,
+    ) -> RewriteResult:
+        """Set columns of the rows that satisfy a condition (of all rows without one).
+
+        Args:
+            assignments: from columns to SQL expressions over the old row.
+            where: a SQL condition without subqueries.
+
+        Raises:
+            As `merge` does.
+        """
+        return update_rows(self._target, assignments, where, user_metadata)
+
+    def delete(self, where: str, *, user_metadata: str | None = None) -> RewriteResult:
+        """Delete the rows that satisfy a SQL condition without subqueries.
+
+        Raises:
+            As `merge` does.
+        """
+        return delete_rows(self._target, where, user_metadata)
+
+    def replace_where(
+        self, df: DataFrame, where: str, *, user_metadata: str | None = None
+    ) -> RewriteResult:
+        """Delete the rows that satisfy a condition and append those of `df`, in one commit.
+
+        Raises:
+            ReplaceMismatch: a row of `df` does not satisfy the condition.
+            Otherwise as `merge` does.
+        """
+        return replace_rows_where(self._target, df, where, user_metadata)
+
+    def replace_matching(
+        self,
+        df: DataFrame,
+        on: str | Sequence[str],
+        *,
+        where: str | Sequence[str] | None = None,
+        source_alias: str = "source",
+        target_alias: str = "target",
+        user_metadata: str | None = None,
+    ) -> RewriteResult:
+        """Delete the rows whose key is in `df` and append all rows of `df`, in one commit.
+
+        The arguments are those of `merge`; several rows of `df` may have the same key.
+
+        Raises:
+            As `merge` does.
+        """
+        match = Match.of(on, where, source_alias, target_alias)
+        return replace_rows_matching(self._target, df, match, user_metadata)
+
+    def estimate(
+        self,
+        expression: str,
+        where: str | None = None,
+        group_by: str | Sequence[str] | None = None,
+        tolerance: float = 0.05,
+        confidence: float = 0.95,
+    ) -> Estimate:
+        """Estimate a number from as small a sample as the tolerance allows, with an interval.
+
+        Samples grow until every interval is narrow enough; where that would cost about as much as
+        reading all rows, or where extreme values make intervals doubtful, the answer is exact.
+
+        Args:
+            expression: `avg(x)`, `sum(x)`, `count(x)` or `count(*)`, x any SQL expression.
+            where: a SQL condition on the rows that count.
+            group_by: columns or SQL expressions, for one number per group. Groups too small for the
+                tolerance are marked; some that the sample did not meet may be missing.
+            tolerance: how far the ends of the interval may be from the estimate, relative to it.
+            confidence: how sure the interval is to hold the truth, for each group by itself.
+
+        Raises:
+            InvalidOptions: something else is asked for, or there are more than 10,000 groups.
+            AnalysisException, ParseException: the SQL does not fit the table.
+        """
+        return estimate_table(
+            self._snapshot, self._index, expression, where, group_by, tolerance, confidence
+        )
+
         """Test every promise of the index that log and data can disprove; reads all rows."""
         return check_table(self._snapshot, self._index)
 
@@ -175,6 +309,10 @@ class QbeastTable:
         return f"QbeastTable({self._label!r}, version={self.version})"
 
     @cached_property
+    @property
+    def _target(self) -> Target:
+        return Target(self._snapshot.spark, self._snapshot.location, self._label)
+
     def _index(self) -> TableIndex:
         return TableIndex.of(self._snapshot)
 

@@ -28,6 +28,12 @@ class Operation(Enum):
     APPEND = "Append"
     OVERWRITE = "Overwrite"
     OPTIMIZE = "Optimize"
+    DELETE = "Delete"
+    UPDATE = "Update"
+    MERGE = "Merge"
+    REPLACE = "Replace"
+    CONVERT = "Convert"
+    MIGRATE = "Migrate"
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,7 @@ class Transaction:
         self._txn = self._delta_log.startTransaction()
         self._spark = spark
         self._other_actions: list[Any] = []
+        self._new_properties: dict[str, str] = {}
         self.snapshot = TableSnapshot(spark, self._delta_log, self._txn.snapshot())
 
     @property
@@ -93,6 +100,8 @@ class Transaction:
     def update_configuration(self, configuration: Mapping[str, str]) -> None:
         """Replace the table's whole configuration, schema unchanged."""
         current = self._txn.metadata()
+        before = self.snapshot.configuration
+        self._new_properties = {k: v for k, v in configuration.items() if before.get(k) != v}
         metadata = self._jvm.new(
             _ACTIONS + "Metadata",
             id=current.id(),
@@ -136,12 +145,29 @@ class Transaction:
         """Declare that the commit depends on these files still being there."""
         self._txn.trackFilesRead(self._jvm.seq(self.snapshot.add_actions(indices)))
 
+    def read_whole_table(self) -> None:
+        """Declare that the commit depends on every row that the table has, or has not."""
+        self._txn.readWholeTable()
+
+    def write_change_feed(self, df: DataFrame) -> None:
+        """Write rows of the change data feed, which have the column `_change_type`."""
+        written = self._txn.writeFiles(df._jdf, self._jvm.none, True, self._jvm.seq([]))
+        self._other_actions += [
+            action
+            for action in self._jvm.java_list(written)
+            if action.getClass().getSimpleName() == "AddCDCFile"
+        ]
+
     def commit(
         self,
         operation: Operation,
         adds: Sequence[StagedFile],
         removes: np.ndarray[Any, Any] | None = None,
         user_metadata: str | None = None,
+        *,
+        retags: Mapping[int, Mapping[str, str]] | None = None,
+        predicate: str | None = None,
+        metrics: Mapping[str, int] | None = None,
     ) -> int:
         """Commit everything at once and return the new version.
 
@@ -149,6 +175,10 @@ class Transaction:
             operation: also decides `dataChange`, which is false for OPTIMIZE only.
             adds: files written by `write_files`, with their tags.
             removes: indices into `snapshot.files` of the files that are replaced.
+            retags: new tags of files that stay, by their index.
+            predicate: a SQL condition that the table's history shows.
+            metrics: numbers that the table's history shows; Delta's change data feed also takes
+                a merge at its word when these say that it changed nothing.
 
         Raises:
             Py4JJavaError, or what PySpark makes of it: `conflicts.is_commit_conflict` tells
@@ -162,24 +192,94 @@ class Transaction:
                 add.removeWithTimestamp(now_millis, data_change)
                 for add in self.snapshot.add_actions(removes)
             ]
-        return int(
-            self._txn.commit(
-                self._jvm.seq(self._other_actions + actions),
-                self._operation(operation, user_metadata),
+        actions += self._retagged(retags or {})
+        if metrics:
+            self._register(metrics)
+        jvm_operation = self._operation(operation, user_metadata, predicate)
+        with self._user_metadata(user_metadata):
+            return int(
+                self._txn.commit(self._jvm.seq(self._other_actions + actions), jvm_operation)
             )
-        )
+
+    def _retagged(self, retags: Mapping[int, Mapping[str, str]]) -> list[Any]:
+        kept = self.snapshot.add_actions(np.array(list(retags), dtype=np.int64))
+        from_json = self._jvm.singleton(_ACTIONS + "Action").fromJson
+        actions = []
+        for action, tags in zip(kept, retags.values(), strict=True):
+            entry = {**json.loads(action.json())["add"], "tags": dict(tags), "dataChange": False}
+            actions.append(from_json(json.dumps({"add": entry})))
+        return actions
+
+    def _register(self, metrics: Mapping[str, int]) -> None:
+        context = self._jvm.session.sparkContext()
+        registered = {}
+        for name, value in metrics.items():
+            metric = self._jvm.jvm.org.apache.spark.sql.execution.metric.SQLMetrics.createMetric(
+                context, name
+            )
+            metric.set(value)
+            registered[name] = metric
+        self._txn.registerSQLMetrics(self._jvm.session, self._jvm.scala_map(registered))
+
+    @contextmanager
+    def _user_metadata(self, text: str | None) -> Iterator[None]:
+        """Only writes take the text with their operation; Delta has a setting for the others."""
+        if text is None:
+            yield
+            return
+        conf, key = self._spark.conf, "spark.databricks.delta.commitInfo.userMetadata"
+        before = conf.get(key, None)
+        conf.set(key, text)
+        try:
+            yield
+        finally:
+            if before is None:
+                conf.unset(key)
+            else:
+                conf.set(key, before)
 
     def _add(self, staged: StagedFile, data_change: bool) -> Any:
         entry = {**staged.action, "dataChange": data_change}
         return self._jvm.singleton(_ACTIONS + "Action").fromJson(json.dumps({"add": entry}))
 
-    def _operation(self, operation: Operation, user_metadata: str | None) -> Any:
-        if operation is Operation.OPTIMIZE:
-            return self._jvm.new(_OPERATIONS + "Optimize", self._jvm.seq([]))
+    def _operation(
+        self, operation: Operation, user_metadata: str | None, predicate: str | None
+    ) -> Any:
+        parse = self._jvm.session.sessionState().sqlParser().parseExpression
+        condition = None if predicate is None else parse(predicate)
+        nothing = self._jvm.seq([])
+        match operation:
+            case Operation.OPTIMIZE:
+                return self._jvm.new(_OPERATIONS + "Optimize", nothing)
+            case Operation.CONVERT:
+                return self._jvm.new(
+                    _OPERATIONS + "SetTableProperties", self._jvm.scala_map(self._new_properties)
+                )
+            case Operation.MIGRATE:
+                return self._jvm.singleton(_OPERATIONS + "ManualUpdate")
+            case Operation.DELETE:
+                conditions = [] if condition is None else [condition]
+                return self._jvm.new(_OPERATIONS + "Delete", self._jvm.seq(conditions))
+            case Operation.UPDATE:
+                return self._jvm.new(_OPERATIONS + "Update", self._jvm.option(condition))
+            case Operation.MERGE:
+                none = self._jvm.none
+                return self._jvm.new(
+                    _OPERATIONS + "Merge",
+                    self._jvm.option(condition),
+                    none,
+                    none,
+                    none,
+                    nothing,
+                    nothing,
+                    nothing,
+                )
+        mode = Operation.OVERWRITE if operation is Operation.REPLACE else operation
         return self._jvm.new(
             _OPERATIONS + "Write",
-            getattr(self._jvm.jvm.org.apache.spark.sql.SaveMode, operation.value),
+            getattr(self._jvm.jvm.org.apache.spark.sql.SaveMode, mode.value),
             userMetadata=self._jvm.option(user_metadata),
+            predicate=self._jvm.option(predicate),
         )
 
     def _metadata(

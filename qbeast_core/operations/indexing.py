@@ -69,16 +69,25 @@ class TreePlan:
 
 
 def plan_tree(
-    revision: Revision, sample: RowSample, rows: int, existing: OTree | None = None
+    revision: Revision,
+    sample: RowSample,
+    rows: int,
+    existing: OTree | None = None,
+    *,
+    grows: bool = True,
 ) -> TreePlan:
     """Plan where `rows` rows go, of which `sample` is a uniform sample.
 
-    `existing` is the tree of the revision's other files, which the new rows grow.
+    `existing` is the tree of the revision's other files, which the new rows grow. Rows that were
+    taken out of that tree do not grow it: without `grows` they go back to where they were.
     """
     layout = PathLayout(revision.dimensions)
     words = layout.path_words(sample.coordinates(revision))
     size = revision.desired_cube_size
-    weights = estimate_weights(layout, words, sample.weights, rows, size, existing)
+    if existing is not None and not grows:
+        weights = dict(existing.weights)
+    else:
+        weights = estimate_weights(layout, words, sample.weights, rows, size, existing)
     scale = rows / len(sample.weights)
     in_cubes = expected_rows(layout, weights, words, sample.weights, scale)
     file_of = plan_files(in_cubes, size)

@@ -182,6 +182,21 @@ def analyzed_plan(df: DataFrame) -> PlanSummary:
         classes=frozenset(classes),
         sources=frozenset(sources),
         hidden_relations=in_all > relations,
+def condition_at_one_time(filtered: DataFrame) -> str | None:
+    """The condition of a `DataFrame.where` as SQL with the present time for the clock in it.
+
+    None if it does not ask for the time.
+    """
+    analyzed = filtered._jdf.queryExecution().analyzed()
+    rule = Jvm(filtered.sparkSession).singleton(
+        "org.apache.spark.sql.catalyst.optimizer.ComputeCurrentTime"
+    )
+    settled = rule.apply(analyzed)
+    if settled.fastEquals(analyzed):
+        return None
+    return str(settled.condition().sql())
+
+
     )
 
 

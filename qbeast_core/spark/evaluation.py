@@ -87,22 +87,35 @@ _PINNED_SOURCES = frozenset(
 )
 
 
-def is_repeatable(df: DataFrame) -> bool:
-    """Whether two readings of the DataFrame are known to give the same rows."""
+def is_repeatable(df: DataFrame, given: DataFrame | None = None) -> bool:
+    """Whether two readings of the DataFrame are known to give the same rows.
+
+    `given` is a part of it that is known to.
+    """
     plan = analyzed_plan(df)
-    return plan.is_deterministic and _is_understood(plan)
+    return plan.is_deterministic and _is_understood(plan, analyzed_plan(given) if given else None)
 
 
 @contextmanager
-def evaluated_once(df: DataFrame) -> Iterator[DataFrame]:
+def evaluated_once(df: DataFrame, given: DataFrame | None = None) -> Iterator[DataFrame]:
     """The rows of one evaluation of `df`, to be read as often as needed inside the block.
 
-    Stored rows are a checkpoint, not a cache: Spark computes lost blocks of a cache again, and
-    other rows would come out, while a lost checkpoint fails the write.
+    `given` is a part of it that comes from a block like this one.
     """
-    if is_repeatable(df):
+    if is_repeatable(df, given):
         yield df
         return
+    with stored_rows(df) as stored:
+        yield stored
+
+
+@contextmanager
+def stored_rows(df: DataFrame) -> Iterator[DataFrame]:
+    """The rows of `df`, computed once and kept on disk inside the block.
+
+    They are a checkpoint, not a cache: Spark computes lost blocks of a cache again, and other rows
+    would come out, while a lost checkpoint fails the write.
+    """
     stored = df.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
     try:
         yield stored
@@ -110,10 +123,11 @@ def evaluated_once(df: DataFrame) -> Iterator[DataFrame]:
         release_checkpoint(stored)
 
 
-def _is_understood(plan: PlanSummary) -> bool:
-    if not plan.sources <= _PINNED_SOURCES or plan.hidden_relations:
+def _is_understood(plan: PlanSummary, given: PlanSummary | None) -> bool:
+    known_sources = given.sources if given else frozenset()
+    if not plan.sources <= _PINNED_SOURCES | known_sources or plan.hidden_relations:
         return False
-    for name in plan.classes:
+    for name in plan.classes - (given.classes if given else frozenset()):
         package, _, simple = name.rpartition(".")
         if package + "." == _LOGICAL:
             if simple not in _REPEATABLE_NODES:

@@ -23,6 +23,7 @@ class WorkingColumns:
         self.weight = prefix + "weight"
         self.depth = prefix + "depth"
         self.file = prefix + "file"
+        self.row = prefix + "row"
         self.outside = prefix + "outside"
         self.cells = [f"{prefix}cell{i}" for i in range(dimensions)]
         self.words = [f"{prefix}path{i}" for i in range(PathLayout(dimensions).words)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from qbeast_core.model.block import Block
@@ -45,6 +45,16 @@ class OTree:
                 min_weight[cube] = block.min_weight
                 element_count[cube] = block.element_count
         return OTree(dimensions, max_weight, min_weight, element_count)
+
+    def without(self, blocks: Iterable[Block]) -> OTree:
+        """The same cubes with the same weights, without the rows of these blocks.
+
+        It is the tree that rows taken out of it are put back into.
+        """
+        counts = dict(self.element_count)
+        for block in blocks:
+            counts[block.cube] -= block.element_count
+        return replace(self, element_count=counts)
 
     @cached_property
     def cubes(self) -> tuple[CubeId, ...]:

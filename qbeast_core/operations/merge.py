@@ -1,0 +1,241 @@
+"""Merge: rows of a source update the rows of the table with the same key, or join them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from qbeast_core.delta.filters import filters_on
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.delta.transaction import Operation, Transaction
+from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
+from qbeast_core.index import TableIndex
+from qbeast_core.operations.rewrite import Rewrite, RewriteResult, commit_rewrite
+from qbeast_core.operations.target import Target, check_assignable, column_of
+from qbeast_core.operations.touched import Candidates
+from qbeast_core.spark.changes import insertions, of, together, updates
+from qbeast_core.spark.conditions import holds, settled_condition, understood
+from qbeast_core.spark.evaluation import stored_rows
+from qbeast_core.spark.keys import key_condition
+
+Choice = bool | str | Sequence[str] | Mapping[str, str]
+"""Which columns a merge sets: all that the source has, none, these, or these to expressions."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """When a row of the source and one of the table belong together."""
+
+    on: Sequence[str]
+    where: Sequence[str] = ()
+    source: str = "source"
+    """The alias of the source in conditions and expressions."""
+    target: str = "target"
+
+    @staticmethod
+    def of(
+        on: str | Sequence[str], where: str | Sequence[str] | None, source: str, target: str
+    ) -> Match:
+        """A match as a user says it. Raises InvalidOptions."""
+        names = [on] if isinstance(on, str) else list(on)
+        if not names:
+            raise InvalidOptions("on names no column; name the columns of the key")
+        if source.lower() == target.lower():
+            raise InvalidOptions(f"source and target are both called {source!r}; name them apart")
+        conditions = [where] if isinstance(where, str) else list(where or ())
+        return Match(tuple(names), tuple(conditions), source, target)
+
+
+@dataclass(frozen=True)
+class Merge:
+    """What a merge is to do."""
+
+    match: Match
+    update: Choice = True
+    insert: Choice = True
+    update_where: str | None = None
+    insert_where: str | None = None
+
+
+def merge_rows(
+    target: Target, source: DataFrame, merge: Merge, user_metadata: str | None = None
+) -> RewriteResult:
+    """Merge; the arguments are those of `QbeastTable.merge`."""
+    _check(target.snapshot(), source, merge, target.label)
+    with stored_rows(source) as rows:
+
+        def attempt(transaction: Transaction) -> RewriteResult:
+            rewrite = _Plan(transaction.snapshot, rows, merge, target.label).rewrite()
+            return commit_rewrite(transaction, rewrite, target.label, user_metadata)
+
+        return target.until_committed(attempt)
+
+
+class Matching:
+    """The rows of a table that a source matches."""
+
+    def __init__(self, snapshot: TableSnapshot, source: DataFrame, match: Match, label: str):
+        schema = snapshot.schema
+        self.match = match
+        self.snapshot = snapshot
+        self.source = source.alias(match.source)
+        self.keys = [column_of(schema, name, "on", label) for name in match.on]
+        for name in self.keys:
+            column_of(source.schema, name, "on", "the source")
+        self.both = snapshot.dataframe().alias(match.target).crossJoin(self.source)
+        conditions = [settled_condition(self.both, text, "where") for text in match.where]
+        same = [of(name, match.target) == of(name, match.source) for name in self.keys]
+        self.condition = reduce(Column.__and__, [*same, *map(F.expr, conditions)])
+
+    def candidates(self, index: TableIndex) -> Candidates:
+        """The files that may hold a match, as the index and Delta's statistics say."""
+        known = key_condition(self.source, self.keys, self.snapshot.schema, self.match.target)
+        if known is None:
+            return Candidates(self.snapshot, np.array([], dtype=np.int64))
+        table = self.snapshot.dataframe()
+        matching = table.alias(self.match.target).where(known).join(self.source, self.condition)
+        return Candidates.of(self.snapshot, index, filters_on(matching, table))
+
+    def target_rows(self, files: NDArray[np.int64]) -> DataFrame:
+        return self.snapshot.dataframe(files).alias(self.match.target)
+
+
+class _Plan:
+    """A merge into one version of the table."""
+
+    def __init__(
+        self, snapshot: TableSnapshot, source: DataFrame, merge: Merge, label: str
+    ) -> None:
+        self.merge = merge
+        self.label = label
+        self.snapshot = snapshot
+        self.index = TableIndex.of(snapshot)
+        self.matching = Matching(snapshot, source, merge.match, label)
+        alias = merge.match.source
+        self.updated = _chosen(merge.update, snapshot.schema, source, alias, "update", label)
+        self.inserted = _chosen(merge.insert, snapshot.schema, source, alias, "insert", label)
+        self.update_where = self._settled(self.matching.both, merge.update_where, "update_where")
+        self.insert_where = self._settled(self.matching.source, merge.insert_where, "insert_where")
+
+    def rewrite(self) -> Rewrite:
+        candidates = self.matching.candidates(self.index)
+        matched, removed, rows_updated = self._touched(candidates)
+        parts = []
+        if len(removed):
+            parts.append(self._updates(removed))
+        if self.inserted is not None:
+            parts.append(self._insertions(matched))
+        indexed = self.index.configuration.latest.columns
+        return Rewrite(
+            operation=Operation.MERGE,
+            candidates=candidates,
+            changes=together(parts) if parts else None,
+            removed=removed,
+            moves_rows=self.inserted is not None
+            or not (self.updated or {}).keys().isdisjoint(indexed),
+            rows_updated=rows_updated,
+            given=self.matching.source,
+        )
+
+    def _touched(self, candidates: Candidates) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        """The files with a matched row, those with one to update, and how many rows these are."""
+        if not len(candidates.files):
+            return candidates.files, candidates.files, 0
+        names, target = candidates.names, self.matching.match.target
+        rows = candidates.numbered_rows().alias(target)
+        pairs = rows.join(self.matching.source, self.matching.condition)
+        updating = F.lit(self.updated is not None) & self.update_where
+        of_row = pairs.groupBy(names.file, names.row).agg(
+            F.sum(updating.cast("int")).alias("times")
+        )
+        found = candidates.holding(of_row, F.sum((F.col("times") > 0).cast("int")), F.max("times"))
+        if any(times > 1 for _, times in found.values()):
+            raise self._ambiguity(pairs.where(updating), [names.file, names.row])
+        removed = [i for i, (updated, _) in found.items() if updated]
+        return (
+            np.array(sorted(found), dtype=np.int64),
+            np.array(sorted(removed), dtype=np.int64),
+            sum(updated for updated, _ in found.values()),
+        )
+
+    def _updates(self, removed: NDArray[np.int64]) -> DataFrame:
+        assert self.updated is not None
+        match, schema = self.matching.match, self.snapshot.schema
+        marker = Candidates(self.snapshot, removed).names.outside
+        marked = self.matching.source.withColumn(marker, F.lit(True)).alias(match.source)
+        joined = self.matching.target_rows(removed).join(
+            marked, self.matching.condition & self.update_where, "left"
+        )
+        return updates(joined, schema, F.col(marker).isNotNull(), self.updated, alias=match.target)
+
+    def _insertions(self, matched: NDArray[np.int64]) -> DataFrame:
+        assert self.inserted is not None
+        schema, source = self.snapshot.schema, self.matching.source
+        if len(matched):
+            source = source.join(
+                self.matching.target_rows(matched), self.matching.condition, "left_anti"
+            )
+        return insertions(source.where(self.insert_where), schema, self.inserted)
+
+    def _ambiguity(self, pairs: DataFrame, row_names: list[str]) -> AmbiguousMerge:
+        keys = [of(name, self.matching.match.target) for name in self.matching.keys]
+        several = pairs.groupBy(*row_names, *keys).count().where("count > 1").first()
+        assert several is not None
+        values = ", ".join(
+            f"{name} {value!r}"
+            for name, value in zip(self.matching.keys, several[2:-1], strict=True)
+        )
+        return AmbiguousMerge(
+            f"{several['count']} rows of the source would update one row of {self.label}, that "
+            f"with {values}; keep one row for each key in the source"
+        )
+
+    def _settled(self, rows: DataFrame, text: str | None, option: str) -> Column:
+        return F.lit(True) if text is None else holds(settled_condition(rows, text, option))
+
+
+def _check(snapshot: TableSnapshot, source: DataFrame, merge: Merge, label: str) -> None:
+    """Find what would fail before the source is computed."""
+    check_assignable(snapshot.schema, label)
+    plan = _Plan(snapshot, source, merge, label)
+    if plan.updated is None and plan.inserted is None:
+        raise InvalidOptions("the merge is to do nothing; give update or insert")
+    files = np.array([], dtype=np.int64)
+    if plan.updated is not None:
+        with understood(f"update {merge.update!r}", plan.matching.both):
+            plan._updates(files)
+    with understood(f"insert {merge.insert!r}", source):
+        if plan.inserted is not None:
+            plan._insertions(files)
+
+
+def _chosen(
+    choice: Choice, schema: StructType, source: DataFrame, alias: str, option: str, label: str
+) -> dict[str, Column] | None:
+    """The values that a merge sets, by column; None for none."""
+    if choice is False:
+        return None
+    if isinstance(choice, Mapping):
+        return {
+            column_of(schema, name, option, label): F.expr(text) for name, text in choice.items()
+        }
+    given = {name.lower() for name in source.columns}
+    if choice is True:
+        names = [name for name in schema.fieldNames() if name.lower() in given]
+        if not names:
+            raise UnknownColumn(
+                f"the source has no column of {label}; its columns are {', '.join(source.columns)}"
+            )
+    else:
+        listed = [choice] if isinstance(choice, str) else list(choice)
+        names = [column_of(schema, name, option, label) for name in listed]
+        for name in names:
+            column_of(source.schema, name, option, "the source")
+    return {name: of(name, alias) for name in names} or None

@@ -1,0 +1,304 @@
+"""Rewrite: some files leave a table, their rows come back changed or not, and new rows join them.
+
+Delete, update, merge and replace differ only in which rows those are. Everything happens in one
+commit. The rows go to the table's latest revision, or to a new one if they do not fit it; those
+that were in it already go back to their cubes. Revisions that only lose files stay walkable
+(invariant I11): what a lost block said of its cube's weight moves to a file that stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+
+from qbeast_core import failpoints
+from qbeast_core.delta.jvm import Jvm
+from qbeast_core.delta.transaction import Operation, Transaction
+from qbeast_core.index import TableIndex
+from qbeast_core.model.block import file_tags
+from qbeast_core.model.revision import Revision
+from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, plan_tree, write_indexed
+from qbeast_core.operations.revisions import (
+    continued_revision,
+    continued_transformers,
+    stored_keys,
+)
+from qbeast_core.operations.touched import Candidates
+from qbeast_core.spark.catalyst import Catalyst
+from qbeast_core.spark.changes import data_rows, feed_rows
+from qbeast_core.spark.evaluation import evaluated_once
+from qbeast_core.spark.statistics import InputStatistics, collect
+from qbeast_core.tree.anchors import missing_anchors
+
+CHANGE_FEED_KEY = "delta.enableChangeDataFeed"
+
+
+@dataclass(frozen=True)
+class RewriteResult:
+    """What a delete, update, merge or replacement did."""
+
+    version: int
+    """The table's version after it; what it was before if there was nothing to do."""
+    revision_id: int
+    """The revision of the files that were written."""
+    new_revision: bool = False
+    rows_inserted: int = 0
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    rows_copied: int = 0
+    """Rows that only changed their file."""
+    files_removed: int = 0
+    files_added: int = 0
+    bytes_removed: int = 0
+    bytes_added: int = 0
+    files_total: int = 0
+    """The files that the table had before."""
+    files_read: int = 0
+    """The files in which rows were looked for."""
+    bytes_read: int = 0
+    """Their size; of most of them, only the columns of the condition were read."""
+    seconds: float = 0.0
+
+    @property
+    def changed(self) -> bool:
+        """Whether there was anything to do."""
+        return bool(self.files_removed or self.files_added)
+
+    def __str__(self) -> str:
+        counts = {
+            "inserted": self.rows_inserted,
+            "updated": self.rows_updated,
+            "deleted": self.rows_deleted,
+        }
+        told = [f"{rows:,} {what}" for what, rows in counts.items() if rows]
+        if not told:
+            return "no row changed"
+        return (
+            f"rows: {', '.join(told)}; {self.files_removed:,} of {self.files_total:,} files "
+            f"rewritten, revision {self.revision_id}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Rewrite:
+    """A rewrite of a table's files that is decided on and not done yet."""
+
+    operation: Operation
+    candidates: Candidates
+    changes: DataFrame | None
+    """The rows to write and to tell of, as `spark.changes` has them; None for none."""
+    removed: NDArray[np.int64]
+    """Indices into the snapshot's files: those that leave."""
+    moves_rows: bool
+    """Whether rows come to places of the index where they were not before."""
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    given: DataFrame | None = None
+    """A part of `changes` that is known to give the same rows at each reading."""
+    predicate: str | None = None
+    """For the table's history."""
+
+
+def has_change_feed(transaction: Transaction) -> bool:
+    """Whether the table keeps a change data feed."""
+    return transaction.snapshot.configuration.get(CHANGE_FEED_KEY, "").lower() == "true"
+
+
+def commit_rewrite(
+    transaction: Transaction,
+    rewrite: Rewrite,
+    label: str,
+    user_metadata: str | None = None,
+) -> RewriteResult:
+    """Do it, in one commit; nothing is committed if nothing changes.
+
+    Raises:
+        SourceChanged: the rows were other ones while they were written.
+    """
+    index = TableIndex.of(transaction.snapshot)
+    if rewrite.changes is None:
+        if not len(rewrite.removed):
+            return _unchanged(transaction, rewrite, index)
+        return _commit(transaction, rewrite, index, _Written(), 0, user_metadata)
+    with evaluated_once(rewrite.changes, rewrite.given) as changes:
+        data = data_rows(changes)
+        schema = transaction.snapshot.schema
+        transformers = continued_transformers(index.configuration.latest, None, schema, label)
+        statistics = collect(Catalyst(Jvm(transaction.snapshot.spark)), data, transformers)
+        failpoints.reach(failpoints.BETWEEN_PASSES)
+        if not statistics.rows and not len(rewrite.removed):
+            return _unchanged(transaction, rewrite, index)
+        written = _Written()
+        if statistics.rows:
+            target = continued_revision(
+                index.configuration.latest, transformers, statistics, cube_size=None
+            )
+            written = _write(transaction, rewrite, index, data, target, statistics)
+        if len(rewrite.removed) and has_change_feed(transaction):
+            told = statistics.rows + rewrite.rows_updated + rewrite.rows_deleted
+            files = told // index.configuration.latest.desired_cube_size + 1
+            transaction.write_change_feed(feed_rows(changes).coalesce(files))
+        return _commit(transaction, rewrite, index, written, statistics.rows, user_metadata)
+
+
+@dataclass(frozen=True)
+class _Written:
+    """The files of a rewrite and the revision that they belong to, if it has any."""
+
+    files: IndexedFiles = NO_FILES
+    revision: Revision | None = None
+
+
+def _write(
+    transaction: Transaction,
+    rewrite: Rewrite,
+    index: TableIndex,
+    data: DataFrame,
+    target: Revision,
+    statistics: InputStatistics,
+) -> _Written:
+    if target is not index.configuration.latest:
+        transaction.update_configuration(
+            {**transaction.snapshot.configuration, **stored_keys(index.configuration, target)}
+        )
+        plan = plan_tree(target, statistics.sample, statistics.rows)
+        files = write_indexed(transaction, data, plan, expected_rows=statistics.rows)
+        return _Written(files, target)
+    leaving, staying = _parted(index, target, rewrite.removed)
+    existing = index.tree(target).without(block for i in leaving for block in index.files[i].blocks)
+    plan = plan_tree(
+        target,
+        statistics.sample,
+        statistics.rows,
+        existing,
+        grows=rewrite.moves_rows or len(leaving) < len(rewrite.removed),
+    )
+    files = write_indexed(
+        transaction,
+        data,
+        plan,
+        expected_rows=statistics.rows,
+        kept_blocks=[block for i in staying for block in index.files[i].blocks],
+    )
+    return _Written(files, target)
+
+
+def _commit(
+    transaction: Transaction,
+    rewrite: Rewrite,
+    index: TableIndex,
+    written: _Written,
+    rows_written: int,
+    user_metadata: str | None,
+) -> RewriteResult:
+    snapshot = transaction.snapshot
+    removed = [snapshot.files[i] for i in rewrite.removed.tolist()]
+    rows_copied = _rows_of(transaction, rewrite.removed) - rewrite.rows_updated
+    rows_copied -= rewrite.rows_deleted
+    revision = written.revision or index.configuration.latest
+    result = RewriteResult(
+        version=snapshot.version,
+        revision_id=revision.revision_id,
+        new_revision=revision is not index.configuration.latest,
+        rows_inserted=rows_written - rows_copied - rewrite.rows_updated,
+        rows_updated=rewrite.rows_updated,
+        rows_deleted=rewrite.rows_deleted,
+        rows_copied=rows_copied,
+        files_removed=len(removed),
+        files_added=len(written.files.staged),
+        bytes_removed=sum(file.size_bytes for file in removed),
+        bytes_added=written.files.bytes,
+        files_total=len(snapshot.files),
+        files_read=len(rewrite.candidates.files),
+        bytes_read=rewrite.candidates.bytes,
+    )
+    failpoints.reach(failpoints.BEFORE_COMMIT)
+    version = transaction.commit(
+        rewrite.operation,
+        written.files.staged,
+        rewrite.removed,
+        user_metadata,
+        retags=_retags(index, rewrite.removed, written),
+        predicate=rewrite.predicate,
+        metrics=_metrics(rewrite.operation, result),
+    )
+    return replace(result, version=version)
+
+
+def _unchanged(transaction: Transaction, rewrite: Rewrite, index: TableIndex) -> RewriteResult:
+    return RewriteResult(
+        version=transaction.snapshot.version,
+        revision_id=index.configuration.latest.revision_id,
+        files_total=len(transaction.snapshot.files),
+        files_read=len(rewrite.candidates.files),
+        bytes_read=rewrite.candidates.bytes,
+    )
+
+
+def _parted(
+    index: TableIndex, revision: Revision, removed: NDArray[np.int64]
+) -> tuple[list[int], list[int]]:
+    """The files of a revision that leave, and those that stay."""
+    gone = set(removed.tolist())
+    files = index.files_of(revision.revision_id).tolist()
+    return [i for i in files if i in gone], [i for i in files if i not in gone]
+
+
+def _retags(
+    index: TableIndex, removed: NDArray[np.int64], written: _Written
+) -> dict[int, dict[str, str]]:
+    """The tags of files that stay and take over what lost blocks said of their cubes' weights.
+
+    The revision of the written files is none of them: its new files say it.
+    """
+    mended = {index.files[i].revision_id for i in removed.tolist() if index.files[i].is_indexed}
+    if written.revision is not None:
+        mended.discard(written.revision.revision_id)
+    retags = {}
+    for revision_id in sorted(mended):
+        revision = index.configuration.revisions[revision_id]
+        _, staying = _parted(index, revision, removed)
+        kept = [block for i in staying for block in index.files[i].blocks]
+        if anchors := missing_anchors(kept, index.tree(revision).weights):
+            blocks = [*index.files[staying[0]].blocks, *anchors]
+            retags[staying[0]] = file_tags(revision_id, blocks)
+    return retags
+
+
+def _rows_of(transaction: Transaction, files: NDArray[np.int64]) -> int:
+    known = [transaction.snapshot.files[i].rows for i in files.tolist()]
+    if None in known:
+        return transaction.snapshot.dataframe(files).count()
+    return sum(rows for rows in known if rows is not None)
+
+
+def _metrics(operation: Operation, result: RewriteResult) -> Mapping[str, int]:
+    """What the table's history tells of the commit, under the names that Delta has for it."""
+    if operation is Operation.MERGE:
+        return {
+            "operationNumSourceRows": result.rows_inserted + result.rows_updated,
+            "numTargetRowsCopied": result.rows_copied,
+            "numTargetRowsInserted": result.rows_inserted,
+            "numTargetRowsUpdated": result.rows_updated,
+            "numTargetRowsDeleted": result.rows_deleted,
+            "numTargetFilesAdded": result.files_added,
+            "numTargetFilesRemoved": result.files_removed,
+            "numTargetBytesAdded": result.bytes_added,
+            "numTargetBytesRemoved": result.bytes_removed,
+        }
+    return {
+        "numOutputRows": result.rows_inserted + result.rows_copied + result.rows_updated,
+        "numFiles": result.files_added,
+        "numOutputBytes": result.bytes_added,
+        "numAddedFiles": result.files_added,
+        "numRemovedFiles": result.files_removed,
+        "numAddedBytes": result.bytes_added,
+        "numRemovedBytes": result.bytes_removed,
+        "numDeletedRows": result.rows_deleted,
+        "numUpdatedRows": result.rows_updated,
+        "numCopiedRows": result.rows_copied,
+    }

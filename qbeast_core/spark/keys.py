@@ -1,0 +1,95 @@
+"""What the keys of a merge's source say about where their rows lie in the table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    NumericType,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+from qbeast_core.spark.changes import of
+
+LISTED_KEYS = 1000
+"""Up to so many distinct keys are listed; of more, only the range is known."""
+
+
+def key_condition(
+    source: DataFrame, on: Sequence[str], table: StructType, alias: str
+) -> Column | None:
+    """A condition on the table that every row with a key of the source satisfies.
+
+    Args:
+        on: the columns of the key, in the table's spelling.
+        alias: of the table.
+
+    Returns:
+        The condition; true where nothing is known. None if no row of the source has a whole key,
+        so that none matches.
+    """
+    ordered = [name for name in on if _is_ordered(source.schema, table, name)]
+    whole = source.where(reduce(Column.__and__, (of(name).isNotNull() for name in on)))
+    if not ordered:
+        return F.lit(True) if whole.limit(1).count() else None
+    keys = whole.select(*(_stored(of(name), _type(source.schema, name)) for name in ordered))
+    listed = keys.distinct().limit(LISTED_KEYS + 1).collect()
+    if not listed:
+        return None
+    if len(listed) <= LISTED_KEYS:
+        values = {name: {row[i] for row in listed} for i, name in enumerate(ordered)}
+    else:
+        ends = [end(column) for column in map(F.col, keys.columns) for end in (F.min, F.max)]
+        found = keys.select(*ends).first()
+        assert found is not None
+        values = {name: {found[2 * i], found[2 * i + 1]} for i, name in enumerate(ordered)}
+    conditions = []
+    for name, known in values.items():
+        if any(isinstance(value, float) and math.isnan(value) for value in known):
+            continue
+        literal = _literal(_type(source.schema, name), _type(table, name))
+        target = of(name, alias)
+        conditions.append(target.between(literal(min(known)), literal(max(known))))
+        if len(listed) <= LISTED_KEYS:
+            conditions.append(target.isin(*map(literal, sorted(known))))
+    return reduce(Column.__and__, conditions, F.lit(True))
+
+
+def _is_ordered(source: StructType, table: StructType, name: str) -> bool:
+    """Whether the key's values compare alike on both sides."""
+    here, there = _type(source, name), _type(table, name)
+    if isinstance(here, NumericType) and isinstance(there, NumericType):
+        return True
+    return here == there and isinstance(here, (StringType, DateType, TimestampType))
+
+
+def _type(schema: StructType, name: str) -> DataType:
+    return next(field.dataType for field in schema if field.name.lower() == name.lower())
+
+
+def _stored(value: Column, data_type: DataType) -> Column:
+    """The value as a number where Python would read it in a time zone, or has no such date."""
+    if isinstance(data_type, TimestampType):
+        return F.unix_micros(value)
+    return F.unix_date(value) if isinstance(data_type, DateType) else value
+
+
+def _literal(stored: DataType, target: DataType) -> Callable[[Any], Column]:
+    def make(value: Any) -> Column:
+        if isinstance(stored, TimestampType):
+            return F.timestamp_micros(F.lit(value).cast("bigint"))
+        if isinstance(stored, DateType):
+            return F.date_from_unix_date(F.lit(value).cast("int"))
+        # In the table's type where it is the same, or the column would be cast for comparing.
+        return F.lit(value).cast(target) if stored == target else F.lit(value)
+
+    return make

@@ -175,7 +175,6 @@ class QbeastTable:
             self._snapshot.spark, self._snapshot.location, self._label, revision_id, dry_run
         )
 
-    def check(self) -> CheckReport:
     def merge(
         self,
         source: DataFrame,
@@ -302,17 +301,18 @@ class QbeastTable:
             self._snapshot, self._index, expression, where, group_by, tolerance, confidence
         )
 
+    def check(self) -> CheckReport:
         """Test every promise of the index that log and data can disprove; reads all rows."""
         return check_table(self._snapshot, self._index)
 
     def __repr__(self) -> str:
         return f"QbeastTable({self._label!r}, version={self.version})"
 
-    @cached_property
     @property
     def _target(self) -> Target:
         return Target(self._snapshot.spark, self._snapshot.location, self._label)
 
+    @cached_property
     def _index(self) -> TableIndex:
         return TableIndex.of(self._snapshot)
 

@@ -182,6 +182,9 @@ def analyzed_plan(df: DataFrame) -> PlanSummary:
         classes=frozenset(classes),
         sources=frozenset(sources),
         hidden_relations=in_all > relations,
+    )
+
+
 def condition_at_one_time(filtered: DataFrame) -> str | None:
     """The condition of a `DataFrame.where` as SQL with the present time for the clock in it.
 
@@ -195,9 +198,6 @@ def condition_at_one_time(filtered: DataFrame) -> str | None:
     if settled.fastEquals(analyzed):
         return None
     return str(settled.condition().sql())
-
-
-    )
 
 
 def max_rows(df: DataFrame) -> int | None:

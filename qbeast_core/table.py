@@ -18,7 +18,6 @@ from qbeast_core.operations import sample as sampling
 from qbeast_core.operations.check import CheckReport, check_table
 from qbeast_core.operations.delete import delete_rows
 from qbeast_core.operations.merge import Choice, Match, Merge, merge_rows
-from qbeast_core.operations.estimate import Estimate, estimate_table
 from qbeast_core.operations.metrics import block_rows, table_metrics
 from qbeast_core.operations.optimize import OptimizeResult, optimize_table
 from qbeast_core.operations.replace import replace_rows_matching, replace_rows_where

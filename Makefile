@@ -51,6 +51,11 @@ test-fast: $(INSTALLED) lint typecheck  ## Run what needs no JVM: lint, types an
 .PHONY: test-all
 test-all: test  ## Run every suite there is; today that is `make test`.
 
+.PHONY: interop
+interop: java $(INSTALLED)  ## Share tables with the real qbeast-spark (QBEAST_SPARK_JARS).
+	@sh scripts/require.sh interop
+	$(PYTHON) -m pytest tests/interop
+
 .PHONY: lint
 lint: $(INSTALLED)  ## Check style and formatting.
 	$(PYTHON) -m ruff check $(SOURCES)

@@ -2,6 +2,7 @@
 # What the project needs of a machine, said in one line when it is missing.
 #
 #   sh scripts/require.sh java      checks the Java that Spark would start (JAVA_HOME first, then PATH)
+#   sh scripts/require.sh interop   checks what the tests with the real qbeast-spark need
 #   sh scripts/require.sh python    prints the Python to make the virtual environment with
 
 fail() {
@@ -43,8 +44,21 @@ require_python() {
     fail "no Python 3.10 or newer was found: install one (Debian/Ubuntu: apt install python3 python3-venv) or name it with BASE_PYTHON=/path/to/python3."
 }
 
+require_interop() {
+    [ -n "$QBEAST_SPARK_JARS" ] ||
+        fail "QBEAST_SPARK_JARS is not set: name the jars of qbeast-spark, delta-spark and delta-storage, separated by commas."
+    for jar in $(echo "$QBEAST_SPARK_JARS" | tr ',' ' '); do
+        [ -f "$jar" ] || fail "QBEAST_SPARK_JARS names $jar, and there is no such file."
+    done
+    [ -n "$QBEAST_SPARK_PYTHON" ] ||
+        fail "QBEAST_SPARK_PYTHON is not set: name a Python that has the pyspark which these jars are made for (3.5 for qbeast-spark 0.7 and 0.8)."
+    "$QBEAST_SPARK_PYTHON" -c 'import pyspark' 2>/dev/null ||
+        fail "QBEAST_SPARK_PYTHON is $QBEAST_SPARK_PYTHON, and it cannot import pyspark: install the one that the jars are made for (3.5 for qbeast-spark 0.7 and 0.8)."
+}
+
 case "$1" in
+interop) require_interop ;;
 java) require_java ;;
 python) require_python ;;
-*) fail "usage: sh scripts/require.sh java|python" ;;
+*) fail "usage: sh scripts/require.sh interop|java|python" ;;
 esac

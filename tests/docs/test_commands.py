@@ -63,6 +63,28 @@ def test_old_python_is_told_in_one_line(tmp_path: Path) -> None:
     assert "no Python 3.10 or newer was found" in line
 
 
+@pytest.mark.parametrize(
+    ("environment", "missing"),
+    [
+        ({}, "QBEAST_SPARK_JARS is not set: name the jars of qbeast-spark"),
+        ({"QBEAST_SPARK_JARS": "Makefile,/no.jar"}, "QBEAST_SPARK_JARS names /no.jar"),
+        ({"QBEAST_SPARK_JARS": "Makefile"}, "QBEAST_SPARK_PYTHON is not set: name a Python"),
+        (
+            {"QBEAST_SPARK_JARS": "Makefile", "QBEAST_SPARK_PYTHON": "/no/python"},
+            "QBEAST_SPARK_PYTHON is /no/python, and it cannot import pyspark",
+        ),
+    ],
+)
+def test_what_sharing_with_qbeast_spark_needs_is_told_in_one_line(
+    environment: dict[str, str], missing: str
+) -> None:
+    path = str(Path(str(shutil.which("tr"))).parent)
+    told = run(["sh", "scripts/require.sh", "interop"], {"PATH": path, **environment})
+    assert told.returncode == 1
+    (line,) = our_lines(told)
+    assert missing in line
+
+
 def test_help_lists_every_command() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     phony = set(re.findall(r"^\.PHONY: (\S+)", makefile, re.MULTILINE)) - {"java"}

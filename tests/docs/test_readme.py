@@ -33,7 +33,8 @@ def test_examples_do_what_the_readme_says(
 
 
 def test_every_block_is_of_a_kind_that_is_checked() -> None:
-    unknown = [b for b in README if b.language not in {"console", "python", "sh", "sql", "yaml"}]
+    checked = {"console", "python", "sh", "sql", "text", "yaml"}
+    unknown = [b for b in README if b.language not in checked]
     files = [b for b in README if b.language in {"sql", "yaml"} and b.file_name is None]
     assert unknown == []
     assert files == []

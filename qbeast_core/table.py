@@ -105,7 +105,8 @@ class QbeastTable:
 
     def dataframe(self) -> DataFrame:
         """All rows."""
-        return self._snapshot.dataframe()
+        whole = None if not self._index.copies.any() else self._index.with_rows
+        return self._snapshot.dataframe(whole)
 
     def sample(
         self, fraction: float, where: str | None = None, *, pushed: PushedFilters | None = None

@@ -34,6 +34,11 @@ class Catalog:
         self._jvm = Jvm(spark)
         self._catalog: Any = self._jvm.session.sessionState().catalog()
 
+    def parts(self, name: str) -> tuple[str, ...]:
+        """The parts of a name as SQL writes it, without their backticks. Raises ParseException."""
+        parser = self._jvm.session.sessionState().sqlParser()
+        return tuple(str(p) for p in self._jvm.java_list(parser.parseMultipartIdentifier(name)))
+
     def find(self, name: str) -> CatalogEntry:
         """The entry of `name` (`schema.table`, parts quoted by backticks where needed).
 
@@ -100,8 +105,7 @@ class Catalog:
         )
 
     def _identifier(self, name: str) -> Any:
-        parser = self._jvm.session.sessionState().sqlParser()
-        parts = [str(part) for part in self._jvm.java_list(parser.parseMultipartIdentifier(name))]
+        parts = self.parts(name)
         if len(parts) == 3 and parts[0].lower() == "spark_catalog":
             parts = parts[1:]
         if len(parts) > 2:

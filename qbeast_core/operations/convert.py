@@ -1,0 +1,217 @@
+"""Convert: give a table that exists an index, from its next write on. No data file is rewritten.
+
+The files that the table has stay as they are and count as not indexed: every read and sample is
+right and reads them all. Appends are indexed at once, and `optimize` indexes the rest.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.delta.transaction import Operation, Transaction
+from qbeast_core.errors import IncompatibleTable, IndexMismatch, NotAQbeastTable
+from qbeast_core.model.revision import IndexConfiguration, Revision
+from qbeast_core.operations.address import PARQUET, Address, resolve_address
+from qbeast_core.operations.compatibility import check_own_files, check_supported, check_writable
+from qbeast_core.operations.retry import until_committed
+from qbeast_core.operations.revisions import option_keys
+from qbeast_core.operations.sizing import automatic_cube_size
+from qbeast_core.options import (
+    AUTO,
+    IndexedColumn,
+    parse_columns,
+    parse_cube_size,
+    resolve_columns,
+)
+from qbeast_core.spark.columns import quoted
+
+
+@dataclass(frozen=True)
+class ConvertResult:
+    """What a conversion did."""
+
+    version: int
+    """The table's version after it; what it was before if the table had the index already."""
+    columns: tuple[str, ...]
+    cube_size: int
+    files: int
+    """The files that wait for `optimize` to index them."""
+    rows: int
+    """The rows in them."""
+    changed: bool
+    """False if the table had this index already."""
+
+    def __str__(self) -> str:
+        if not self.changed:
+            return f"is indexed by {', '.join(self.columns)} already"
+        return (
+            f"will be indexed by {', '.join(self.columns)}; {self.rows:,} rows in "
+            f"{self.files:,} files are not indexed before an optimize"
+        )
+
+
+def convert_to_qbeast(
+    spark: SparkSession,
+    table: str,
+    columns_to_index: str | Sequence[str],
+    cube_size: int | str = AUTO,
+) -> ConvertResult:
+    """Make a Delta or Parquet table one that is indexed; its data files stay as they are.
+
+    A Delta table gets one commit that adds a staging revision to its configuration (FORMAT
+    section 7). A Parquet table first becomes a Delta table, in place, by Delta's own command.
+    Converting a table again does nothing if it is indexed by the same columns.
+
+    Args:
+        table: ``delta.`/path` ``, ``parquet.`/path` `` with an absolute path or URI, or a name as
+            `schema.table`.
+        columns_to_index: as for `write_table`.
+        cube_size: rows per cube, or `auto` to choose it by the rows that the table has.
+
+    Raises:
+        InvalidOptions: an option is wrong (also UnknownColumn, UnsupportedColumnType).
+        NotAQbeastTable: there is no such table.
+        IncompatibleTable: it is partitioned, has features that an index would not keep right or
+            files outside of its directory, or it is a view or stored in another format.
+        IndexMismatch: it is indexed already, by other columns or with another cube size.
+        CommitConflict: other writers came first on every attempt.
+        In every case the table is as it was.
+    """
+    columns = parse_columns(columns_to_index)
+    size = parse_cube_size(cube_size)
+    address = resolve_address(spark, table)
+    if address.format == PARQUET and not TableSnapshot.load(spark, address.location).exists:
+        resolve_columns(columns, _convertible_rows(spark, address).schema)
+        spark.sql(f"CONVERT TO DELTA {address.name or f'parquet.{quoted(address.location)}'}")
+    return until_committed(address.label, lambda: _attempt(spark, address, columns, size))
+
+
+def _attempt(
+    spark: SparkSession, address: Address, columns: tuple[IndexedColumn, ...], size: int | None
+) -> ConvertResult:
+    transaction = Transaction(spark, address.location)
+    snapshot = transaction.snapshot
+    if not snapshot.exists:
+        raise NotAQbeastTable(f"there is no Delta table at {address.label}")
+    present = IndexConfiguration.read(snapshot.configuration)
+    if present.last_revision_id is not None:
+        return _indexed_already(snapshot, address, present, columns, size)
+    check_supported(snapshot, address.label)
+    check_writable(snapshot, address.label)
+    check_own_files(snapshot, address.label)
+    transformers = resolve_columns(columns, snapshot.schema)
+    rows = _rows_of(snapshot)
+    staging = Revision.staging(
+        Revision(
+            revision_id=1,
+            timestamp_millis=int(time.time() * 1000),
+            table_id=address.location,
+            desired_cube_size=size or automatic_cube_size(rows, snapshot.schema),
+            transformers=transformers,
+            transformations=(),
+        )
+    )
+    transaction.update_configuration(
+        {
+            **snapshot.configuration,
+            **option_keys(columns, staging),
+            **present.with_revision(staging).write(),
+        }
+    )
+    return ConvertResult(
+        version=transaction.commit(Operation.CONVERT, []),
+        columns=staging.columns,
+        cube_size=staging.desired_cube_size,
+        files=len(snapshot.files),
+        rows=rows,
+        changed=True,
+    )
+
+
+def _indexed_already(
+    snapshot: TableSnapshot,
+    address: Address,
+    present: IndexConfiguration,
+    columns: tuple[IndexedColumn, ...],
+    size: int | None,
+) -> ConvertResult:
+    latest = present.latest
+    asked = [column.name.lower() for column in columns]
+    if asked != [name.lower() for name in latest.columns]:
+        raise IndexMismatch(
+            f"{address.label} is indexed already, by {', '.join(latest.columns)}; to index it by "
+            f"{', '.join(column.name for column in columns)}, write it anew with "
+            "write_table(..., mode='overwrite')"
+        )
+    if size is not None and size != latest.desired_cube_size:
+        raise IndexMismatch(
+            f"{address.label} is indexed already, with a cube size of {latest.desired_cube_size}; "
+            f"an append with cube_size={size} opens a revision with another one"
+        )
+    return ConvertResult(
+        version=snapshot.version,
+        columns=latest.columns,
+        cube_size=latest.desired_cube_size,
+        files=0,
+        rows=0,
+        changed=False,
+    )
+
+
+def _convertible_rows(spark: SparkSession, address: Address) -> DataFrame:
+    """The rows of a Parquet table. Raises unless Delta would take over exactly its files."""
+    if address.name:
+        partitions = [
+            column.name for column in spark.catalog.listColumns(address.name) if column.isPartition
+        ]
+        _refuse_partitions(address, partitions)
+    try:
+        # With this option every file below the directory is listed, and directories are not
+        # taken for partitions.
+        everything = spark.read.option("recursiveFileLookup", True).option("mergeSchema", True)
+        rows = everything.parquet(address.location)
+    except AnalysisException as problem:
+        raise NotAQbeastTable(
+            f"there is no Parquet table at {address.label}: {problem.getCondition()}"
+        ) from problem
+    directories = _directories_below(address.location, rows.inputFiles())
+    _refuse_partitions(address, sorted({part.split("=")[0] for part in directories if "=" in part}))
+    if directories:
+        raise IncompatibleTable(
+            f"{address.label} has files in directories below it ({min(directories)}), which Spark "
+            "does not read as part of the table and Delta would; move them away first"
+        )
+    return rows
+
+
+def _refuse_partitions(address: Address, partitions: Sequence[str]) -> None:
+    if partitions:
+        raise IncompatibleTable(
+            f"{address.label} is partitioned by {', '.join(partitions)}; an indexed table has no "
+            "partitions, write it anew by write_table"
+        )
+
+
+def _directories_below(location: str, files: Sequence[str]) -> set[str]:
+    """The names of the directories between the table's own and the files, at any depth."""
+    depth = len(_path_of(location).rstrip("/").split("/"))
+    return {part for file in files for part in _path_of(file).split("/")[depth:-1]}
+
+
+def _path_of(uri: str) -> str:
+    return re.sub(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?", "", uri)
+
+
+def _rows_of(snapshot: TableSnapshot) -> int:
+    """The rows of a table, from the log where it has statistics."""
+    known = [file.rows for file in snapshot.files]
+    if None in known:
+        return snapshot.dataframe().count()
+    return sum(rows for rows in known if rows is not None)

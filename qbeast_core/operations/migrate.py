@@ -1,0 +1,389 @@
+"""Migrate: tables of qbeast 0.5 and older get today's tags (FORMAT section 10).
+
+Where no cube was ever replicated or announced, a file's tags become its one block, and no data file
+is touched. Otherwise the table has files with nothing but copies of rows, and the files that count
+lack the upper levels of the tree: the rows that count are written anew, and all files of the
+revision leave, in the same commit. That copies are copies is not taken for granted; it is checked
+row by row before anything is dropped.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from qbeast_core import failpoints
+from qbeast_core.delta.jvm import Jvm
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.delta.transaction import Operation, StagedFile, Transaction
+from qbeast_core.errors import IncompatibleTable, NotAQbeastTable
+from qbeast_core.index import TableIndex
+from qbeast_core.model.block import Block, file_tags
+from qbeast_core.model.legacy import (
+    CUBE_TAG,
+    has_legacy_tags,
+    parse_legacy_tags,
+    parse_revision_id,
+    parse_state,
+    replicated_revisions,
+    without_replicated_sets,
+)
+from qbeast_core.model.revision import IndexConfiguration, Revision
+from qbeast_core.operations.address import DELTA, resolve_address
+from qbeast_core.operations.compatibility import check_own_files, check_supported
+from qbeast_core.operations.indexing import plan_tree, write_indexed
+from qbeast_core.operations.retry import until_committed
+from qbeast_core.operations.revisions import (
+    continued_revision,
+    continued_transformers,
+    stored_keys,
+)
+from qbeast_core.spark.catalyst import Catalyst
+from qbeast_core.spark.columns import column
+from qbeast_core.spark.statistics import InputStatistics, collect
+from qbeast_core.tree.anchors import missing_anchors
+from qbeast_core.tree.otree import OTree
+
+
+@dataclass(frozen=True)
+class MigrateResult:
+    """What a migration did, or would do if it was a dry run."""
+
+    version: int
+    """The table's version afterwards."""
+    changed: bool = False
+    """Whether there was anything to migrate."""
+    files_retagged: int = 0
+    """Files that stay as they are, with new tags."""
+    files_unindexed: int = 0
+    """Of these, the ones whose old tags made no sense: they count as not indexed now."""
+    files_removed: int = 0
+    files_added: int = 0
+    """0 in a dry run."""
+    rows_rewritten: int = 0
+    copies_dropped: int = 0
+    """Rows that a plain reader of the table met besides, and does no more."""
+    dry_run: bool = False
+
+    def __str__(self) -> str:
+        if not self.changed:
+            return "has nothing in the old format"
+        would = "would be " if self.dry_run else ""
+        told = [f"{self.files_retagged:,} files {would}tagged anew"]
+        if self.files_unindexed:
+            told.append(f"{self.files_unindexed:,} of them without an index for their tags")
+        if self.files_removed:
+            told.append(
+                f"{self.rows_rewritten:,} rows of {self.files_removed:,} files {would}"
+                f"rewritten, {self.copies_dropped:,} copies of rows {would}dropped"
+            )
+        return "; ".join(told)
+
+
+def migrate_format(spark: SparkSession, table: str, dry_run: bool = False) -> MigrateResult:
+    """Bring a table of qbeast 0.5 or older to today's format, in one commit.
+
+    A table that has nothing in the old format is left as it is, so that a second call does nothing.
+
+    Args:
+        table: a name as `schema.table`, or a path as `/path` or ``delta.`/path` ``.
+        dry_run: only tell what would be done, or raise what would be raised. Where cubes were
+            replicated this reads the rows too.
+
+    Raises:
+        NotAQbeastTable: there is no such table, or it has no index.
+        IncompatibleTable: it cannot be proved which rows are copies, or the table has features,
+            or files outside of its directory, that a write would not keep right.
+        CorruptMetadata: the index that the table's configuration describes cannot be read.
+        CommitConflict: other writers came first on every attempt.
+        In every case the table is as it was.
+    """
+    address = resolve_address(spark, table)
+    if address.format != DELTA:
+        raise NotAQbeastTable(f"{address.label} is not a Delta table")
+
+    def attempt() -> MigrateResult:
+        return _migrate(Transaction(spark, address.location), address.label, dry_run)
+
+    return until_committed(address.label, attempt)
+
+
+@dataclass(frozen=True)
+class _Survey:
+    """The files of the old format, by their revision."""
+
+    counting: Mapping[int, Mapping[int, Block | None]]
+    """The block of each file with rows that count; None where the tags make no sense of it."""
+    copies: Mapping[int, Mapping[int, str]]
+    """The cube of each file that is said to have copies only."""
+    lost: Sequence[int]
+    """Files with rows that count, of a revision that the table does not have."""
+
+    @property
+    def files(self) -> list[int]:
+        groups = [*self.counting.values(), *self.copies.values()]
+        return sorted([*self.lost, *(i for group in groups for i in group)])
+
+
+@dataclass
+class _Rewriting:
+    """A revision whose rows are written anew."""
+
+    rows: DataFrame
+    statistics: InputStatistics
+    target: Revision
+    kept: list[Block] = field(default_factory=list)
+
+
+def _migrate(transaction: Transaction, label: str, dry_run: bool) -> MigrateResult:
+    snapshot = transaction.snapshot
+    if not snapshot.exists:
+        raise NotAQbeastTable(f"there is no Delta table at {label}")
+    index = TableIndex.of(snapshot)
+    _ = index.configuration.latest  # raises for a table without a readable index
+    survey = _survey(snapshot, index.configuration, label)
+    configuration = without_replicated_sets(snapshot.configuration)
+    if not survey.files and configuration == snapshot.configuration:
+        return MigrateResult(snapshot.version, dry_run=dry_run)
+    check_supported(snapshot, label)
+    check_own_files(snapshot, label)
+    replicated = replicated_revisions(snapshot.configuration) | survey.copies.keys()
+    for revision_id in sorted(replicated):
+        _prove_copies(snapshot, index, survey, revision_id, label)
+
+    removed = [
+        i for id_ in survey.copies for i in (*survey.copies[id_], *survey.counting.get(id_, ()))
+    ]
+    retags = _retags(index, survey)
+    result = MigrateResult(
+        version=snapshot.version,
+        changed=True,
+        files_retagged=len(retags),
+        files_unindexed=sum(not tags for tags in retags.values()),
+        files_removed=len(removed),
+        rows_rewritten=sum(
+            snapshot.files[i].rows or 0
+            for id_ in survey.copies
+            for i in survey.counting.get(id_, ())
+        ),
+        copies_dropped=sum(
+            snapshot.files[i].rows or 0 for files in survey.copies.values() for i in files
+        ),
+        dry_run=dry_run,
+    )
+    if dry_run:
+        return result
+    transaction.track_reads(np.array(survey.files, dtype=np.int64))
+    written = _rewrite(transaction, index, survey, configuration, label)
+    failpoints.reach(failpoints.BEFORE_COMMIT)
+    version = transaction.commit(
+        Operation.MIGRATE, written, np.array(removed, dtype=np.int64), retags=retags
+    )
+    return replace(result, version=version, files_added=len(written))
+
+
+def _survey(snapshot: TableSnapshot, configuration: IndexConfiguration, label: str) -> _Survey:
+    """Sort the files of the old format. Raises IncompatibleTable where a state is not clear."""
+    counting: dict[int, dict[int, Block | None]] = defaultdict(dict)
+    copies: dict[int, dict[int, str]] = defaultdict(dict)
+    lost = []
+    for i, file in enumerate(snapshot.files):
+        if not has_legacy_tags(file.tags):
+            continue
+        try:
+            state = parse_state(file.tags)
+        except ValueError as problem:
+            raise IncompatibleTable(
+                f"{label} cannot be migrated: whether the rows of {file.path} are copies of other "
+                f"rows is not known, since {problem}. Mend or remove that file, or write the rows "
+                "that are right into a new table"
+            ) from None
+        revision = _revision_of(configuration, file.tags)
+        if state.is_copy:
+            if revision is None:
+                raise IncompatibleTable(
+                    f"{label} cannot be migrated: {file.path} is said to have copies of rows of "
+                    f"revision {file.tags.get('revision')!r}, which the table does not have"
+                )
+            copies[revision.revision_id][i] = file.tags.get(CUBE_TAG, "")
+        elif revision is None:
+            lost.append(i)
+        else:
+            block = _block_of(file.tags, file.stored_rows, revision)
+            counting[revision.revision_id][i] = block
+    return _Survey(counting, copies, lost)
+
+
+def _revision_of(configuration: IndexConfiguration, tags: Mapping[str, str]) -> Revision | None:
+    """The revision of a file; None if the table has no such index."""
+    try:
+        revision = configuration.revisions.get(parse_revision_id(tags))
+    except ValueError:
+        return None
+    return None if revision is None or revision.is_staging else revision
+
+
+def _block_of(tags: Mapping[str, str], rows: int | None, revision: Revision) -> Block | None:
+    try:
+        block = parse_legacy_tags(tags, revision.dimensions).block
+    except ValueError:
+        return None
+    return block if rows in (None, block.element_count) else None
+
+
+def _prove_copies(
+    snapshot: TableSnapshot, index: TableIndex, survey: _Survey, revision_id: int, label: str
+) -> None:
+    """Raise IncompatibleTable unless dropping the copies of a revision drops no row.
+
+    An optimize of old copied each row of a cube once for each level below. So a row may stand in
+    the copied files of one cube no more often than in the files that count. Files that lost their
+    tags to another writer may have rows that count or copies; only a row that stands nowhere else
+    is known to count.
+    """
+    copies = survey.copies.get(revision_id, {})
+    counting = survey.counting.get(revision_id, {})
+    legacy = set(survey.files)
+    others = [
+        i
+        for i, indexed in enumerate(index.files)
+        if i not in legacy and indexed.revision_id in (0, revision_id)
+    ]
+    parts = [
+        *((i, "copy", cube) for i, cube in copies.items()),
+        *((i, "counts", "") for i in counting),
+        *((i, "other", "") for i in others),
+    ]
+    if not parts:
+        return
+    verdict = _verdict(snapshot, parts)
+    if verdict["lost"]:
+        raise IncompatibleTable(
+            f"{label} cannot be migrated: {verdict['lost']} rows are only in files of revision "
+            f"{revision_id} that should have nothing but copies, and would be lost. Restore a "
+            "version in which no row is missing, or write the rows that are right into a new table"
+        )
+    if verdict["unclear"]:
+        raise IncompatibleTable(
+            f"{label} cannot be migrated: cubes of revision {revision_id} were replicated, and "
+            f"another writer took the old tags from files with {verdict['unclear']} rows of which "
+            "there are equal ones; whether they are copies cannot be told. Restore the version "
+            "before that write and migrate it, or write the rows that are right into a new table"
+        )
+
+
+def _verdict(snapshot: TableSnapshot, parts: Sequence[tuple[int, str, str]]) -> Mapping[str, int]:
+    """How many rows would be lost, and of how many it is unclear whether they are copies."""
+    files = np.array([i for i, _, _ in parts], dtype=np.int64)
+    listed = snapshot.spark.createDataFrame(
+        [(snapshot.files[i].path.rsplit("/", 1)[-1], part, cube) for i, part, cube in parts],
+        "file string, part string, cube string",
+    )
+    rows = snapshot.dataframe(files).select(
+        F.struct(*(column(name) for name in snapshot.schema.fieldNames())).alias("row"),
+        F.col("_metadata.file_name").alias("file"),
+    )
+    each = (
+        rows.join(F.broadcast(listed), "file")
+        .groupBy("row", "part", "cube")
+        .agg(F.count(F.lit(1)).alias("times"))
+    )
+
+    def times(part: str) -> Column:
+        # More than one cube for copies only: a row stands in one on each level above its own.
+        return F.coalesce(F.max(F.when(F.col("part") == part, F.col("times"))), F.lit(0)).alias(
+            part
+        )
+
+    missing = F.when(F.col("other") == 0, F.col("copy") - F.col("counts")).otherwise(0)
+    doubtful = (F.col("other") > 1) | (F.col("counts") > 0) | (F.col("copy") > 0)
+    found = (
+        each.groupBy("row")
+        .agg(times("copy"), times("counts"), times("other"))
+        .agg(
+            F.sum(F.greatest(missing, F.lit(0))).alias("lost"),
+            F.sum(F.when(doubtful, F.col("other")).otherwise(0)).alias("unclear"),
+        )
+        .head()
+    )
+    assert found is not None  # an aggregate without groups has one row
+    return {name: found[name] or 0 for name in ("lost", "unclear")}
+
+
+def _retags(index: TableIndex, survey: _Survey) -> dict[int, dict[str, str]]:
+    """The new tags of the files that stay as they are."""
+    retags: dict[int, dict[str, str]] = {i: {} for i in survey.lost}
+    for revision_id, files in survey.counting.items():
+        if revision_id in survey.copies:
+            continue
+        blocks = {i: [block] for i, block in files.items() if block is not None}
+        revision = index.configuration.revisions[revision_id]
+        live = [*index.blocks_of(revision), *(block for held in blocks.values() for block in held)]
+        if blocks:
+            # None in a table that was only written to: its tree has all levels, weights rising.
+            weights = OTree.of(live, revision.dimensions).weights
+            next(iter(blocks.values())).extend(missing_anchors(live, weights))
+        retags |= {i: file_tags(revision_id, blocks[i]) if i in blocks else {} for i in files}
+    return retags
+
+
+def _rewrite(
+    transaction: Transaction,
+    index: TableIndex,
+    survey: _Survey,
+    configuration: Mapping[str, str],
+    label: str,
+) -> list[StagedFile]:
+    """Write the rows that count, of the revisions with copies, and store the configuration."""
+    known, rewritings = index.configuration, []
+    for revision_id in sorted(survey.copies):
+        rewriting = _plan(transaction.snapshot, index, survey, known, revision_id, label)
+        if rewriting is None:
+            continue
+        rewritings.append(rewriting)
+        if rewriting.target.revision_id not in known.revisions:
+            configuration = {**configuration, **stored_keys(known, rewriting.target)}
+            known = known.with_revision(rewriting.target)
+    if configuration != transaction.snapshot.configuration:
+        transaction.update_configuration(configuration)
+    written: list[StagedFile] = []
+    for each in rewritings:
+        existing = OTree.of(each.kept, each.target.dimensions) if each.kept else None
+        plan = plan_tree(each.target, each.statistics.sample, each.statistics.rows, existing)
+        files = write_indexed(
+            transaction,
+            each.rows,
+            plan,
+            expected_rows=each.statistics.rows,
+            kept_blocks=each.kept,
+        )
+        written += files.staged
+    return written
+
+
+def _plan(
+    snapshot: TableSnapshot,
+    index: TableIndex,
+    survey: _Survey,
+    known: IndexConfiguration,
+    revision_id: int,
+    label: str,
+) -> _Rewriting | None:
+    """The rows of a revision, with the revision that they belong to; None if there are none."""
+    revision = known.revisions[revision_id]
+    rows = snapshot.dataframe(np.array(list(survey.counting.get(revision_id, ())), dtype=np.int64))
+    transformers = continued_transformers(revision, None, snapshot.schema, label)
+    statistics = collect(Catalyst(Jvm(snapshot.spark)), rows, transformers)
+    if not statistics.rows:
+        return None
+    target = continued_revision(revision, transformers, statistics, cube_size=None)
+    if target is revision:
+        return _Rewriting(rows, statistics, revision, index.blocks_of(revision))
+    # Bounds of dates may be off by the old writer's time zone. The revision's number is taken.
+    last = max([*known.revisions, *known.broken])
+    return _Rewriting(rows, statistics, replace(target, revision_id=last + 1))

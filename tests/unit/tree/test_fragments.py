@@ -1,0 +1,153 @@
+"""Choosing files to rewrite: the scattered ones, once, and not the whole table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from qbeast_core.model.block import Block
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
+from qbeast_core.tree.anchors import missing_anchors, violations
+from qbeast_core.tree.assignment import Assignment
+from qbeast_core.tree.build import estimate_weights
+from qbeast_core.tree.fragments import gaining_files
+from qbeast_core.tree.otree import OTree
+from qbeast_core.tree.path import PathLayout
+from qbeast_core.tree.rollup import expected_rows, plan_files
+
+SIZE = 400
+LAYOUT = PathLayout(2)
+
+
+class Table:
+    """Files of (path words, weights, blocks), written as `operations.indexing` does."""
+
+    def __init__(self) -> None:
+        self.files: dict[int, tuple[np.ndarray, np.ndarray, list[Block]]] = {}
+        self._next = 0
+
+    def write(self, words: np.ndarray, weights: np.ndarray, kept: list[Block]) -> int:
+        existing = OTree.of(kept, 2) if kept else None
+        cube_weights = estimate_weights(LAYOUT, words, weights, len(weights), SIZE, existing)
+        in_cubes = expected_rows(LAYOUT, cube_weights, words, weights, 1.0)
+        assignment = Assignment.of(LAYOUT, cube_weights, plan_files(in_cubes, SIZE))
+        depths, numbers = assignment.assign_rows(words, weights)
+        written = []
+        for number in np.unique(numbers):
+            rows = numbers == number
+            cubes, cube_of_row = LAYOUT.cubes_of(words[:, rows], depths[rows])
+            blocks = [
+                Block(
+                    cube,
+                    int(weights[rows][cube_of_row == i].min()),
+                    cube_weights.get(cube, MAX_WEIGHT),
+                    int((cube_of_row == i).sum()),
+                )
+                for i, cube in enumerate(cubes)
+            ]
+            written.append((words[:, rows], weights[rows], blocks))
+        own = [block for _, _, blocks in written for block in blocks]
+        written[0][2].extend(missing_anchors([*kept, *own], cube_weights))
+        for file in written:
+            self.files[self._next] = file
+            self._next += 1
+        return len(written)
+
+    def append(self, words: np.ndarray, weights: np.ndarray) -> None:
+        self.write(words, weights, self.blocks())
+
+    def optimize(self) -> int:
+        """How many rows were rewritten."""
+        chosen = gaining_files({key: file[2] for key, file in self.files.items()}, SIZE)
+        if not chosen:
+            return 0
+        taken = [self.files.pop(key) for key in chosen]
+        words = np.concatenate([file[0] for file in taken], axis=1)
+        self.write(words, np.concatenate([file[1] for file in taken]), self.blocks())
+        return words.shape[1]
+
+    def blocks(self) -> list[Block]:
+        return [block for _, _, blocks in self.files.values() for block in blocks]
+
+    def rows(self) -> int:
+        return sum(len(weights) for _, weights, _ in self.files.values())
+
+    def read_share(self, fraction: float) -> float:
+        """The share of rows in the files that a sample reads."""
+        limit = weight_of_fraction(fraction)
+        read = [
+            len(weights)
+            for _, weights, blocks in self.files.values()
+            if any(block.element_count and block.min_weight < limit for block in blocks)
+        ]
+        return sum(read) / self.rows()
+
+
+def points(rng: np.random.Generator, count: int, skewed: bool) -> tuple[np.ndarray, np.ndarray]:
+    places = rng.normal(0.5, 0.15, (count, 2)) if skewed else rng.random((count, 2))
+    weights = rng.integers(-(2**31), 2**31 - 1, count).astype(np.int32)
+    return LAYOUT.path_words(places), weights
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+@pytest.mark.parametrize("rows", [SIZE // 8, SIZE])
+def test_fifty_appends_are_gathered_by_one_optimize(skewed: bool, rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    table = Table()
+    table.write(*points(rng, 50 * SIZE, skewed), [])
+    for _ in range(50):
+        table.append(*points(rng, rows, skewed))
+    cubes = table.rows() / SIZE
+    if rows == SIZE:
+        assert len(table.files) <= 1.2 * cubes + 50
+        assert table.read_share(0.01) > 0.3
+    rewritten = table.optimize()
+    assert 0 < rewritten <= 3 * 50 * rows
+    assert len(table.files) <= 1.2 * cubes
+    assert table.read_share(0.01) <= 0.1
+    assert violations(table.blocks()) == []
+    files = set(table.files)
+    assert table.optimize() == 0
+    assert set(table.files) == files
+
+
+def test_a_table_of_one_write_gains_nothing() -> None:
+    table = Table()
+    table.write(*points(np.random.default_rng(1), 30 * SIZE, True), [])
+    assert table.optimize() == 0
+
+
+def cube(text: str) -> CubeId:
+    return CubeId.parse(text, 2)
+
+
+def blocks(**rows: int) -> Sequence[Block]:
+    return [Block(cube(text), 0, 9, count) for text, count in rows.items()]
+
+
+def test_one_small_file_is_left_alone_and_two_are_not() -> None:
+    large, small = blocks(A=900), blocks(Q=100)
+    assert gaining_files({1: large, 2: small}, 1000) == []
+    assert gaining_files({1: large, 2: small, 7: small}, 1000) == [2, 7]
+
+
+def test_files_of_a_crowded_cube_gain() -> None:
+    files = {1: blocks(A=900), 2: blocks(A=900), 3: blocks(A=900), 4: blocks(Q=900)}
+    assert gaining_files(files, 1000) == [1, 2, 3]
+    assert gaining_files({1: blocks(A=5000)}, 1000) == []
+
+
+def test_files_that_share_most_of_their_rows_gain() -> None:
+    spread = blocks(A=250, Q=250, g=250, w=250)
+    files = {1: spread, 2: spread, 3: spread, 4: blocks(w=900), 5: blocks(A=300, QA=600)}
+    assert gaining_files(files, 1000) == [1, 2, 3]
+    assert gaining_files({1: spread, 2: spread, 4: blocks(w=900)}, 1000) == []
+
+
+def test_blocks_without_rows_do_not_count() -> None:
+    empty = [Block(cube("A"), 5, 5, 0), *blocks(Q=500, g=500)]
+    assert gaining_files({1: empty, 2: empty}, 1000) == []
+    assert gaining_files({}, 1000) == []

@@ -43,11 +43,7 @@ def table_metrics(
         raise InvalidOptions(
             f"there is no revision {wanted!r}; the table has {', '.join(map(str, revisions))}"
         )
-    files = [
-        IndexedFile(snapshot.files[i].size_bytes, index.files[i].blocks)
-        for i in index.files_of(wanted).tolist()
-        if index.files[i].is_indexed
-    ]
+    files = revision_files(snapshot, index, wanted)
     unindexed = [snapshot.files[i].size_bytes for i in index.unindexed.tolist()]
     return index_metrics(
         revisions[wanted],
@@ -55,3 +51,14 @@ def table_metrics(
         unindexed_files=len(unindexed),
         unindexed_bytes=sum(unindexed),
     )
+
+
+def revision_files(
+    snapshot: TableSnapshot, index: TableIndex, revision_id: int
+) -> list[IndexedFile]:
+    """The live files of a revision; none for revision 0, whose files have no blocks."""
+    return [
+        IndexedFile(snapshot.files[i].size_bytes, index.files[i].blocks)
+        for i in index.files_of(revision_id).tolist()
+        if index.files[i].is_indexed
+    ]

@@ -60,6 +60,27 @@ class SampleCost:
 
 
 @dataclass(frozen=True)
+class Gain:
+    """Files that an optimize would rewrite, and about how many it would make of them."""
+
+    files: int
+    rows: int
+    size_bytes: int
+    files_after: int
+
+    def __str__(self) -> str:
+        if not self.files:
+            return "nothing"
+        return (
+            f"{self.files:,} files as about {self.files_after:,}, {self.rows:,} rows, "
+            f"{_megabytes(self.size_bytes)}"
+        )
+
+
+NO_GAIN = Gain(0, 0, 0, 0)
+
+
+@dataclass(frozen=True)
 class IndexMetrics:
     """The numbers of one revision. Sizes of cubes and files are in rows unless named otherwise."""
 
@@ -81,10 +102,15 @@ class IndexMetrics:
     """Height over that of a full tree with as many cubes: 1.0 is flat, more is lopsided."""
     inner_cube_rows: Spread
     leaf_cube_rows: Spread
+    block_rows: Spread
     file_rows: Spread
+    file_bytes: Spread
+    blocks_per_file: Spread
     sample_costs: tuple[SampleCost, ...]
     unindexed_files: int = 0
     unindexed_bytes: int = 0
+    gaining: Gain = NO_GAIN
+    """What an optimize of this revision would rewrite, unindexed files aside."""
 
     @property
     def blocks_per_cube(self) -> float:
@@ -107,13 +133,19 @@ class IndexMetrics:
             ("desired cube size", f"{self.desired_cube_size:,} rows"),
             ("rows of inner cubes", f"{self.inner_cube_rows}  (min / quartiles / max)"),
             ("rows of leaf cubes", str(self.leaf_cube_rows)),
+            ("rows of blocks", str(self.block_rows)),
             ("rows of files", str(self.file_rows)),
+            ("bytes of files", str(self.file_bytes)),
+            ("blocks of files", str(self.blocks_per_file)),
         ]
         for cost in self.sample_costs:
             lines.append((f"{cost.fraction * 100:g} % sample reads", self._share(cost)))
         if self.unindexed_files:
             size = _megabytes(self.unindexed_bytes)
-            lines.append(("not indexed", f"{self.unindexed_files:,} files, {size}"))
+            share = self.unindexed_bytes / (self.unindexed_bytes + self.size_bytes or 1)
+            text = f"{self.unindexed_files:,} files, {size}, {share:.1%} of all"
+            lines.append(("not indexed", text))
+        lines.append(("optimize rewrites", str(self.gaining)))
         width = max(len(name) for name, _ in lines)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in lines)
 
@@ -136,11 +168,12 @@ def index_metrics(
     *,
     unindexed_files: int = 0,
     unindexed_bytes: int = 0,
+    gaining: Gain = NO_GAIN,
 ) -> IndexMetrics:
     """The metrics of a revision from its live files.
 
     `unindexed_files` and `unindexed_bytes` are those of the table that no index describes; every
-    sample reads them in addition.
+    sample reads them in addition. `gaining` is what an optimize would rewrite.
     """
     listed = list(files)
     blocks = [block for file in listed for block in file.blocks]
@@ -166,10 +199,14 @@ def index_metrics(
         balance=_balance(height, len(tree.cubes), revision.dimensions),
         inner_cube_rows=Spread.of([counts[cube] for cube in inner]),
         leaf_cube_rows=Spread.of([counts[cube] for cube in leaves]),
+        block_rows=Spread.of([block.element_count for block in blocks]),
         file_rows=Spread.of(file_rows),
+        file_bytes=Spread.of([file.size_bytes for file in listed]),
+        blocks_per_file=Spread.of([len(file.blocks) for file in listed]),
         sample_costs=tuple(_cost(fraction, listed, file_rows) for fraction in FRACTIONS),
         unindexed_files=unindexed_files,
         unindexed_bytes=unindexed_bytes,
+        gaining=gaining,
     )
 
 

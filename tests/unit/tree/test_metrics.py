@@ -11,7 +11,14 @@ from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.model.transformer import LinearTransformer
 from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
-from qbeast_core.tree.metrics import IndexedFile, IndexMetrics, SampleCost, Spread, index_metrics
+from qbeast_core.tree.metrics import (
+    Gain,
+    IndexedFile,
+    IndexMetrics,
+    SampleCost,
+    Spread,
+    index_metrics,
+)
 
 REVISION = Revision(
     3,
@@ -21,6 +28,9 @@ REVISION = Revision(
     tuple(LinearTransformer(name, DataType.INTEGER) for name in ("a", "b")),
     (LinearTransformation(0, 9, 0, DataType.INTEGER),) * 2,
 )
+
+
+GAIN = Gain(files=2, rows=210, size_bytes=3_000_000, files_after=1)
 
 
 def block(text: str, at: float, rows: int, upto: float = 1.0) -> Block:
@@ -35,7 +45,7 @@ def metrics() -> IndexMetrics:
         IndexedFile(3_000_000, (block("A", 0.2, 60), block("w", 0.05, 40), block("Q", 0.3, 50))),
         IndexedFile(2_000_000, (block("g", 0.1, 110), block("", 0.0, 0, upto=0.1))),
     ]
-    return index_metrics(REVISION, files, unindexed_files=2, unindexed_bytes=500_000)
+    return index_metrics(REVISION, files, unindexed_files=2, unindexed_bytes=500_000, gaining=GAIN)
 
 
 def test_the_tree_is_counted(metrics: IndexMetrics) -> None:
@@ -64,11 +74,15 @@ def test_the_text_is_for_people(metrics: IndexMetrics) -> None:
         "desired cube size    100 rows",
         "rows of inner cubes  100 / 100 / 100 / 100 / 100  (min / quartiles / max)",
         "rows of leaf cubes   40 / 40 / 50 / 60 / 110",
+        "rows of blocks       0 / 40 / 50 / 100 / 110",
         "rows of files        100 / 100 / 110 / 150 / 150",
+        "bytes of files       1,000,000 / 1,000,000 / 2,000,000 / 3,000,000 / 3,000,000",
+        "blocks of files      1 / 1 / 2 / 3 / 3",
         "0.1 % sample reads   1 of 3 files, 16.7% of the bytes, 100 rows",
         "1 % sample reads     1 of 3 files, 16.7% of the bytes, 100 rows",
         "10 % sample reads    2 of 3 files, 66.7% of the bytes, 250 rows",
-        "not indexed          2 files, 0.5 MB",
+        "not indexed          2 files, 0.5 MB, 7.7% of all",
+        "optimize rewrites    2 files as about 1, 210 rows, 3.0 MB",
     ]
 
 

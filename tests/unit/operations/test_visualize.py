@@ -1,4 +1,4 @@
-"""The page of an index: drawn from blocks alone, parsed, and opened in a browser if there is one."""
+"""The page of an index: drawn from blocks alone, parsed, and opened in a browser."""
 
 from __future__ import annotations
 

@@ -1,0 +1,191 @@
+"""Confidence intervals for totals and averages, from the moments of a sample of clusters.
+
+Each cluster is in the sample with the same probability f, independently of the others (Poisson
+sampling). So a total has the estimate `sum(y) / f`, and its variance comes from the squares of the
+clusters; a ratio has `sum(y) / sum(z)`, and its variance from the squares of the residuals
+`y - ratio z` (linearization). The critical value is that of Student's t with the degrees of freedom
+that the spread of these squares leaves (Satterthwaite): a few clusters that outweigh all others
+count as few.
+
+Normal theory fails where one cluster can move the estimate. Whether it can is told by the skewness
+of the estimate, taken from the sample and, where the log knows the extremes of the column, also
+from those: an extreme value that the sample has not seen is still known to be there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qbeast_core.estimation.moments import Moments
+
+FEWEST_CLUSTERS = 200
+"""A group with fewer clusters in the sample has no interval that is relied upon."""
+
+FEWEST_DEGREES = 50.0
+"""So many squares of about one size must make up the variance."""
+
+GREATEST_SKEWNESS = 0.1
+"""Of the estimate, not of the values: Cochran's rule asks for 0.2."""
+
+_Floats = NDArray[np.float64]
+
+# A variance smaller than this share of the squares it is the difference of is rounding.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Estimates of one number for each group; every array is [groups]."""
+
+    fraction: float
+    clusters: NDArray[np.int64]
+    value: _Floats
+    """NaN where the sample does not say."""
+    half_width: _Floats
+    """The interval is the value plus and minus this; infinite where it cannot be told."""
+    skewness: _Floats
+    degrees: _Floats
+
+    @property
+    def reliable(self) -> NDArray[np.bool_]:
+        """Whether normal theory holds well enough for the interval to be what it says."""
+        return (
+            (self.clusters >= FEWEST_CLUSTERS)
+            & (self.degrees >= FEWEST_DEGREES)
+            & (self.skewness <= GREATEST_SKEWNESS)
+        )
+
+    def within(self, tolerance: float) -> NDArray[np.bool_]:
+        """Whether the interval is reliable and no wider than the tolerance, relative to |value|."""
+        return self.reliable & (self.half_width <= tolerance * np.abs(self.value))
+
+    def needed_fraction(self, tolerance: float) -> _Floats:
+        """About the fraction at which each group would be within the tolerance; at most 1."""
+        f = self.fraction
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            too_wide = self.half_width / (tolerance * np.abs(self.value))
+            odds = _MARGIN * too_wide**2 * f / (1.0 - f)
+            for_width = np.where(np.isfinite(odds), odds / (1.0 + odds), 1.0)
+            for_skewness = f * (self.skewness / GREATEST_SKEWNESS) ** 2
+            for_degrees = f * FEWEST_DEGREES / self.degrees
+        for_clusters = _MARGIN * f * FEWEST_CLUSTERS / np.maximum(self.clusters, 1)
+        # Before there are enough clusters, the other numbers mean little.
+        needed = np.where(
+            self.clusters < FEWEST_CLUSTERS,
+            for_clusters,
+            np.maximum.reduce([for_width, for_skewness, for_degrees]),
+        )
+        fraction: _Floats = np.minimum(np.nan_to_num(needed, nan=1.0), 1.0)
+        return fraction
+
+
+_MARGIN = 1.2
+
+
+def ratio_intervals(
+    moments: Moments,
+    confidence: float,
+    *,
+    scale: float = 1.0,
+    extremes: tuple[float, float] | None = None,
+) -> Intervals:
+    """Intervals of `scale * sum(y) / sum(z)` over all rows of each group.
+
+    Args:
+        scale: 1 for an average; the known sum of z for a total of y.
+        extremes: bounds of one row's y where z is 1, known of all rows.
+    """
+    y, z = moments.sums[1, 0], moments.sums[0, 1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = y / z
+        return _intervals(moments, confidence, ratio, scale / z, scale * ratio, extremes)
+
+
+def total_intervals(
+    moments: Moments, confidence: float, *, extremes: tuple[float, float] | None = None
+) -> Intervals:
+    """Intervals of the sum of y over all rows of each group, whose size is not known."""
+    nothing = np.zeros(len(moments.clusters))
+    scale = np.full(len(moments.clusters), 1.0 / moments.fraction)
+    return _intervals(moments, confidence, nothing, scale, moments.sums[1, 0] * scale, extremes)
+
+
+def rows_agree(fraction: float, rows: float, squares: float, known_rows: float) -> bool:
+    """Whether a sample has as many rows as it should, within four standard deviations.
+
+    `squares` is the sum of the squared rows of each weight in the sample. A sample that misses a
+    weight with very many rows, as when half of a table has one value, is told by this.
+    """
+    deviation = np.sqrt((1.0 - fraction) * squares) / fraction
+    return bool(abs(rows / fraction - known_rows) <= 4.0 * deviation)
+
+
+def student_quantile(probability: float, degrees: _Floats) -> _Floats:
+    """The quantile of Student's t for each number of degrees of freedom.
+
+    The expansion in powers of 1/degrees (Abramowitz and Stegun 26.7.5), within 1 % from 3 degrees
+    on for the probabilities that confidence intervals use.
+
+    >>> student_quantile(0.975, np.array([5.0, 30.0])).round(2)
+    array([2.57, 2.04])
+    """
+    z = NormalDist().inv_cdf(probability)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    quantile = np.full(len(degrees), z)
+    for power, term in enumerate(terms, 1):
+        quantile += term / degrees**power
+    return quantile
+
+
+def _intervals(
+    moments: Moments,
+    confidence: float,
+    ratio: _Floats,
+    scale: _Floats,
+    value: _Floats,
+    extremes: tuple[float, float] | None,
+) -> Intervals:
+    f, n = moments.fraction, moments.clusters.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        squares = moments.residual_sum(ratio, 2)
+        rounding = squares <= _ROUNDING * moments.sums[2, 0]
+        squares = np.where(rounding, 0.0, squares)
+        spread = np.where(rounding, 1.0, squares)
+        cubes = np.abs(moments.residual_sum(ratio, 3))
+        fourths = np.maximum(moments.residual_sum(ratio, 4), spread**2 / n)
+        skewness = (1.0 - 2.0 * f) / np.sqrt(1.0 - f) * cubes / spread**1.5
+        skewness = np.where(rounding, 0.0, np.abs(skewness))
+        degrees = np.where(rounding, n - 1, np.minimum(2 * spread**2 / fourths, n - 1))
+        if extremes is not None:
+            skewness = np.maximum(skewness, _known_skewness(f, ratio, squares, extremes))
+        deviation = np.abs(scale) * np.sqrt((1.0 - f) * squares * n / (n - 1))
+        critical = student_quantile(0.5 + confidence / 2, np.maximum(degrees, 3.0))
+        half_width = np.where(n > 1, critical * deviation, np.inf)
+    half_width = np.where(np.isfinite(half_width), half_width, np.inf)
+    return Intervals(
+        f,
+        moments.clusters,
+        value,
+        half_width,
+        np.where(np.isfinite(skewness), skewness, np.inf),
+        np.maximum(degrees, 1.0),
+    )
+
+
+def _known_skewness(
+    f: float, ratio: _Floats, squares: _Floats, extremes: tuple[float, float]
+) -> _Floats:
+    """The skewness that one row with the most extreme value gives to the estimate by itself."""
+    residual = np.maximum(np.abs(extremes[0] - ratio), np.abs(extremes[1] - ratio))
+    of_all = np.maximum(squares / f, residual**2)
+    share: _Floats = np.where(residual > 0, residual**2 / of_all, 0.0)
+    skewness: _Floats = share**1.5 * (1.0 - 2.0 * f) / np.sqrt(f * (1.0 - f))
+    return skewness

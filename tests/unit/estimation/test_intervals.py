@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qbeast_core.estimation.growing import MOST_LOOKS
+from qbeast_core.estimation.intervals import (
+    ratio_intervals,
+    rows_agree,
+    student_quantile,
+    total_intervals,
+)
+from qbeast_core.estimation.moments import Moments
+from tests.unit.estimation.populations import ROWS, SHARING, VALUES, Table
+
+numbers = st.floats(-1e3, 1e3).map(lambda number: round(number, 3))
+clusters = st.lists(st.tuples(numbers, st.integers(1, 9)), min_size=2, max_size=30)
+
+
+@given(clusters, numbers, st.integers(1, 4))
+@settings(deadline=None)
+def test_residuals_come_from_power_sums(
+    given_clusters: list[tuple[float, int]], ratio: float, power: int
+) -> None:
+    y, z = np.array(given_clusters, dtype=np.float64).T
+    moments = Moments.of_clusters(0.1, y, z)
+    direct = ((y - ratio * z) ** power).sum()
+    size = (np.abs(y) + np.abs(ratio * z)).max() ** power * len(y)
+    assert moments.residual_sum(np.array([ratio]), power)[0] == pytest.approx(
+        direct, abs=1e-9 * max(size, 1e-9)
+    )
+
+
+def test_a_total_is_scaled_up_and_its_variance_is_that_of_poisson_sampling() -> None:
+    y = np.arange(1.0, 401.0)
+    found = total_intervals(Moments.of_clusters(0.25, y, np.zeros(400)), 0.95)
+    assert found.value[0] == y.sum() / 0.25
+    deviation = np.sqrt(0.75 * (y**2).sum() * 400 / 399) / 0.25
+    assert found.half_width[0] == pytest.approx(1.96 * deviation, rel=0.01)
+
+
+def test_a_ratio_does_not_depend_on_how_many_clusters_were_drawn() -> None:
+    rows = np.tile([1.0, 2.0, 5.0], 100)
+    found = ratio_intervals(Moments.of_clusters(0.1, 7.0 * rows, rows), 0.95, scale=1000.0)
+    assert (found.value[0], found.half_width[0]) == (7000.0, 0.0)
+    assert found.within(0.001)[0]
+
+
+def test_equal_values_in_a_weight_count_once() -> None:
+    """Rows that share weight and value make intervals as wide as if each weight had one row."""
+    values = np.random.default_rng(1).normal(10, 3, 500)
+    single = ratio_intervals(Moments.of_clusters(0.1, values, np.ones(500)), 0.95)
+    shared = ratio_intervals(Moments.of_clusters(0.1, 8 * values, np.full(500, 8.0)), 0.95)
+    assert shared.half_width[0] == pytest.approx(single.half_width[0])
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_hardly_any_clusters_tell_nothing(number: int) -> None:
+    found = ratio_intervals(Moments.of_clusters(0.1, np.ones(number), np.ones(number)), 0.95)
+    assert not found.within(1.0)[0]
+    assert found.half_width[0] == np.inf
+    assert 0.1 < found.needed_fraction(0.05)[0] <= 1.0
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan, 1e200])
+def test_numbers_beyond_all_bounds_are_not_precise(value: float) -> None:
+    y = np.append(np.ones(500), value)
+    with np.errstate(all="ignore"):
+        found = ratio_intervals(Moments.of_clusters(0.1, y, np.ones(501)), 0.95)
+    assert not found.within(1.0)[0]
+    assert found.needed_fraction(0.05)[0] > 0.1
+
+
+def test_one_cluster_that_outweighs_all_others_is_not_relied_upon() -> None:
+    y = np.append(np.ones(10_000), 5_000.0)
+    assert not ratio_intervals(Moments.of_clusters(0.1, y, np.ones(10_001)), 0.95).reliable[0]
+
+
+def test_an_extreme_value_that_the_sample_lacks_is_known_from_the_log() -> None:
+    moments = Moments.of_clusters(0.01, np.tile([9.0, 10.0, 11.0], 1000), np.ones(3000))
+    assert ratio_intervals(moments, 0.95, extremes=(8.0, 12.0)).within(0.01)[0]
+    assert not ratio_intervals(moments, 0.95, extremes=(8.0, 1e6)).reliable[0]
+
+
+@pytest.mark.parametrize(
+    ("degrees", "expected"), [(3, 3.182), (5, 2.571), (30, 2.042), (1e9, 1.960)]
+)
+def test_student(degrees: float, expected: float) -> None:
+    assert student_quantile(0.975, np.array([degrees]))[0] == pytest.approx(expected, rel=0.01)
+
+
+def test_a_heavy_weight_that_the_sample_lacks_is_told_by_the_number_of_rows() -> None:
+    assert rows_agree(0.01, 1000, 1000, 100_000)
+    assert not rows_agree(0.01, 500, 500, 100_000)
+
+
+def half_in_one_weight(random: np.random.Generator) -> Table:
+    weights = np.where(random.random(ROWS) < 0.5, 0, np.arange(ROWS))
+    return Table(random.normal(10, 3, ROWS), weights, random)
+
+
+def test_a_table_with_half_of_its_rows_in_one_weight_is_read_whole() -> None:
+    outcome = half_in_one_weight(np.random.default_rng(3)).estimate("count", 0.05)
+    assert outcome.exact_because is not None
+
+
+def test_small_groups_are_marked_and_do_not_hold_up_the_others() -> None:
+    random = np.random.default_rng(5)
+    table = Table(random.normal(10, 3, ROWS), np.arange(ROWS), random)
+    table.group = np.where(np.arange(ROWS) < 20, 2, np.arange(ROWS) % 2)
+    outcome = table.estimate("avg", 0.05)
+    assert outcome.exact_because is None
+    assert outcome.too_small.tolist() == [False, False, True]
+
+
+def test_many_groups_of_one_size_are_all_made_precise() -> None:
+    random = np.random.default_rng(6)
+    table = Table(random.normal(10, 3, ROWS), np.arange(ROWS), random)
+    table.group = np.arange(ROWS) % 50
+    outcome = table.estimate("avg", 0.2, largest_fraction=0.9)
+    assert outcome.intervals is not None
+    assert outcome.intervals.within(0.2).all()
+
+
+def test_a_sample_grows_no_further_than_pays() -> None:
+    asked = []
+
+    class Watched(Table):
+        def look(self, function: str, fraction: float, known_size: bool):
+            asked.append(fraction)
+            return super().look(function, fraction, known_size)
+
+    random = np.random.default_rng(7)
+    values = VALUES["lognormal, sigma 2"](random)
+    table = Watched(values, SHARING["four rows share a weight"](random), random)
+    outcome = table.estimate("avg", 0.01, known_extremes=False, largest_fraction=0.3)
+    assert outcome.exact_because
+    assert asked == sorted(asked)
+    assert len(asked) <= MOST_LOOKS
+    assert max(asked) <= 0.3
+
+
+def test_a_filter_that_keeps_nothing_ends_with_all_rows() -> None:
+    random = np.random.default_rng(8)
+    table = Table(random.normal(10, 3, ROWS), np.arange(ROWS), random)
+    table.kept = np.zeros(ROWS, dtype=np.bool_)
+    assert table.estimate("count", 0.05).exact_because
+
+
+def test_numpy_is_all_that_estimation_imports() -> None:
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    code = (
+        "import sys, qbeast_core.estimation.growing as growing\n"
+        "print(growing.MOST_LOOKS, sorted({n.split('.')[0] for n in sys.modules}"
+        " & {'pyspark', 'py4j', 'delta'}))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[3],
+        check=True,
+    )
+    assert run.stdout.strip() == f"{MOST_LOOKS} []"

@@ -8,6 +8,8 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.qbeast.column import quote
 from pyspark.sql import SparkSession
 
+from qbeast_core import QbeastTable
+
 _OWNER = re.compile(r"^Owner: (.*)$", re.MULTILINE)
 
 
@@ -16,6 +18,7 @@ def catalog_rows(session: SparkSession, relation: BaseRelation) -> Iterator[dict
     name = f"{quote(relation.schema or '')}.{quote(relation.identifier or '')}"
     owner = _OWNER.search(getattr(relation, "information", None) or "")
     comment = session.catalog.getTable(name).description
+    statistics = index_statistics(session, name) if getattr(relation, "is_delta", None) else {}
     for index, field in enumerate(session.table(name).schema.fields, start=1):
         yield {
             "table_database": None,
@@ -28,4 +31,41 @@ def catalog_rows(session: SparkSession, relation: BaseRelation) -> Iterator[dict
             "column_index": index,
             "column_type": field.dataType.simpleString(),
             "column_comment": field.metadata.get("comment"),
+            **statistics,
         }
+
+
+def index_statistics(session: SparkSession, table: str) -> dict[str, Any]:
+    """What the log tells of a table with an index, as dbt's catalog has it; nothing of others."""
+    if not QbeastTable.is_qbeast(session, table):
+        return {}
+    metrics = QbeastTable.for_name(session, table).index_metrics()
+    files = metrics.files + metrics.unindexed_files
+    size_bytes = metrics.size_bytes + metrics.unindexed_bytes
+    unindexed = metrics.unindexed_bytes / size_bytes if size_bytes else 0.0
+    numbers = {
+        "rows": ("Rows", metrics.rows, "Rows that the index describes, in its latest revision"),
+        "bytes": ("Size", size_bytes, "Bytes of the latest revision's files and unindexed ones"),
+        "files": ("Files", files, "Files of the latest revision and unindexed ones"),
+        "cubes": ("Cubes", metrics.cubes, "Cubes of the index's latest revision"),
+        "revision": (
+            "Revision",
+            metrics.revision_id,
+            "The revision that new rows are written under",
+        ),
+        "unindexed": (
+            "Unindexed",
+            f"{unindexed:.1%}",
+            "Share of the bytes that the index does not describe; optimize lowers it",
+        ),
+    }
+    return {
+        f"stats:{key}:{part}": value
+        for key, (label, number, description) in numbers.items()
+        for part, value in (
+            ("label", label),
+            ("value", number),
+            ("description", description),
+            ("include", True),
+        )
+    }

@@ -3,23 +3,30 @@
 Those modules that need PySpark are imported where they are used (`connections.py` says why).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.base.impl import ConstraintSupport, FreshnessResponse
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
+from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationConfig
-from dbt.adapters.qbeast import model_config
+from dbt.adapters.qbeast import constraints, incremental, model_config
 from dbt.adapters.qbeast.column import QbeastColumn, quote
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
 from dbt.adapters.qbeast.model_config import QbeastConfig
 from dbt.adapters.qbeast.relation import QbeastRelation
 from dbt.adapters.spark.impl import SparkAdapter
+from dbt_common.contracts.constraints import ConstraintType
+from dbt_common.exceptions import DbtRuntimeError
 
 if TYPE_CHECKING:
     import agate
     from dbt.adapters.qbeast.handle import SessionHandle
+    from dbt.adapters.qbeast.incremental import Increment
     from dbt.adapters.qbeast.model_config import ModelSpec
     from dbt.adapters.qbeast.operations import Report
     from dbt.adapters.qbeast.response import QbeastAdapterResponse
@@ -31,12 +38,28 @@ class QbeastAdapter(SparkAdapter):
     Column = QbeastColumn
     ConnectionManager = QbeastConnectionManager
     AdapterSpecificConfigs = QbeastConfig
+    CONSTRAINT_SUPPORT = {  # noqa: RUF012 - as the base class has it
+        ConstraintType.check: ConstraintSupport.ENFORCED,
+        ConstraintType.not_null: ConstraintSupport.ENFORCED,
+        ConstraintType.unique: ConstraintSupport.NOT_SUPPORTED,
+        ConstraintType.primary_key: ConstraintSupport.NOT_SUPPORTED,
+        ConstraintType.foreign_key: ConstraintSupport.NOT_SUPPORTED,
+    }
+    _capabilities = CapabilityDict(
+        {
+            Capability.TableLastModifiedMetadata: CapabilitySupport(support=Support.Full),
+            Capability.TableLastModifiedMetadataBatch: CapabilitySupport(support=Support.Full),
+        }
+    )
 
     @classmethod
     def quote(cls, identifier: Any) -> str:
         return quote(str(identifier))
 
     # -- what dbt-spark's own macros need from us
+
+    def valid_incremental_strategies(self) -> list[str]:
+        return list(incremental.STRATEGIES)
 
     def pre_model_hook(self, config: Mapping[str, Any]) -> None:
         """Delta is the default of every table, snapshot and seed, in dbt-spark's macros too."""
@@ -46,6 +69,30 @@ class QbeastAdapter(SparkAdapter):
         """Without the session's temporary views, which Spark lists in every schema."""
         stored = [row for row in row_list if row[0]]
         return super()._build_spark_relation_list(stored, relation_info_func)
+
+    def calculate_freshness_from_metadata_batch(
+        self, sources: list[BaseRelation], macro_resolver: Any = None
+    ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
+        """The age of each source by its Delta log (`freshness.py`)."""
+        from dbt.adapters.qbeast import freshness
+
+        found: dict[BaseRelation, FreshnessResponse] = {}
+        with self._running("describe history") as session:
+            for source in sources:
+                loaded = freshness.last_modified(session, _table(source))
+                now = datetime.now(timezone.utc)
+                found[source] = {
+                    "max_loaded_at": loaded,
+                    "snapshotted_at": now,
+                    "age": (now - loaded).total_seconds(),
+                }
+        return [], found
+
+    def calculate_freshness_from_metadata(
+        self, source: BaseRelation, macro_resolver: Any = None
+    ) -> tuple[AdapterResponse | None, FreshnessResponse]:
+        _, found = self.calculate_freshness_from_metadata_batch([source], macro_resolver)
+        return None, found[source]
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterator[dict[str, Any]]:
         from dbt.adapters.qbeast import catalog
@@ -101,14 +148,70 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_write(
-        self, relation: BaseRelation, sql: str, spec: "ModelSpec", append: bool
+        self, relation: BaseRelation, sql: str, spec: "ModelSpec", add: bool
     ) -> "QbeastAdapterResponse":
         """Writes the model's rows and their index in one commit (`writing.py`)."""
         from dbt.adapters.qbeast import writing
 
         with self._running(sql):
             frame = self._handle().frame(sql)
-            return writing.write_model(frame, _table(relation), spec, append=append)
+            return writing.write_model(frame, _table(relation), spec, add=add)
+
+    @available.parse_none
+    def qbeast_increment(self, config: Any, context: Mapping[str, Any]) -> "Increment | None":
+        """What a run does with a table that exists (`incremental.py`); None to rebuild it."""
+        increment = model_config.model_increment(config)
+        if increment is not None and increment.is_own:
+            try:
+                self.get_incremental_strategy_macro(context, increment.strategy)
+            except DbtRuntimeError as error:
+                advice = incremental.unknown_strategy(increment.strategy)
+                raise DbtRuntimeError(f"{error.msg}: {advice}") from None
+        return increment
+
+    @available.parse(lambda *_: "")
+    def qbeast_batch_condition(self, config: Any) -> str:
+        return incremental.batch_condition(config)
+
+    @available.parse_none
+    def qbeast_merge_snapshot(
+        self,
+        relation: BaseRelation,
+        changes: str,
+        columns: Mapping[str, str],
+        valid_to_current: str | None,
+    ) -> "QbeastAdapterResponse":
+        """Merges the view of a snapshot's changes into its indexed table (`writing.py`)."""
+        from dbt.adapters.qbeast import writing
+
+        with self._running(f"merge {changes} into {relation}") as session:
+            frame = session.table(quote(changes))
+            return writing.merge_snapshot(frame, _table(relation), columns, valid_to_current)
+
+    @available.parse(lambda *_: "")
+    def qbeast_run_python(self, model: Mapping[str, Any], compiled_code: str) -> str:
+        """Runs a Python model; the query of its result (`python_models.py`)."""
+        from dbt.adapters.qbeast import python_models
+
+        with self._running(compiled_code) as session:
+            return python_models.run_model(session, model, compiled_code)
+
+    @available.parse_list
+    def qbeast_checks(self, model: Mapping[str, Any]) -> list[constraints.Check]:
+        """The constraints that Delta enforces (`constraints.py`)."""
+        return list(constraints.checks_of(model))
+
+    @available.parse(lambda _, query, *__: query)
+    def qbeast_checked_query(self, query: str, model: Mapping[str, Any]) -> str:
+        return constraints.checked_query(query, constraints.checks_of(model))
+
+    @available.parse_none
+    def qbeast_drop_columns(self, relation: BaseRelation, columns: Sequence[str]) -> None:
+        """Drops columns of a Delta table (`schema_change.py`)."""
+        from dbt.adapters.qbeast import schema_change
+
+        with self._running(f"drop columns of {relation}") as session:
+            schema_change.drop_columns(session, _table(relation), columns)
 
     @available.parse(lambda _, relation, *__: relation)
     def qbeast_sampled(self, relation: QbeastRelation, fraction: Any) -> QbeastRelation:

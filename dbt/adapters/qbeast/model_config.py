@@ -5,11 +5,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dbt.adapters.qbeast.constraints import checks_of, properties_of
+from dbt.adapters.qbeast.incremental import (
+    APPEND,
+    Increment,
+    batch_condition,
+    increment_of,
+)
 from dbt.adapters.spark.impl import SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
 
 INDEXED_MATERIALIZATIONS = ("qbeast", "table", "incremental")
-ON_SCHEMA_CHANGE = ("ignore", "fail")
 _NO_INDEX = ("none", "")
 _OWN_KEYS = ("columns_to_index", "cube_size")
 # Keys that tables with an index will have, and what to do until then.
@@ -54,8 +60,10 @@ class ModelSpec:
     name: str
     columns_to_index: str | list[str]
     cube_size: int | str
-    is_incremental: bool
-    on_schema_change: str
+    increment: Increment | None
+    """What a run does with a table that exists; None to rebuild it."""
+    batch: str | None
+    """The condition of the rows of this run's microbatch."""
     tells_increments: bool
     """Whether the model's code asks `is_incremental()`."""
     properties: Mapping[str, str]
@@ -78,6 +86,13 @@ def is_incremental(config: Mapping[str, Any]) -> bool:
         return True
     adds = config.get("incremental_strategy") or config.get("unique_key")
     return config.get("materialized") == "qbeast" and bool(adds)
+
+
+def model_increment(config: Any) -> Increment | None:
+    """What a run of a model does with a table that exists; None to rebuild it."""
+    if config.get("materialized") not in ("qbeast", "incremental"):
+        return None
+    return increment_of(config, APPEND if config.get("materialized") == "incremental" else None)
 
 
 def model_spec(config: Any, model: Mapping[str, Any]) -> ModelSpec:
@@ -105,10 +120,13 @@ def model_spec(config: Any, model: Mapping[str, Any]) -> ModelSpec:
         name=str(model["alias"]),
         columns_to_index=columns if isinstance(columns, str) else list(columns),
         cube_size=_or(config.get("cube_size"), "auto"),
-        is_incremental=_adds_rows(config),
-        on_schema_change=_on_schema_change(config),
+        increment=model_increment(config),
+        batch=batch_condition(config) or None,
         tells_increments="is_incremental" in (model.get("raw_code") or ""),
-        properties=_properties(config.get("tblproperties")),
+        properties={
+            **_properties(config.get("tblproperties")),
+            **properties_of(checks_of(model)),
+        },
         location=f"{str(root).rstrip('/')}/{model['alias']}" if root else None,
         comment=(model.get("description") or None) if docs.get("relation") else None,
         column_comments=_column_comments(model) if docs.get("columns") else {},
@@ -139,41 +157,6 @@ def _opts_out(columns: Any) -> bool:
 def _or(value: Any, default: Any) -> Any:
     """Unlike `or`, keeps 0 and '' so that they are refused rather than replaced."""
     return default if value is None else value
-
-
-def _adds_rows(config: Any) -> bool:
-    """Whether the strategy is append; any other one that is asked for is an error."""
-    if config.get("materialized") == "table":
-        return False
-    strategy, unique_key = config.get("incremental_strategy"), config.get("unique_key")
-    if strategy is None and unique_key:
-        raise DbtRuntimeError(
-            f"unique_key={unique_key!r} asks for a merge, which tables with columns_to_index do "
-            "not have yet: use incremental_strategy='append', or remove unique_key to rebuild the "
-            "table on each run"
-        )
-    if strategy is None:
-        return bool(config.get("materialized") == "incremental")
-    if strategy != "append":
-        close = difflib.get_close_matches(str(strategy), ["append"], n=1)
-        meant = f" Did you mean {close[0]!r}?" if close else ""
-        raise DbtRuntimeError(
-            f"incremental_strategy={strategy!r} is not available for a table with "
-            "columns_to_index: it may be 'append', or be left out to rebuild the table on each "
-            f"run.{meant}"
-        )
-    return True
-
-
-def _on_schema_change(config: Any) -> str:
-    asked = config.get("on_schema_change") or "ignore"
-    if asked not in ON_SCHEMA_CHANGE:
-        raise DbtRuntimeError(
-            f"on_schema_change={asked!r} is not available for a table with columns_to_index: it "
-            f"may be one of {', '.join(map(repr, ON_SCHEMA_CHANGE))}; --full-refresh takes over "
-            "any new schema"
-        )
-    return str(asked)
 
 
 def _refuse_misspelt_keys(keys: Iterable[str]) -> None:

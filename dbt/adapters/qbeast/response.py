@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
-_DONE = {"overwrite": "rebuilt", "append": "appended"}
+from qbeast_core.operations.rewrite import RewriteResult
+from qbeast_core.operations.write import WriteResult
 
 
 @dataclass
@@ -12,30 +13,65 @@ class QbeastAdapterResponse(AdapterResponse):
     """dbt's response with the numbers of the write; dbt puts every field into run_results.json."""
 
     rows: int = 0
-    cubes: int = 0
+    """Rows that the table was given."""
+    cubes: int | None = None
     files: int = 0
+    """Files that were written."""
     revision: int = 0
     version: int = 0
+    rows_updated: int | None = None
+    rows_deleted: int | None = None
 
 
-def response_of(
-    mode: str, *, rows: int, cubes: int, files: int, revision: int, version: int
-) -> QbeastAdapterResponse:
-    """The response of a write in a mode of qbeast_core, `overwrite` or `append`.
-
-    >>> str(response_of("append", rows=1200, cubes=3, files=1, revision=1, version=4))
-    'appended 1,200 rows in 3 cubes, 1 file, revision 1'
-    """
-    counts = f"{_count(rows, 'row')} in {_count(cubes, 'cube')}, {_count(files, 'file')}"
+def response_of_write(done: str, result: WriteResult) -> QbeastAdapterResponse:
+    """The response of a write of rows; `done` is `rebuilt`, `appended` or the like."""
+    counts = ", ".join(
+        [
+            f"{_count(result.rows, 'row')} in {_count(result.cubes, 'cube')}",
+            _count(result.files, "file"),
+            f"revision {result.revision_id}",
+        ]
+    )
     return QbeastAdapterResponse(
-        _message=f"{_DONE[mode]} {counts}, revision {revision}",
-        code=_DONE[mode].upper(),
-        rows_affected=rows,
-        rows=rows,
-        cubes=cubes,
-        files=files,
-        revision=revision,
-        version=version,
+        _message=f"{done} {counts}",
+        code=done.upper(),
+        rows_affected=result.rows,
+        rows=result.rows,
+        cubes=result.cubes,
+        files=result.files,
+        revision=result.revision_id,
+        version=result.version,
+    )
+
+
+def response_of_rewrite(done: str, result: RewriteResult) -> QbeastAdapterResponse:
+    """The response of a change of an existing table; `done` is `merged`, `replaced` or the like."""
+    changes = [
+        f"{number:,} {what}"
+        for number, what in (
+            (result.rows_updated, "updated"),
+            (result.rows_deleted, "deleted"),
+        )
+        if number
+    ]
+    counts = ", ".join(
+        [
+            f"{_count(result.rows_inserted, 'row')} inserted",
+            *changes,
+            _count(result.files_added, "file"),
+            f"revision {result.revision_id}",
+        ]
+    )
+    return QbeastAdapterResponse(
+        _message=f"{done} {counts}",
+        code=done.upper(),
+        rows_affected=result.rows_inserted + result.rows_updated + result.rows_deleted,
+        rows=result.rows_inserted,
+        files=result.files_added,
+        revision=result.revision_id,
+        version=result.version,
+        rows_updated=result.rows_updated,
+        rows_deleted=result.rows_deleted,
     )
 
 

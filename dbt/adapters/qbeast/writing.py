@@ -1,79 +1,195 @@
 """A model's query written as an indexed table."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dbt.adapters.events.types import AdapterEventWarning
 from dbt.adapters.qbeast.column import quote
+from dbt.adapters.qbeast.incremental import (
+    APPEND,
+    DELETE_INSERT,
+    INSERT_OVERWRITE,
+    MERGE,
+    MICROBATCH,
+    REPLACE_WHERE,
+    Increment,
+    of_table,
+)
 from dbt.adapters.qbeast.model_config import ModelSpec
-from dbt.adapters.qbeast.response import QbeastAdapterResponse, response_of
+from dbt.adapters.qbeast.response import QbeastAdapterResponse as Response
+from dbt.adapters.qbeast.response import response_of_rewrite, response_of_write
+from dbt.adapters.qbeast.schema_change import fit_to_table
 from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
-from qbeast_core import write_table
+from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import IndexMismatch, NotAQbeastTable
+from qbeast_core.options import parse_columns
+
+# dbt's names for the two sides of a merge, which predicates use.
+_SOURCE, _TARGET = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"
 
 
-def write_model(
-    frame: DataFrame, table: str, spec: ModelSpec, *, append: bool
-) -> QbeastAdapterResponse:
-    """Commits the rows of a model's query, rebuilding the table or adding to it.
+def write_model(frame: DataFrame, table: str, spec: ModelSpec, *, add: bool) -> Response:
+    """Commits the rows of a model's query.
 
     Args:
         frame: the model's query; its rows are computed once.
         table: the quoted name, `schema`.`table`.
-        append: whether the table exists and is added to.
+        add: whether the table exists and the model's increment says what to do with it.
 
     Raises:
         DbtRuntimeError: the table's index or schema is another one than the model's.
         QbeastError: anything else that qbeast_core refuses.
     """
     session = frame.sparkSession
-    if append:
-        frame = _fit_to_table(frame, session.table(table).schema, spec)
-        _warn_of_blind_append(spec)
-    else:
-        frame = _with_comments(frame, spec.column_comments)
+    increment = spec.increment if add else None
     try:
-        result = write_table(
-            frame,
-            table=table,
-            mode="append" if append else "overwrite",
-            columns_to_index=spec.columns_to_index,
-            cube_size=spec.cube_size,
-            properties=None if append else spec.properties,
-            comment=None if append else spec.comment,
-            location=spec.location,
-        )
+        if increment is None:
+            response = _rebuild(frame, table, spec)
+        else:
+            indexed = QbeastTable.for_name(session, table).columns_to_index
+            rows = fit_to_table(frame, table, increment.on_schema_change, spec.name, indexed)
+            response = _STRATEGIES[increment.strategy](rows, table, spec, increment)
     except (IndexMismatch, NotAQbeastTable) as error:
         raise DbtRuntimeError(f"{error}. To rebuild the table, run with --full-refresh.") from error
     _persist_comments(session, table, spec.column_comments)
-    return response_of(
-        result.mode.value,
-        rows=result.rows,
-        cubes=result.cubes,
-        files=result.files,
-        revision=result.revision_id,
-        version=result.version,
+    return response
+
+
+def merge_snapshot(
+    changes: DataFrame, table: str, columns: Mapping[str, str], valid_to_current: str | None
+) -> Response:
+    """Closes and inserts the rows of a snapshot's run.
+
+    Args:
+        changes: the rows, each with what to do in `dbt_change_type`.
+        table: the quoted name of the snapshot.
+        columns: the snapshot's names for dbt's columns.
+        valid_to_current: what an open row has in place of NULL, as SQL.
+    """
+    valid_to = quote(columns["dbt_valid_to"])
+    is_open = f"{_TARGET}.{valid_to} is null"
+    if valid_to_current:
+        is_open = f"({is_open} or {_TARGET}.{valid_to} = {valid_to_current})"
+    result = QbeastTable.for_name(changes.sparkSession, table).merge(
+        changes,
+        on=columns["dbt_scd_id"],
+        update=[columns["dbt_valid_to"]],
+        insert=True,
+        update_where=f"{is_open} and {_SOURCE}.dbt_change_type in ('update', 'delete')",
+        insert_where=f"{_SOURCE}.dbt_change_type = 'insert'",
+        source_alias=_SOURCE,
+        target_alias=_TARGET,
     )
+    return response_of_rewrite("snapshotted", result)
 
 
-def _fit_to_table(frame: DataFrame, schema: StructType, spec: ModelSpec) -> DataFrame:
-    """dbt's `on_schema_change`: `ignore` leaves new columns out, `fail` refuses any difference."""
-    present = {name.lower() for name in schema.names}
-    wanted = {name.lower() for name in frame.columns}
-    if spec.on_schema_change == "fail" and present != wanted:
-        raise DbtRuntimeError(
-            f"The columns of {spec.name} have changed (new: {_list(wanted - present)}; gone: "
-            f"{_list(present - wanted)}) and on_schema_change is 'fail'. To rebuild the table, run "
-            "with --full-refresh."
+def _rebuild(frame: DataFrame, table: str, spec: ModelSpec) -> Response:
+    result = write_table(
+        _with_comments(frame, spec.column_comments),
+        table=table,
+        mode="overwrite",
+        columns_to_index=spec.columns_to_index,
+        cube_size=spec.cube_size,
+        properties=spec.properties,
+        comment=spec.comment,
+        location=spec.location,
+    )
+    return response_of_write("rebuilt", result)
+
+
+def _append(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
+    _require_same_index(frame.sparkSession, table, spec)
+    if increment.strategy == APPEND:
+        _warn_of_blind_append(spec)
+    result = write_table(
+        frame,
+        table=table,
+        mode="append",
+        columns_to_index=spec.columns_to_index,
+        cube_size=spec.cube_size,
+    )
+    return response_of_write("appended", result)
+
+
+def _merge(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
+    if not increment.unique_key:
+        return _append(frame, table, spec, increment)
+    _require_same_index(frame.sparkSession, table, spec)
+    update: bool | list[str] = list(increment.update_columns) or True
+    if increment.exclude_columns:
+        excluded = {name.lower() for name in increment.exclude_columns}
+        update = [name for name in frame.columns if name.lower() not in excluded]
+    result = QbeastTable.for_name(frame.sparkSession, table).merge(
+        frame,
+        on=list(increment.unique_key),
+        update=update,
+        insert=True,
+        where=list(increment.predicates) or None,
+        source_alias=_SOURCE,
+        target_alias=_TARGET,
+    )
+    return response_of_rewrite("merged", result)
+
+
+def _delete_insert(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
+    _require_same_index(frame.sparkSession, table, spec)
+    result = QbeastTable.for_name(frame.sparkSession, table).replace_matching(
+        frame,
+        on=list(increment.unique_key),
+        where=[of_table(predicate, _TARGET) for predicate in increment.predicates] or None,
+        source_alias=_SOURCE,
+        target_alias=_TARGET,
+    )
+    return response_of_rewrite("replaced", result)
+
+
+def _insert_overwrite(
+    frame: DataFrame, table: str, spec: ModelSpec, increment: Increment
+) -> Response:
+    """Without partitions, all rows are replaced; the table keeps its properties."""
+    result = write_table(
+        frame,
+        table=table,
+        mode="overwrite",
+        columns_to_index=spec.columns_to_index,
+        cube_size=spec.cube_size,
+        comment=spec.comment,
+    )
+    return response_of_write("overwritten", result)
+
+
+def _replace_where(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
+    _require_same_index(frame.sparkSession, table, spec)
+    condition = " and ".join(f"({predicate})" for predicate in increment.predicates)
+    if increment.strategy == MICROBATCH:
+        condition = spec.batch or ""
+    result = QbeastTable.for_name(frame.sparkSession, table).replace_where(frame, condition)
+    return response_of_rewrite("replaced", result)
+
+
+_STRATEGIES: dict[str, Callable[[DataFrame, str, ModelSpec, Increment], Response]] = {
+    APPEND: _append,
+    MERGE: _merge,
+    DELETE_INSERT: _delete_insert,
+    INSERT_OVERWRITE: _insert_overwrite,
+    REPLACE_WHERE: _replace_where,
+    MICROBATCH: _replace_where,
+}
+
+
+def _require_same_index(session: SparkSession, table: str, spec: ModelSpec) -> None:
+    """Raises IndexMismatch when the model is to be indexed by other columns than its table."""
+    present = QbeastTable.for_name(session, table)
+    names = [column.name for column in parse_columns(spec.columns_to_index)]
+    if [name.lower() for name in names] != [name.lower() for name in present.columns_to_index]:
+        raise IndexMismatch(
+            f"{spec.name} is indexed by {present.columns_to_index}, and the model's "
+            f"columns_to_index is now {names}"
         )
-    if wanted <= present:
-        return frame
-    return frame.select(*[F.col(quote(n)) for n in frame.columns if n.lower() in present])
 
 
 def _warn_of_blind_append(spec: ModelSpec) -> None:
@@ -130,7 +246,3 @@ def _warn(message: str) -> None:
 
 def _event(message: str) -> dict[str, Any]:
     return {"name": "Qbeast", "base_msg": message, "args": []}
-
-
-def _list(names: set[str]) -> str:
-    return ", ".join(sorted(names)) or "none"

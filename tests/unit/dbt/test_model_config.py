@@ -29,7 +29,7 @@ def test_defaults() -> None:
     found = spec()
     assert found.columns_to_index == ["id"]
     assert found.cube_size == "auto"
-    assert not found.is_incremental
+    assert found.increment is None
     assert found.tells_increments
     assert (found.comment, found.column_comments, found.location) == (None, {}, None)
 
@@ -63,7 +63,7 @@ def test_zero_is_not_taken_for_nothing() -> None:
 )
 def test_when_rows_are_added(materialized: str, strategy: str | None, adds: bool) -> None:
     config = {"materialized": materialized, "incremental_strategy": strategy}
-    assert spec(**config).is_incremental is adds
+    assert (spec(**config).increment is not None) is adds
     assert is_incremental(config) is adds
 
 
@@ -92,10 +92,13 @@ def test_columns_make_a_table_an_indexed_one() -> None:
         ({"optimize": "auto"}, "optimize='auto' .* yet: use post_hook="),
         ({"sample": 0.1}, "sample=0.1 .* yet: use .*qbeast_sample"),
         ({"file_format": "parquet"}, "remove file_format"),
-        ({"unique_key": "id"}, "asks for a merge"),
-        ({"incremental_strategy": "merge"}, "may be 'append'"),
-        ({"incremental_strategy": "apend"}, "Did you mean 'append'"),
-        ({"on_schema_change": "sync_all_columns"}, "'ignore', 'fail'"),
+        ({"incremental_strategy": "delete+insert"}, "needs unique_key"),
+        ({"incremental_strategy": "replace_where"}, "needs incremental_predicates"),
+        (
+            {"unique_key": "id", "merge_update_columns": "a", "merge_exclude_columns": "b"},
+            "not both",
+        ),
+        ({"unique_key": "id", "on_schema_change": "sync"}, "'append_new_columns', 'sync_all"),
         ({"tblproperties": ["a"]}, "mapping"),
         ({"tblproperties": {"qbeast.x": 1}}, "may not set qbeast.x"),
     ],

@@ -4,12 +4,15 @@ from decimal import Decimal
 
 import pytest
 from dbt.adapters.qbeast.column import quote
-from dbt.adapters.qbeast.response import response_of
+from dbt.adapters.qbeast.response import response_of_rewrite, response_of_write
 from dbt.adapters.qbeast.seeds import number_type
 from dbt.adapters.qbeast.spark_errors import as_dbt_error, one_line
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from qbeast_core.errors import UnknownColumn
+from qbeast_core.operations.rewrite import RewriteResult
+from qbeast_core.operations.write import WriteResult
+from qbeast_core.options import WriteMode
 
 
 def test_the_cause_of_a_failed_job_is_told_in_one_line() -> None:
@@ -42,7 +45,18 @@ def test_errors_of_the_core_are_dbt_errors_and_others_stay() -> None:
 
 
 def test_a_response_reads_as_a_sentence_and_keeps_the_numbers() -> None:
-    told = response_of("overwrite", rows=1, cubes=1, files=2, revision=3, version=4)
+    result = WriteResult(
+        version=4,
+        revision_id=3,
+        rows=1,
+        cubes=1,
+        files=2,
+        bytes=9,
+        seconds=0.1,
+        mode=WriteMode.OVERWRITE,
+        new_revision=False,
+    )
+    told = response_of_write("rebuilt", result)
     assert str(told) == "rebuilt 1 row in 1 cube, 2 files, revision 3"
     assert told.to_dict(omit_none=True) == {
         "_message": "rebuilt 1 row in 1 cube, 2 files, revision 3",
@@ -54,6 +68,16 @@ def test_a_response_reads_as_a_sentence_and_keeps_the_numbers() -> None:
         "revision": 3,
         "version": 4,
     }
+
+
+def test_a_merge_tells_what_it_did_to_rows() -> None:
+    result = RewriteResult(
+        version=4, revision_id=3, rows_inserted=1200, rows_updated=30, files_added=2
+    )
+    told = response_of_rewrite("merged", result)
+    assert str(told) == "merged 1,200 rows inserted, 30 updated, 2 files, revision 3"
+    assert told.rows_affected == 1230
+    assert told.to_dict(omit_none=True)["rows_updated"] == 30
 
 
 def test_backticks_in_names() -> None:

@@ -1,7 +1,4 @@
-{# dbt-spark's incremental models; with `columns_to_index` their rows go into a qbeast table. #}
+{# A table that runs add to; with `columns_to_index` one with an index. #}
 {% materialization incremental, adapter='qbeast', supported_languages=['sql', 'python'] %}
-  {% if adapter.qbeast_is_indexed(config) %}
-    {{ return(qbeast_build_model()) }}
-  {% endif %}
-  {{ return(materialization_incremental_spark()) }}
+  {{ return(qbeast_build_model(adapter.qbeast_is_indexed(config))) }}
 {% endmaterialization %}

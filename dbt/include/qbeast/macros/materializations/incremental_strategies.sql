@@ -1,36 +1,59 @@
-{# dbt-spark knows four strategies and refuses every other name. Here a project's own strategy,
-   a macro called get_incremental_<name>_sql, works as on other adapters. #}
-{% macro dbt_spark_validate_get_incremental_strategy(raw_strategy, file_format) %}
-  {% if raw_strategy == 'merge' and file_format not in ['delta', 'iceberg', 'hudi'] %}
-    {% do exceptions.raise_compiler_error(
-        "incremental_strategy 'merge' needs file_format delta, iceberg or hudi, not " ~ file_format) %}
-  {% endif %}
-  {% if raw_strategy not in ['append', 'merge', 'insert_overwrite', 'microbatch'] %}
-    {# Raises when there is no such macro. #}
-    {% do adapter.get_incremental_strategy_macro(context, raw_strategy) %}
-  {% endif %}
-  {% do return(raw_strategy) %}
+{# The statement that brings the rows of an incremental run into a table without an index, in one
+   commit whatever the strategy. A project's own strategy, a macro called
+   get_incremental_<name>_sql, works for tables with an index too. #}
+{% macro qbeast_increment_sql(increment, rows, target, existing) %}
+  {%- set columns = adapter.get_columns_in_relation(target) -%}
+  {%- set strategy = increment.strategy -%}
+  {%- if strategy == 'append' -%}
+    {{ return(get_insert_into_sql(rows, target)) }}
+  {%- elif strategy == 'merge' -%}
+    {{ return(get_merge_sql(target, rows, increment.unique_key | list or none, columns,
+                            increment.predicates | list)) }}
+  {%- elif strategy == 'insert_overwrite' -%}
+    {{ return(get_insert_overwrite_sql(rows, target, existing)) }}
+  {%- elif strategy == 'delete+insert' -%}
+    {{ return(qbeast_delete_insert_sql(increment, rows, target, columns)) }}
+  {%- elif strategy == 'replace_where' -%}
+    {{ return(qbeast_replace_where_sql(increment.predicates | join(') and ('), rows, target, columns)) }}
+  {%- elif strategy == 'microbatch' -%}
+    {{ return(qbeast_replace_where_sql(adapter.qbeast_batch_condition(config), rows, target, columns)) }}
+  {%- endif -%}
+  {%- set own = adapter.get_incremental_strategy_macro(context, strategy) -%}
+  {{ return(own({
+      'target_relation': target,
+      'temp_relation': rows,
+      'unique_key': increment.unique_key | list or none,
+      'dest_columns': columns,
+      'incremental_predicates': increment.predicates | list or none})) }}
 {% endmacro %}
 
 
-{% macro dbt_spark_get_incremental_sql(strategy, source, target, existing, unique_key, incremental_predicates) %}
-  {% if strategy == 'append' %}
-    {{ return(get_insert_into_sql(source, target)) }}
-  {% elif strategy == 'merge' %}
-    {{ return(get_merge_sql(target, source, unique_key, none, incremental_predicates)) }}
-  {% elif strategy in ['insert_overwrite', 'microbatch'] %}
-    {% if strategy == 'microbatch' and not config.get('partition_by') %}
-      {% do exceptions.raise_compiler_error(
-          "incremental_strategy 'microbatch' needs partition_by: a column with one value for each "
-          ~ config.get('batch_size')) %}
-    {% endif %}
-    {{ return(get_insert_overwrite_sql(source, target, existing)) }}
-  {% endif %}
-  {% set strategy_sql = adapter.get_incremental_strategy_macro(context, strategy) %}
-  {{ return(strategy_sql({
-      'target_relation': target,
-      'temp_relation': source,
-      'unique_key': unique_key,
-      'dest_columns': adapter.get_columns_in_relation(target),
-      'incremental_predicates': incremental_predicates})) }}
+{% macro qbeast_replace_where_sql(condition, rows, target, columns) %}
+  insert into {{ target }} replace where ({{ condition }})
+  select {{ columns | map(attribute='quoted') | join(', ') }} from {{ rows }}
+{% endmacro %}
+
+
+{# Rows that delete carry only their keys, and rows that insert match nothing, so that one MERGE does
+   both. The rows' columns have other names here: a predicate speaks of the table's. #}
+{% macro qbeast_delete_insert_sql(increment, rows, target, columns) %}
+  merge into {{ target }} as DBT_INTERNAL_DEST
+  using (
+    select distinct true as dbt_internal_deletes
+      {%- for key in increment.unique_key %}, {{ key }} as dbt_internal_key_{{ loop.index }}{% endfor %}
+      {%- for column in columns %}, cast(null as {{ column.dtype }}) as dbt_internal_{{ loop.index }}{% endfor %}
+    from {{ rows }}
+    union all
+    select false
+      {%- for key in increment.unique_key %}, null{% endfor %}
+      {%- for column in columns %}, {{ column.quoted }}{% endfor %}
+    from {{ rows }}
+  ) as DBT_INTERNAL_SOURCE
+  on dbt_internal_deletes
+    {%- for key in increment.unique_key %} and dbt_internal_key_{{ loop.index }} = DBT_INTERNAL_DEST.{{ key }}{% endfor %}
+    {%- for predicate in increment.predicates %} and ({{ predicate }}){% endfor %}
+  when matched then delete
+  when not matched and not dbt_internal_deletes then
+    insert ({{ columns | map(attribute='quoted') | join(', ') }})
+    values ({% for column in columns %}dbt_internal_{{ loop.index }}{{ ', ' if not loop.last }}{% endfor %})
 {% endmacro %}

@@ -1,0 +1,104 @@
+"""Contracts' constraints as the CHECKs that open-source Delta enforces."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbt.adapters.events.types import AdapterEventWarning
+from dbt.adapters.qbeast.column import quote
+from dbt_common.events.functions import warn_or_error
+from dbt_common.exceptions import DbtRuntimeError
+
+ENFORCED = ("check", "not_null")
+
+
+@dataclass(frozen=True)
+class Check:
+    """A condition that every row satisfies; one that is NULL is violated, as Delta has it."""
+
+    name: str
+    expression: str
+
+    @property
+    def quoted_name(self) -> str:
+        return quote(self.name)
+
+
+def checks_of(model: Mapping[str, Any]) -> tuple[Check, ...]:
+    """The constraints of a model with an enforced contract, without those that Delta lacks.
+
+    Delta has CHECK only: `not_null` becomes one. For a key or `unique` dbt warns, unless the
+    constraint says `warn_unsupported: false`.
+
+    Args:
+        model: the `model` of dbt's context.
+    """
+    if not (model.get("config") or {}).get("contract", {}).get("enforced"):
+        return ()
+    checks: dict[str, Check] = {}
+    for column, constraint in _constraints(model):
+        check = _check(column, constraint)
+        if check is not None:
+            checks.setdefault(check.name, check)
+        elif constraint.get("warn_unsupported", True):
+            _warn(model, constraint)
+    return tuple(checks.values())
+
+
+def checked_query(query: str, checks: Sequence[Check]) -> str:
+    """A query of the same rows that fails on the first row that violates a check."""
+    if not checks:
+        return query
+    tests = "\n  and ".join(
+        f"case when ({check.expression}) then true else raise_error('{_violated(check)}') end"
+        for check in checks
+    )
+    return f"select * from (\n{query}\n) as checked\nwhere {tests}"
+
+
+def properties_of(checks: Sequence[Check]) -> dict[str, str]:
+    """The checks as properties of a Delta table, which is how its log keeps them."""
+    return {f"delta.constraints.{check.name}": check.expression for check in checks}
+
+
+def _constraints(model: Mapping[str, Any]) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
+    for constraint in model.get("constraints") or []:
+        columns = constraint.get("columns") or []
+        if constraint["type"] == "not_null":
+            for column in columns:
+                yield quote(str(column).strip("`")), constraint
+        else:
+            yield None, constraint
+    for name, column in (model.get("columns") or {}).items():
+        for constraint in column.get("constraints") or []:
+            yield quote(name), constraint
+
+
+def _check(column: str | None, constraint: Mapping[str, Any]) -> Check | None:
+    kind, expression = constraint["type"], constraint.get("expression")
+    if kind not in ENFORCED:
+        return None
+    if kind == "not_null":
+        expression = f"{column} is not null"
+    if not expression:
+        raise DbtRuntimeError("a constraint of type check needs an expression, such as `id > 0`")
+    given = constraint.get("name")
+    if given is None:
+        readable = re.sub(r"\W+", "_", f"{(column or '').strip('`')}_{kind}").strip("_")
+        given = f"{readable}_{hashlib.md5(str(expression).encode()).hexdigest()[:8]}"
+    return Check(str(given), str(expression))
+
+
+def _violated(check: Check) -> str:
+    text = f"constraint {check.name} is violated by a row: {check.expression}"
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def _warn(model: Mapping[str, Any], constraint: Mapping[str, Any]) -> None:
+    message = (
+        f"{model.get('name')}: Delta has no constraint of type {constraint['type']}, it is left "
+        "out; a data test can take its place (or say warn_unsupported: false)"
+    )
+    warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))

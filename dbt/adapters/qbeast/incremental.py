@@ -1,0 +1,155 @@
+"""How an incremental model's new rows meet those that its table has."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlglot
+from dbt_common.exceptions import DbtRuntimeError
+from sqlglot import exp
+
+APPEND = "append"
+MERGE = "merge"
+DELETE_INSERT = "delete+insert"
+INSERT_OVERWRITE = "insert_overwrite"
+REPLACE_WHERE = "replace_where"
+MICROBATCH = "microbatch"
+STRATEGIES = (APPEND, MERGE, DELETE_INSERT, INSERT_OVERWRITE, REPLACE_WHERE, MICROBATCH)
+ON_SCHEMA_CHANGE = ("ignore", "fail", "append_new_columns", "sync_all_columns")
+
+
+@dataclass(frozen=True)
+class Increment:
+    """What an incremental run does with the rows of its query."""
+
+    strategy: str
+    """One of STRATEGIES, or the name of a project's own."""
+    unique_key: tuple[str, ...] = ()
+    update_columns: tuple[str, ...] = ()
+    """The columns that a merge updates; empty for all but `exclude_columns`."""
+    exclude_columns: tuple[str, ...] = ()
+    predicates: tuple[str, ...] = ()
+    """SQL conditions; a merge's may use DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST."""
+    on_schema_change: str = "ignore"
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the strategy is a macro of the project, get_incremental_<name>_sql."""
+        return self.strategy not in STRATEGIES
+
+
+def strategy_of(config: Any, default: str | None) -> str | None:
+    """The strategy that a configuration asks for; `default` when it names none and no key."""
+    strategy = config.get("incremental_strategy")
+    if strategy in (None, "", "default"):
+        return MERGE if config.get("unique_key") else default
+    return str(strategy)
+
+
+def increment_of(config: Any, default: str | None) -> Increment | None:
+    """The increment of a configuration; None for a model that is rebuilt on each run.
+
+    Args:
+        config: the `config` object of dbt's context.
+        default: the strategy of a model that names neither strategy nor key; None to rebuild.
+
+    Raises:
+        DbtRuntimeError: keys that do not go together or have a value that is not allowed.
+    """
+    strategy = strategy_of(config, default)
+    if strategy is None:
+        return None
+    increment = Increment(
+        strategy,
+        unique_key=_texts(config.get("unique_key")),
+        update_columns=_texts(config.get("merge_update_columns")),
+        exclude_columns=_texts(config.get("merge_exclude_columns")),
+        predicates=_texts(config.get("predicates") or config.get("incremental_predicates")),
+        on_schema_change=_on_schema_change(config),
+    )
+    _require(increment)
+    return increment
+
+
+def batch_condition(config: Any) -> str:
+    """The condition of the rows of one microbatch, from its start to before its end; '' without.
+
+    Args:
+        config: the configuration of the model's node, into which dbt writes the batch's bounds.
+    """
+    column = config.get("event_time")
+    start = config.get("__dbt_internal_microbatch_event_time_start")
+    end = config.get("__dbt_internal_microbatch_event_time_end")
+    # As dbt writes the bounds where the model's query reads its sources.
+    return " and ".join(
+        f"{column} {operator} '{bound}'" for operator, bound in ((">=", start), ("<", end)) if bound
+    )
+
+
+def of_table(condition: str, alias: str) -> str:
+    """A condition whose columns without a table are those of `alias`.
+
+    >>> of_table("id != 2 and source.n > 0", "target")
+    'target.id <> 2 AND source.n > 0'
+    """
+    expression = sqlglot.parse_one(condition, read="spark")
+    for column in expression.find_all(exp.Column):
+        if not column.table:
+            column.set("table", exp.to_identifier(alias))
+    return expression.sql(dialect="spark")
+
+
+def unknown_strategy(name: str) -> str:
+    """What to say of a strategy that is neither known nor a macro of the project.
+
+    >>> unknown_strategy("apend")[:64]
+    "incremental_strategy='apend' is not known. Did you mean 'append'"
+    """
+    close = difflib.get_close_matches(name, STRATEGIES, n=1)
+    meant = f" Did you mean {close[0]!r}?" if close else ""
+    return (
+        f"incremental_strategy={name!r} is not known.{meant} It may be one of "
+        f"{', '.join(map(repr, STRATEGIES))}, or the name of a strategy of the project's own: a "
+        f"macro called get_incremental_{name}_sql"
+    )
+
+
+def _require(increment: Increment) -> None:
+    if increment.strategy == DELETE_INSERT and not increment.unique_key:
+        raise DbtRuntimeError(
+            "incremental_strategy='delete+insert' needs unique_key: the column, or a list of "
+            "columns, whose values tell which rows of the table are replaced"
+        )
+    if increment.strategy == REPLACE_WHERE and not increment.predicates:
+        raise DbtRuntimeError(
+            "incremental_strategy='replace_where' needs incremental_predicates: a condition, or a "
+            "list of them, that all rows of the query satisfy and that the rows to replace satisfy"
+        )
+    if increment.update_columns and increment.exclude_columns:
+        raise DbtRuntimeError(
+            "a model has merge_update_columns or merge_exclude_columns, not both: "
+            f"merge_update_columns={list(increment.update_columns)}, "
+            f"merge_exclude_columns={list(increment.exclude_columns)}"
+        )
+
+
+def _on_schema_change(config: Any) -> str:
+    asked = config.get("on_schema_change") or "ignore"
+    if asked not in ON_SCHEMA_CHANGE:
+        raise DbtRuntimeError(
+            f"on_schema_change={asked!r} is not known: it may be one of "
+            f"{', '.join(map(repr, ON_SCHEMA_CHANGE))}"
+        )
+    return str(asked)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not value:
+        return ()
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, Mapping):
+        raise DbtRuntimeError(f"a name or a list of names is wanted, not {value!r}")
+    # A name given twice is given once.
+    return tuple(dict.fromkeys(str(item) for item in value))

@@ -1,0 +1,64 @@
+"""Python models, run in this process on the node's own session."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dbt.adapters.qbeast.column import quote
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import DataFrame, SparkSession
+
+VIEW = "dbt_python_model"
+
+
+def run_model(session: SparkSession, model: Mapping[str, Any], compiled_code: str) -> str:
+    """Runs a model's function; the query of what it returned.
+
+    Args:
+        session: what `session` and `spark` are in the model's code.
+        model: the `model` of dbt's context.
+        compiled_code: the code as dbt compiled it, with the class of its `dbt` argument.
+
+    Raises:
+        DbtRuntimeError: the code raised something, or did not return a DataFrame.
+    """
+    path = str(model["original_file_path"])
+    # "__main__", as where dbt sends models elsewhere, would run a `if __name__` block of the file.
+    names: dict[str, Any] = {"spark": session, "__name__": str(model["name"])}
+    try:
+        exec(compile(compiled_code, path, "exec"), names)
+        argument = names["dbtObj"](session.table)
+        result = names["model"](argument, session)
+    except DbtRuntimeError:
+        raise
+    except Exception as error:
+        raise _told(error, path) from error
+    data_frame(session, result, path).createOrReplaceTempView(VIEW)
+    return f"select * from {quote(VIEW)}"
+
+
+def data_frame(session: SparkSession, result: Any, path: str) -> DataFrame:
+    """What a model returned as Spark's DataFrame: one of Spark, pandas or pandas on Spark."""
+    if isinstance(result, DataFrame):
+        return result
+    kind = type(result)
+    if kind.__module__.startswith("pyspark.pandas") and hasattr(result, "to_spark"):
+        frame: DataFrame = result.to_spark()
+        return frame
+    if kind.__module__.startswith("pandas.") and kind.__name__ == "DataFrame":
+        return session.createDataFrame(result)
+    raise DbtRuntimeError(
+        f"{path}: model() returned a {kind.__module__}.{kind.__qualname__}; it is to return a "
+        "DataFrame of Spark, of pandas or of pandas on Spark"
+    )
+
+
+def _told(error: Exception, path: str) -> DbtRuntimeError:
+    """The error with the line of the model's own file that raised it."""
+    line = None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == path:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    where = path if line is None else f"{path} (line {line} of the compiled code)"
+    return DbtRuntimeError(f"{where}: {type(error).__name__}: {error}")

@@ -1,0 +1,116 @@
+"""dbt's `on_schema_change` for tables with an index, and the dropping of columns in Delta."""
+
+from collections.abc import Sequence
+
+from dbt.adapters.qbeast.column import quote
+from dbt_common.exceptions import CompilationError, DbtRuntimeError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from qbeast_core import QbeastTable, write_table
+
+_MAPPING = "delta.columnMapping.mode"
+
+
+def fit_to_table(
+    frame: DataFrame, table: str, on_schema_change: str, model: str, indexed: Sequence[str]
+) -> DataFrame:
+    """The rows with the columns that the table has, or is given for them.
+
+    Args:
+        frame: the model's query.
+        table: the quoted name of its table.
+        on_schema_change: `ignore` leaves new columns out, `fail` refuses any difference,
+            `append_new_columns` adds columns, `sync_all_columns` adds, drops and retypes them.
+        model: the model's name, for messages.
+        indexed: the columns that the table is indexed by.
+    """
+    session = frame.sparkSession
+    present = session.table(table).schema
+    new, gone, retyped = _differences(frame.schema, present)
+    if on_schema_change == "fail" and (new or gone or retyped):
+        raise CompilationError(
+            f"The columns of {model} have changed (new: {_list(new)}; gone: {_list(gone)}; of "
+            f"another type: {_list(retyped)}) and on_schema_change is 'fail'. Let it be "
+            "'append_new_columns' or 'sync_all_columns', or run with --full-refresh to rebuild "
+            "the table."
+        )
+    if on_schema_change == "ignore":
+        return frame.select(*[F.col(quote(n)) for n in frame.columns if n not in new])
+    if on_schema_change == "sync_all_columns":
+        _require_unindexed([*gone, *retyped], indexed, model)
+        for name in retyped:
+            _retype(session, table, frame.schema[name].dataType.simpleString(), name)
+    if new:
+        definitions = ", ".join(
+            f"{quote(name)} {frame.schema[name].dataType.simpleString()}" for name in new
+        )
+        session.sql(f"alter table {table} add columns ({definitions})")
+    if on_schema_change == "sync_all_columns" and gone:
+        drop_columns(session, table, gone)
+    return frame
+
+
+def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> None:
+    """Drops columns of a Delta table.
+
+    A table whose columns are mapped loses them in its metadata alone. In others the rows are
+    written anew without them, in one commit: mapping cannot be undone and shuts out old readers, so
+    it is the user's to choose.
+    """
+    names = ", ".join(quote(name) for name in columns)
+    (mode,) = session.sql(f"show tblproperties {table} ('{_MAPPING}')").collect()
+    if mode.value in ("name", "id"):
+        session.sql(f"alter table {table} drop columns ({names})")
+        return
+    kept = session.table(table).drop(*[F.col(quote(name)) for name in columns])
+    if QbeastTable.is_qbeast(session, table):
+        cube_size = QbeastTable.for_name(session, table).cube_size
+        write_table(kept, table=table, mode="overwrite", cube_size=cube_size)
+        return
+    (detail,) = session.sql(f"describe detail {table}").collect()
+    writer = kept.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    writer.partitionBy(*detail.partitionColumns).save(detail.location)
+
+
+def _differences(wanted: StructType, present: StructType) -> tuple[list[str], list[str], list[str]]:
+    """Names of the new, the gone and the retyped columns, each as its own schema spells them."""
+    by_name = {field.name.lower(): field for field in present.fields}
+    names = {field.name.lower() for field in wanted.fields}
+    new = [field.name for field in wanted.fields if field.name.lower() not in by_name]
+    gone = [field.name for field in present.fields if field.name.lower() not in names]
+    retyped = [
+        field.name
+        for field in wanted.fields
+        if field.name.lower() in by_name
+        and field.dataType.simpleString() != by_name[field.name.lower()].dataType.simpleString()
+    ]
+    return new, gone, retyped
+
+
+def _require_unindexed(changed: Sequence[str], indexed: Sequence[str], model: str) -> None:
+    lower = {name.lower() for name in indexed}
+    for name in changed:
+        if name.lower() in lower:
+            raise DbtRuntimeError(
+                f"{model} is indexed by {name!r}, which its query no longer has with the type that "
+                "the table has: keep the column, or take it out of columns_to_index and rebuild "
+                "the table with --full-refresh"
+            )
+
+
+def _retype(session: SparkSession, table: str, data_type: str, name: str) -> None:
+    try:
+        session.sql(f"alter table {table} alter column {quote(name)} type {data_type}")
+    except Exception as error:
+        raise DbtRuntimeError(
+            f"the column {name!r} of {table} cannot become {data_type} in place: cast it in the "
+            "model's query to the type that the table has, set tblproperties "
+            "{'delta.enableTypeWidening': true} for a type that is wider, or rebuild the table "
+            "with --full-refresh"
+        ) from error
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(sorted(names)) or "none"

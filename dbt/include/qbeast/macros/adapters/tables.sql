@@ -1,0 +1,85 @@
+{# dbt-spark's statement, with the constraints that every row is to satisfy tested before the commit:
+   a table is replaced by rows that fulfil its contract, or not at all. #}
+{% macro qbeast__create_table_as(temporary, relation, compiled_code, language='sql') -%}
+  {%- if temporary -%}
+    {{ create_temporary_view(relation, compiled_code) }}
+  {%- else -%}
+    {%- set query = compiled_code -%}
+    {%- if config.get('file_format') in ['delta', 'iceberg'] %}
+    create or replace table {{ relation }}
+    {%- else %}
+    create table {{ relation }}
+    {%- endif %}
+    {%- if config.get('contract').enforced -%}
+      {{ get_assert_columns_equivalent(query) }}
+      {%- set query = get_select_subquery(query) -%}
+      {%- set query = adapter.qbeast_checked_query(query, model) -%}
+    {%- endif %}
+    {{ file_format_clause() }}
+    {{ options_clause() }}
+    {{ tblproperties_clause() }}
+    {{ partition_cols(label="partitioned by") }}
+    {{ clustered_cols(label="clustered by") }}
+    {{ location_clause() }}
+    {{ comment_clause() }}
+    as
+    {{ query }}
+  {%- endif -%}
+{%- endmacro %}
+
+
+{# Delta takes no NOT NULL for a column that it has; a CHECK holds the same. #}
+{% macro qbeast__persist_constraints(relation, model) %}
+  {%- if config.get('contract').enforced and config.get('file_format') == 'delta' -%}
+    {%- for check in adapter.qbeast_checks(model) -%}
+      {%- call statement() -%}
+        alter table {{ relation }} add constraint {{ check.quoted_name }} check ({{ check.expression }})
+      {%- endcall -%}
+    {%- endfor -%}
+  {%- endif -%}
+{% endmacro %}
+
+
+{% macro qbeast__alter_relation_add_remove_columns(relation, add_columns, remove_columns) %}
+  {%- if remove_columns -%}
+    {% do adapter.qbeast_drop_columns(relation, remove_columns | map(attribute='column') | list) %}
+  {%- endif -%}
+  {%- if add_columns -%}
+    {% do run_query('alter table ' ~ relation.render() ~ ' add columns ('
+                    ~ qbeast_column_definitions(add_columns) ~ ')') %}
+  {%- endif -%}
+{% endmacro %}
+
+
+{% macro qbeast__create_columns(relation, columns) %}
+  {% do qbeast__alter_relation_add_remove_columns(relation, columns, none) %}
+{% endmacro %}
+
+
+{% macro qbeast__alter_column_type(relation, column_name, new_column_type) %}
+  {% do run_query('alter table ' ~ relation.render() ~ ' alter column '
+                  ~ adapter.quote(column_name) ~ ' type ' ~ new_column_type) %}
+{% endmacro %}
+
+
+{% macro qbeast__truncate_relation(relation) %}
+  {%- call statement('truncate_relation') -%}
+    delete from {{ relation.render() }}
+  {%- endcall -%}
+{% endmacro %}
+
+
+{% macro qbeast_column_definitions(columns) -%}
+  {%- for column in columns -%}
+    {{ column.quoted }} {{ column.dtype }}{{ ', ' if not loop.last }}
+  {%- endfor -%}
+{%- endmacro %}
+
+
+{# `describe` wants the name of the relation, also where --empty makes it a subquery. #}
+{% macro qbeast__get_columns_in_relation_raw(relation) -%}
+  {% call statement('get_columns_in_relation_raw', fetch_result=True) %}
+    describe extended {{ relation.render() }}
+  {% endcall %}
+  {% do return(load_result('get_columns_in_relation_raw').table) %}
+{% endmacro %}

@@ -1,0 +1,70 @@
+{# The steps of every table that is made of a query (docs/flow/qbeast.md). What is done with the
+   rows of an indexed one is decided in Python (dbt/adapters/qbeast/writing.py); a table without an
+   index is made by SQL. #}
+{% macro qbeast_build_model(is_indexed) %}
+  {%- set spec = adapter.qbeast_model_spec(config, model) if is_indexed else none -%}
+  {%- set increment = adapter.qbeast_increment(config, context) -%}
+  {%- set existing = load_relation(this) -%}
+  {%- set target_relation = this.incorporate(type='table') -%}
+  {%- set is_delta = is_indexed or config.get('file_format') == 'delta' -%}
+  {%- set is_in_place = existing is not none and existing.is_table
+                        and (existing.is_delta and is_delta) -%}
+  {%- set add = increment is not none and existing is not none and existing.is_table
+                and (is_in_place or not is_delta) and not should_full_refresh() -%}
+
+  {%- if config.get('grants') -%}
+    {% do exceptions.warn(this ~ ': `grants` has no effect, for open-source Spark has no GRANT') %}
+  {%- endif -%}
+
+  {{ run_hooks(pre_hooks) }}
+
+  {%- set query = compiled_code -%}
+  {%- if model['language'] == 'python' -%}
+    {%- set query = adapter.qbeast_run_python(model, compiled_code) -%}
+  {%- endif -%}
+  {# A view or a table of another format has to make room; a Delta table is replaced in place. #}
+  {%- if existing is not none and not is_in_place and not add -%}
+    {% do adapter.drop_relation(existing) %}
+  {%- endif -%}
+
+  {%- if is_indexed and not (add and increment.is_own) -%}
+    {%- if config.get('contract').enforced -%}
+      {{ get_assert_columns_equivalent(query) }}
+      {%- set query = get_select_subquery(query) -%}
+    {%- endif -%}
+    {% do store_result('main', response=adapter.qbeast_write(target_relation, query, spec, add)) %}
+    {% do write(query) %}
+  {%- elif add -%}
+    {% do qbeast_add_by_sql(increment, query, target_relation, existing) %}
+  {%- else -%}
+    {%- call statement('main') -%}
+      {{ create_table_as(False, target_relation, query) }}
+    {%- endcall -%}
+    {% do persist_constraints(target_relation, model) %}
+  {%- endif -%}
+  {%- if not is_indexed -%}
+    {% do persist_docs(target_relation, model) %}
+  {%- endif -%}
+
+  {{ run_hooks(post_hooks) }}
+  {{ return({'relations': [target_relation]}) }}
+{% endmacro %}
+
+
+{% macro qbeast_add_by_sql(increment, query, target_relation, existing) %}
+  {%- set rows = this.incorporate(path={'identifier': this.identifier ~ '__dbt_tmp'}, type='view')
+                     .include(database=false, schema=false) -%}
+  {%- call statement('create_tmp_relation') -%}
+    {{ create_temporary_view(rows, query) }}
+  {%- endcall -%}
+  {% do process_schema_changes(increment.on_schema_change, rows, existing) %}
+  {%- if increment.strategy == 'insert_overwrite' and config.get('partition_by') -%}
+    {# The session is this node's own. #}
+    {%- call statement() -%}
+      set spark.sql.sources.partitionOverwriteMode = DYNAMIC
+    {%- endcall -%}
+  {%- endif -%}
+  {%- call statement('main') -%}
+    {{ qbeast_increment_sql(increment, rows, target_relation, existing) }}
+  {%- endcall -%}
+{% endmacro %}

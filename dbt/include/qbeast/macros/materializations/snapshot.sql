@@ -1,0 +1,78 @@
+{# Snapshots in Delta; with `columns_to_index` in a table with an index. The changes of a run are a
+   temporary view of this node's own session. #}
+{% materialization snapshot, adapter='qbeast' %}
+  {%- set is_indexed = adapter.qbeast_is_indexed(config) -%}
+  {%- set spec = adapter.qbeast_model_spec(config, model) if is_indexed else none -%}
+  {%- set existing = load_relation(this) -%}
+  {%- set target_relation = this.incorporate(type='table') -%}
+  {%- if existing is not none and not (existing.is_table and existing.is_delta) -%}
+    {% do exceptions.raise_compiler_error(
+        'the snapshot ' ~ this ~ ' is kept in a Delta table, and ' ~ this ~ ' is something else: '
+        ~ 'drop it, or give the snapshot another alias') %}
+  {%- endif -%}
+  {%- do qbeast_ensure_schema(this) -%}
+
+  {{ run_hooks(pre_hooks) }}
+
+  {%- set strategy = strategy_dispatch(config.get('strategy'))(
+      model, 'snapshotted_data', 'source_data', model['config'], existing is not none) -%}
+  {%- if existing is none -%}
+    {%- set query = build_snapshot_table(strategy, compiled_code) -%}
+    {%- if is_indexed -%}
+      {% do store_result('main', response=adapter.qbeast_write(target_relation, query, spec, false)) %}
+      {% do write(query) %}
+    {%- else -%}
+      {%- call statement('main') -%}
+        {{ create_table_as(False, target_relation, query) }}
+      {%- endcall -%}
+    {%- endif -%}
+  {%- else -%}
+    {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
+    {% do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) %}
+    {%- set changes = qbeast_snapshot_changes(strategy, target_relation) -%}
+    {%- if is_indexed -%}
+      {%- set response = adapter.qbeast_merge_snapshot(
+          target_relation, changes.identifier, columns, config.get('dbt_valid_to_current')) -%}
+      {% do store_result('main', response=response) %}
+    {%- else -%}
+      {%- call statement('main') -%}
+        {{ snapshot_merge_sql(target_relation, changes, none) }}
+      {%- endcall -%}
+    {%- endif -%}
+  {%- endif -%}
+  {% do persist_docs(target_relation, model) %}
+
+  {{ run_hooks(post_hooks) }}
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+
+
+{% macro qbeast_ensure_schema(relation) %}
+  {%- if not adapter.check_schema_exists(relation.database, relation.schema) -%}
+    {% do create_schema(relation) %}
+  {%- endif -%}
+{% endmacro %}
+
+
+{# A view of the rows to close and to insert; the table has every column of it afterwards but those
+   that only tell what to do. #}
+{% macro qbeast_snapshot_changes(strategy, target_relation) %}
+  {%- set changes = target_relation.incorporate(
+      path={'identifier': target_relation.identifier ~ '__dbt_tmp'}, type='view'
+    ).include(database=false, schema=false) -%}
+  {%- call statement('build_snapshot_staging_relation') -%}
+    {{ create_temporary_view(changes, snapshot_staging_table(strategy, sql, target_relation)) }}
+  {%- endcall -%}
+  {%- set instructions = ['dbt_change_type', 'dbt_unique_key'] -%}
+  {%- if strategy.unique_key | is_list -%}
+    {%- for key in strategy.unique_key -%}
+      {% do instructions.append('dbt_unique_key_' ~ loop.index) %}
+    {%- endfor -%}
+  {%- endif -%}
+  {%- set missing = adapter.get_missing_columns(changes, target_relation)
+                    | rejectattr('name', 'in', instructions) | list -%}
+  {%- if missing -%}
+    {% do create_columns(target_relation, missing) %}
+  {%- endif -%}
+  {{ return(changes) }}
+{% endmacro %}

@@ -1,0 +1,193 @@
+"""dbt's adapter tests on this adapter: their dialect, and how many classes passed of all."""
+
+import inspect
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from dbt.adapters.qbeast import QbeastAdapter
+from dbt.tests.fixtures.project import *  # noqa: F403 - fixtures are found by name
+from dbt.tests.util import write_file
+from pyspark.sql import SparkSession
+
+from tests.conformance import dialect
+from tests.conformance.classes import CLASS_NAMES, test_name
+from tests.conformance.storage import (  # noqa: F401 - a fixture
+    DELTA,
+    QBEAST,
+    IndexTally,
+    chosen_columns,
+    with_index,
+)
+
+FILES = ("models", "macros", "snapshots", "properties", "tests", "analyses")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--storage",
+        choices=(DELTA, QBEAST),
+        default=DELTA,
+        help="how the fixtures' tables and incremental models are stored",
+    )
+
+
+@pytest.fixture(scope="session")
+def storage(request: pytest.FixtureRequest) -> str:
+    """`delta`, or `qbeast` for the second pass."""
+    found = str(request.config.getoption("--storage"))
+    if found == QBEAST:
+        request.getfixturevalue("chosen_columns")
+    return found
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One session for all classes. Their tables have a handful of rows: what makes Spark fast on
+    large data (compiled queries, many partitions, the JVM's second compiler) would only cost."""
+    from delta import configure_spark_with_delta_pip
+
+    settings = {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.memory": "2g",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.sources.default": "delta",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = configure_spark_with_delta_pip(SparkSession.builder.master("local[2]"))
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="class")
+def dbt_profile_target(spark: SparkSession) -> dict[str, Any]:
+    return {"type": "qbeast", "threads": 4}
+
+
+@pytest.fixture(scope="class")
+def dbt_project_yml(project_root: Any, project_config_update: Any, storage: str) -> dict[str, Any]:
+    """The fixture of that name, with an index on all models in the second pass."""
+    update = project_config_update or {}
+    if isinstance(update, str):
+        update = yaml.safe_load(update)
+    flags = {"send_anonymous_usage_stats": False}
+    config = {"name": "test", "profile": "test", "flags": flags, **update}
+    if storage == QBEAST:
+        config = with_index(config)
+    write_file(yaml.safe_dump(config), project_root, "dbt_project.yml")
+    return config
+
+
+@pytest.fixture(scope="class")
+def project(
+    request: pytest.FixtureRequest, project_setup: Any, project_files: None, spark: SparkSession
+) -> Iterator[Any]:
+    yield project_setup
+    tally: Tally = request.config.pluginmanager.get_plugin("conformance")
+    if tally.storage == QBEAST:
+        tally.indexes.add(spark, project_setup.test_schema)
+
+
+@pytest.fixture(scope="class")
+def test_data_dir(request: pytest.FixtureRequest) -> Path:
+    """Where the class's own package keeps its data files."""
+    return Path(inspect.getfile(request.cls.base)).parent / "data"
+
+
+@pytest.fixture(scope="class")
+def project_files(request: pytest.FixtureRequest, project_root: Any) -> None:
+    """Writes the project as dbt's fixture of that name does, in Spark's dialect."""
+    for name in ("selectors_yml", "dependencies_yml", "packages_yml", "dbt_project_yml"):
+        request.getfixturevalue(name)
+    files = {name: request.getfixturevalue(name) for name in (*FILES, "seeds", "functions")}
+    files["models"] = {**files["models"], **files.pop("properties")}
+    for directory, content in files.items():
+        if directory != "seeds":
+            content = _translated(content)
+        write_project_files(project_root, directory, content)  # noqa: F405
+
+
+def _translated(files: Any) -> Any:
+    if isinstance(files, dict):
+        return {name: _translated(content) for name, content in files.items()}
+    return dialect.spark_file(files) if isinstance(files, str) else files
+
+
+@pytest.fixture(scope="session", autouse=True)
+def postgres_statements() -> Iterator[None]:
+    """Statements that tests run by themselves are translated on their way to Spark."""
+    run = QbeastAdapter.run_sql_for_tests
+
+    def run_translated(self: QbeastAdapter, sql: str, fetch: str, connection: Any) -> Any:
+        # As in PostgreSQL, a text may be inserted into a column of timestamps.
+        session = connection.handle.session
+        session.conf.set("spark.sql.storeAssignmentPolicy", "LEGACY")
+        result = None
+        for statement in dialect.spark_statements(sql):
+            result = run(self, statement, fetch, connection)
+        return result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(QbeastAdapter, "run_sql_for_tests", run_translated)
+        yield
+
+
+class Tally:
+    """Which test methods of each class ran and passed."""
+
+    def __init__(self, storage: str) -> None:
+        self.storage = storage
+        self.indexes = IndexTally()
+        self.outcomes: dict[str, dict[str, set[str]]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        _, _, place = report.nodeid.partition("::")
+        class_name, _, method = place.partition("::")
+        passed = report.passed and not hasattr(report, "wasxfail")
+        self.outcomes.setdefault(class_name, {}).setdefault(method, set()).add(
+            report.when if passed else "failed"
+        )
+
+    def passed(self, name: str) -> bool:
+        """Whether every method of the class was called and passed; absent or skipped is neither."""
+        methods = self.outcomes.get(test_name(name), {})
+        return bool(methods) and all(
+            "call" in stages and "failed" not in stages for stages in methods.values()
+        )
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        missing = [name for name in CLASS_NAMES if not self.passed(name)]
+        for name in missing:
+            terminalreporter.write_line(f"not passed: {name}")
+        if self.storage == QBEAST:
+            for problem in self.indexes.problems:
+                terminalreporter.write_line(f"index problem: {problem}")
+            terminalreporter.write_line(
+                f"{self.indexes.tagged} tables had block tags; "
+                f"{len(self.indexes.problems)} problems found by their checks"
+            )
+        total = len(CLASS_NAMES)
+        terminalreporter.write_line(f"{self.storage}: {total - len(missing)}/{total}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Tally(config.getoption("--storage")), "conformance")

@@ -1,0 +1,86 @@
+"""The second pass: the fixtures' tables and incremental models are stored with an index.
+
+The fixtures do not say by which columns, so the harness chooses: the first one or two columns of
+the query that can be indexed.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from dbt.adapters.qbeast import QbeastAdapter
+from dbt.adapters.qbeast.response import QbeastAdapterResponse
+from pyspark.sql import DataFrame, SparkSession
+
+from qbeast_core import QbeastTable
+from qbeast_core.errors import UnsupportedColumnType
+from qbeast_core.model.transformer import transformer_for
+
+DELTA, QBEAST = "delta", "qbeast"
+CHOSEN_LATER = "chosen_by_the_harness"
+
+
+def with_index(project_config: dict[str, Any]) -> dict[str, Any]:
+    """A dbt_project.yml in which all models have `columns_to_index`."""
+    models = {**project_config.get("models", {}), "+columns_to_index": CHOSEN_LATER}
+    return {**project_config, "models": models}
+
+
+def indexable_columns(frame: DataFrame) -> list[str]:
+    """The columns to index a query by; none when it has no column of a type with an index."""
+    columns = []
+    for field in frame.schema.fields:
+        try:
+            transformer_for(field.name, field.dataType.simpleString(), None)
+        except UnsupportedColumnType:
+            continue
+        columns.append(field.name)
+    return columns[:2]
+
+
+@pytest.fixture(scope="session")
+def chosen_columns() -> Iterator[None]:
+    """Gives each write its columns. A query without one for an index makes a plain Delta table."""
+    write = QbeastAdapter.qbeast_write
+
+    def write_chosen(self: QbeastAdapter, relation: Any, sql: str, spec: Any, add: bool) -> Any:
+        if spec.columns_to_index != CHOSEN_LATER:
+            return write(self, relation, sql, spec, add)
+        session = self._handle().session
+        name = relation.render()
+        present = add and QbeastTable.is_qbeast(session, name)
+        columns = (
+            QbeastTable.for_name(session, name).columns_to_index
+            if present
+            else indexable_columns(session.sql(sql))
+        )
+        if columns:
+            spec = dataclasses.replace(spec, columns_to_index=columns)
+            return write(self, relation, sql, spec, add)
+        self._handle().frame(f"create or replace table {name} using delta as {sql}")
+        return QbeastAdapterResponse(_message="no column of this query can be indexed")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(QbeastAdapter, "qbeast_write", write_chosen)
+        yield
+
+
+@dataclasses.dataclass
+class IndexTally:
+    """What the indexes of the pass were like."""
+
+    tagged: int = 0
+    """Tables with block tags on their files."""
+    problems: list[str] = dataclasses.field(default_factory=list)
+
+    def add(self, spark: SparkSession, schema: str) -> None:
+        """Checks every indexed table of the schemas that begin with this name."""
+        for database in spark.catalog.listDatabases(f"{schema}*"):
+            for table in spark.catalog.listTables(database.name):
+                name = f"{database.name}.`{table.name}`"
+                if table.isTemporary or not QbeastTable.is_qbeast(spark, name):
+                    continue
+                indexed = QbeastTable.for_name(spark, name)
+                self.tagged += bool(indexed.blocks().head(1))
+                self.problems += [f"{name}: {problem}" for problem in indexed.check().problems]

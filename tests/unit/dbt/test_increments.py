@@ -1,0 +1,109 @@
+"""What an incremental model's configuration asks for, and the constraints of its contract."""
+
+from typing import Any
+
+import pytest
+from dbt.adapters.qbeast.constraints import Check, checked_query, checks_of, properties_of
+from dbt.adapters.qbeast.incremental import (
+    Increment,
+    batch_condition,
+    increment_of,
+    of_table,
+    unknown_strategy,
+)
+
+
+@pytest.mark.parametrize(
+    ("config", "default", "strategy"),
+    [
+        ({}, None, None),
+        ({}, "append", "append"),
+        ({"unique_key": "id"}, None, "merge"),
+        ({"unique_key": "id"}, "append", "merge"),
+        ({"unique_key": []}, "append", "append"),
+        ({"unique_key": "id", "incremental_strategy": "append"}, None, "append"),
+        ({"incremental_strategy": "insert_overwrite"}, None, "insert_overwrite"),
+        ({"incremental_strategy": "my_own"}, None, "my_own"),
+    ],
+)
+def test_the_strategy_of_a_configuration(
+    config: dict[str, Any], default: str | None, strategy: str | None
+) -> None:
+    found = increment_of(config, default)
+    assert (found.strategy if found else None) == strategy
+    assert (found is not None and found.is_own) == (strategy == "my_own")
+
+
+def test_names_may_be_one_or_a_list_and_are_taken_once() -> None:
+    found = increment_of(
+        {
+            "unique_key": ["a", "a", "b"],
+            "merge_exclude_columns": "c",
+            "incremental_predicates": ["x > 0"],
+            "on_schema_change": "fail",
+        },
+        None,
+    )
+    assert found == Increment(
+        "merge",
+        unique_key=("a", "b"),
+        exclude_columns=("c",),
+        predicates=("x > 0",),
+        on_schema_change="fail",
+    )
+
+
+def test_a_batch_is_bounded_as_dbt_bounds_its_sources() -> None:
+    config = {
+        "event_time": "ts",
+        "__dbt_internal_microbatch_event_time_start": "2020-01-01 00:00:00+00:00",
+        "__dbt_internal_microbatch_event_time_end": "2020-01-02 00:00:00+00:00",
+    }
+    assert batch_condition(config) == (
+        "ts >= '2020-01-01 00:00:00+00:00' and ts < '2020-01-02 00:00:00+00:00'"
+    )
+    assert batch_condition({}) == ""
+
+
+def test_a_predicate_speaks_of_the_table() -> None:
+    assert of_table("id != 2 and s.n > 0", "t") == "t.id <> 2 AND s.n > 0"
+
+
+def test_a_misspelt_strategy_is_told_with_the_one_that_is_meant() -> None:
+    assert "Did you mean 'append'?" in unknown_strategy("apend")
+
+
+CONTRACTED = {
+    "name": "m",
+    "config": {"contract": {"enforced": True}},
+    "constraints": [{"type": "check", "name": "positive", "expression": "id > 0"}],
+    "columns": {
+        "id": {"constraints": [{"type": "not_null"}]},
+        "a`b": {"constraints": [{"type": "not_null"}, {"type": "check", "expression": "x = 'y'"}]},
+    },
+}
+
+
+def test_not_null_becomes_a_check() -> None:
+    checks = checks_of(CONTRACTED)
+    assert [check.expression for check in checks] == [
+        "id > 0",
+        "`id` is not null",
+        "`a``b` is not null",
+        "x = 'y'",
+    ]
+    assert checks[0].name == "positive"
+    assert checks[1].name.startswith("id_not_null_")
+    assert len({check.name for check in checks}) == 4
+    assert properties_of(checks[:1]) == {"delta.constraints.positive": "id > 0"}
+
+
+def test_without_an_enforced_contract_there_is_no_constraint() -> None:
+    assert checks_of({**CONTRACTED, "config": {"contract": {"enforced": False}}}) == ()
+
+
+def test_a_checked_query_quotes_what_it_tells() -> None:
+    query = checked_query("select 1", [Check("c", "x = 'y'")])
+    assert query.startswith("select * from (\nselect 1\n)")
+    assert "raise_error('constraint c is violated by a row: x = \\'y\\'')" in query
+    assert checked_query("select 1", []) == "select 1"

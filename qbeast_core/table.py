@@ -19,7 +19,7 @@ from qbeast_core.operations.check import CheckReport, check_table
 from qbeast_core.operations.delete import delete_rows
 from qbeast_core.operations.merge import Choice, Match, Merge, merge_rows
 from qbeast_core.operations.metrics import block_rows, table_metrics
-from qbeast_core.operations.optimize import OptimizeResult, optimize_table
+from qbeast_core.operations.optimize import OptimizeResult, Scope, optimize_table
 from qbeast_core.operations.replace import replace_rows_matching, replace_rows_where
 from qbeast_core.operations.rewrite import RewriteResult
 from qbeast_core.operations.sample import FileEntry
@@ -159,20 +159,35 @@ class QbeastTable:
         return table_metrics(self._snapshot, self._index, revision_id)
 
     def optimize(
-        self, *, revision_id: int | str | None = None, dry_run: bool = False
+        self,
+        *,
+        revision_id: int | str | None = None,
+        files: Sequence[str] | None = None,
+        fraction: float = 1.0,
+        dry_run: bool = False,
     ) -> OptimizeResult:
         """Rewrite the files whose rows lie better elsewhere; rows and their weights stay the same.
 
+        Only files that gain are rewritten: several small ones, those of crowded cubes, and those
+        without an index. With nothing to gain, nothing is written.
+
         Args:
-            revision_id: a revision, `"all"`, or None for the latest.
+            revision_id: a revision, `"all"`, `"unindexed"` for the files without an index alone,
+                or None for these and the latest revision.
+            files: paths as `files()` gives them; no other file is rewritten. Without a
+                revision_id, they may be of any revision.
+            fraction: below 1, only files that a sample of this fraction reads are rewritten, and
+                of the files without an index only the oldest, up to this fraction of their bytes.
             dry_run: only tell what would be done.
 
         Raises:
-            InvalidOptions: there is no such revision.
+            InvalidOptions: there is no such revision or file, or the fraction is not one.
             CommitConflict: other writers changed the same files on every attempt.
         """
+        named = [files] if isinstance(files, str) else files
+        scope = Scope(revision_id, named, parse_fraction(fraction))
         return optimize_table(
-            self._snapshot.spark, self._snapshot.location, self._label, revision_id, dry_run
+            self._snapshot.spark, self._snapshot.location, self._label, scope, dry_run
         )
 
     def merge(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from qbeast_core.delta.filters import PushedFilters
@@ -124,6 +125,14 @@ class TableSnapshot:
             scan = self._snapshot.filesForScan(self._jvm.seq(place), False)
             kept.update(add["path"] for add in json.loads(self._jvm.json_of(scan.files())))
         return np.array([file.path in kept for file in self.files], dtype=np.bool_)
+
+    def last_commit_millis(self, operation: str) -> int:
+        """When the newest commit of that name was made, in milliseconds since 1970; 0 if never."""
+        quoted = self.location.replace("`", "``")
+        history = self.spark.sql(f"describe history delta.`{quoted}`")
+        own = history.where((F.col("operation") == operation) & (F.col("version") <= self.version))
+        found = own.agg(F.max(F.unix_millis("timestamp"))).first()
+        return (found and found[0]) or 0
 
     def add_actions(self, indices: NDArray[np.int64]) -> list[Any]:
         """The log's own `AddFile` objects of the files at `indices`."""

@@ -1,14 +1,15 @@
 """Optimize: rewrite the files whose rows lie better elsewhere, and no others.
 
 A file gains by being rewritten if it is one of several small ones, if it holds part of a crowded
-cube that lies in several files, or if the index does not describe it. Its rows are taken out of the
-tree and added again as new ones are; rows and weights stay what they are. After that nothing gains
-any more, so a second optimize writes nothing.
+cube that lies in several files, if it is scattered over cubes that many files share, or if the
+index does not describe it (`tree.fragments`). Its rows are taken out of the tree and added again as
+new ones are; rows and weights stay what they are. After that nothing gains any more, so a second
+optimize writes nothing.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +22,6 @@ from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.index import TableIndex
-from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import STAGING_REVISION_ID, Revision
 from qbeast_core.operations.compatibility import check_writable
 from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, plan_tree, write_indexed
@@ -31,15 +31,12 @@ from qbeast_core.operations.revisions import (
     continued_transformers,
     stored_keys,
 )
+from qbeast_core.operations.rewrite import retags
+from qbeast_core.operations.sample import choose_files
 from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.spark.statistics import collect
+from qbeast_core.tree.fragments import gaining_files
 from qbeast_core.tree.otree import OTree
-
-SMALL_SHARE = 0.5
-"""A file with fewer rows than this share of the cube size is small."""
-
-CROWDED = 2.0
-"""A cube with more rows than this many times the cube size is crowded."""
 
 ALL, UNINDEXED = "all", "unindexed"
 
@@ -58,6 +55,9 @@ class OptimizeResult:
     """0 in a dry run."""
     rows: int = 0
     """Rows in the rewritten files."""
+    bytes_written_since: int = 0
+    """The size of the files that were added to the table after the last optimize before this one;
+    `bytes_removed` of several times as much is more rewriting than the appends were worth."""
     dry_run: bool = False
 
     @property
@@ -72,54 +72,77 @@ class OptimizeResult:
         about = "about " if self.dry_run else ""
         return (
             f"{verb} {self.rows:,} rows: {self.files_removed:,} -> "
-            f"{about}{self.files_added:,} files"
+            f"{about}{self.files_added:,} files, {self.bytes_removed:,} bytes "
+            f"({self.bytes_written_since:,} written since the last optimize)"
         )
 
 
+@dataclass(frozen=True)
+class Scope:
+    """Which files an optimize may rewrite."""
+
+    revision_id: int | str | None = None
+    files: Sequence[str] | None = None
+    """Paths as `QbeastTable.files` gives them; None for all."""
+    fraction: float = 1.0
+
+    def of(self, snapshot: TableSnapshot, index: TableIndex, revision_id: int) -> list[int]:
+        """The indices of the files of a revision (0: unindexed) that are in the scope."""
+        files: list[int] = index.files_of(revision_id).tolist()
+        if self.files is not None:
+            named = set(self.files)
+            files = [i for i in files if snapshot.files[i].path in named]
+        if self.fraction == 1.0:
+            return files
+        if revision_id == STAGING_REVISION_ID:
+            return _oldest(snapshot, files, self.fraction)
+        sampled = set(choose_files(snapshot, index, self.fraction, None).tolist())
+        return [i for i in files if i in sampled]
+
+
 def optimize_table(
-    spark: SparkSession,
-    location: str,
-    label: str,
-    revision_id: int | str | None,
-    dry_run: bool,
+    spark: SparkSession, location: str, label: str, scope: Scope, dry_run: bool
 ) -> OptimizeResult:
     """Optimize the newest version of a table; the arguments are those of `QbeastTable.optimize`."""
     snapshot = TableSnapshot.load(spark, location)
     check_writable(snapshot, label)
     result = OptimizeResult(snapshot.version, dry_run=dry_run)
-    for wanted in _revisions_to_optimize(TableIndex.of(snapshot), revision_id):
+    for wanted in _revisions_to_optimize(snapshot, TableIndex.of(snapshot), scope):
 
         def attempt(wanted: int = wanted) -> OptimizeResult:
-            return _optimize_revision(Transaction(spark, location), label, wanted, dry_run)
+            return _optimize_revision(Transaction(spark, location), label, wanted, scope, dry_run)
 
         result = _sum(result, until_committed(label, attempt))
+    if result.changed:
+        return replace(result, bytes_written_since=_bytes_written_since(snapshot))
     return result
 
 
-def files_to_rewrite(index: TableIndex, snapshot: TableSnapshot, revision: Revision) -> list[int]:
-    """The indices of a revision's files that gain by a rewrite, from the log alone."""
-    files = index.files_of(revision.revision_id).tolist()
-    size = revision.desired_cube_size
-    rows_of = {i: sum(block.element_count for block in index.files[i].blocks) for i in files}
-    small = [i for i in files if rows_of[i] < SMALL_SHARE * size]
-    # Two small files become one; a single one is what every tree may have left over.
-    gaining = set(small if len(small) > 1 else [])
-    rows_in: dict[CubeId, int] = defaultdict(int)
-    files_of: dict[CubeId, set[int]] = defaultdict(set)
-    for i in files:
-        for block in index.files[i].blocks:
-            if block.element_count:
-                rows_in[block.cube] += block.element_count
-                files_of[block.cube].add(i)
-    for cube, holders in files_of.items():
-        if len(holders) > 1 and rows_in[cube] > CROWDED * size:
-            gaining |= holders
-    return sorted(gaining)
+def files_to_rewrite(
+    index: TableIndex, revision: Revision, among: Collection[int] | None = None
+) -> list[int]:
+    """The indices of a revision's files that gain by a rewrite, from the log alone.
+
+    `among` are the indices that may be chosen; None for all of the revision.
+    """
+    files = index.files_of(revision.revision_id).tolist() if among is None else among
+    return gaining_files({i: index.files[i].blocks for i in files}, revision.desired_cube_size)
 
 
-def _revisions_to_optimize(index: TableIndex, revision_id: int | str | None) -> list[int]:
+def _revisions_to_optimize(snapshot: TableSnapshot, index: TableIndex, scope: Scope) -> list[int]:
     """Revision numbers in the order in which to optimize them; 0 for unindexed files."""
     known = [id_ for id_ in index.configuration.revisions if id_ != STAGING_REVISION_ID]
+    revision_id = scope.revision_id
+    if scope.files is not None:
+        live = {file.path for file in snapshot.files}
+        for path in scope.files:
+            if path not in live:
+                raise InvalidOptions(
+                    f"{path!r} is not a file of version {snapshot.version} of the table; "
+                    "use paths that files() gives"
+                )
+        if revision_id is None:
+            revision_id = ALL
     if revision_id is None:
         return [STAGING_REVISION_ID, *known[-1:]]
     if revision_id == ALL:
@@ -136,16 +159,17 @@ def _revisions_to_optimize(index: TableIndex, revision_id: int | str | None) -> 
 
 
 def _optimize_revision(
-    transaction: Transaction, label: str, revision_id: int, dry_run: bool
+    transaction: Transaction, label: str, revision_id: int, scope: Scope, dry_run: bool
 ) -> OptimizeResult:
     snapshot = transaction.snapshot
     index = TableIndex.of(snapshot)
+    found = scope.of(snapshot, index, revision_id)
     if revision_id == STAGING_REVISION_ID:
         revision = index.configuration.latest
-        chosen = index.unindexed
     else:
         revision = index.configuration.revisions[revision_id]
-        chosen = np.array(files_to_rewrite(index, snapshot, revision), dtype=np.int64)
+        found = files_to_rewrite(index, revision, found)
+    chosen = np.array(found, dtype=np.int64)
     if not len(chosen):
         return OptimizeResult(snapshot.version, dry_run=dry_run)
     removed = [snapshot.files[i] for i in chosen.tolist()]
@@ -160,7 +184,9 @@ def _optimize_revision(
         return replace(result, files_added=-(-result.rows // revision.desired_cube_size) or 1)
     written, rows = _rewrite(transaction, label, index, revision, chosen)
     failpoints.reach(failpoints.BEFORE_COMMIT)
-    version = transaction.commit(Operation.OPTIMIZE, written.staged, chosen)
+    # Where all rows of the files were deleted, no new file says what theirs did.
+    tags = {} if written.staged else retags(index, chosen)
+    version = transaction.commit(Operation.OPTIMIZE, written.staged, chosen, retags=tags)
     return replace(
         result,
         version=version,
@@ -201,6 +227,25 @@ def _rewrite(
         transaction, rows, plan, expected_rows=statistics.rows, kept_blocks=kept
     )
     return written, statistics.rows
+
+
+def _oldest(snapshot: TableSnapshot, files: list[int], fraction: float) -> list[int]:
+    """The oldest files with this fraction of the bytes of all of them."""
+    by_age = sorted(files, key=lambda i: snapshot.files[i].modification_millis)
+    bytes_left = fraction * sum(snapshot.files[i].size_bytes for i in files)
+    chosen: list[int] = []
+    for i in by_age:
+        if bytes_left <= 0:
+            break
+        chosen.append(i)
+        bytes_left -= snapshot.files[i].size_bytes
+    return sorted(chosen)
+
+
+def _bytes_written_since(snapshot: TableSnapshot) -> int:
+    """The bytes of the live files that are younger than the last optimize of the snapshot."""
+    last = snapshot.last_commit_millis(Operation.OPTIMIZE.value.upper())
+    return sum(file.size_bytes for file in snapshot.files if file.modification_millis > last)
 
 
 def _sum(first: OptimizeResult, then: OptimizeResult) -> OptimizeResult:

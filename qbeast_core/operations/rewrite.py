@@ -222,7 +222,8 @@ def _commit(
         written.files.staged,
         rewrite.removed,
         user_metadata,
-        retags=_retags(index, rewrite.removed, written),
+        # The revision of new files needs none: these files say what the removed ones did.
+        retags=retags(index, rewrite.removed, but=written.revision),
         predicate=rewrite.predicate,
         metrics=_metrics(rewrite.operation, result),
     )
@@ -248,25 +249,27 @@ def _parted(
     return [i for i in files if i in gone], [i for i in files if i not in gone]
 
 
-def _retags(
-    index: TableIndex, removed: NDArray[np.int64], written: _Written
+def retags(
+    index: TableIndex, removed: NDArray[np.int64], but: Revision | None = None
 ) -> dict[int, dict[str, str]]:
     """The tags of files that stay and take over what lost blocks said of their cubes' weights.
 
-    The revision of the written files is none of them: its new files say it.
+    Args:
+        removed: indices of the files that are lost.
+        but: a revision that is left out.
     """
     mended = {index.files[i].revision_id for i in removed.tolist() if index.files[i].is_indexed}
-    if written.revision is not None:
-        mended.discard(written.revision.revision_id)
-    retags = {}
+    if but is not None:
+        mended.discard(but.revision_id)
+    tags = {}
     for revision_id in sorted(mended):
         revision = index.configuration.revisions[revision_id]
         _, staying = _parted(index, revision, removed)
         kept = [block for i in staying for block in index.files[i].blocks]
         if anchors := missing_anchors(kept, index.tree(revision).weights):
             blocks = [*index.files[staying[0]].blocks, *anchors]
-            retags[staying[0]] = file_tags(revision_id, blocks)
-    return retags
+            tags[staying[0]] = file_tags(revision_id, blocks)
+    return tags
 
 
 def _rows_of(transaction: Transaction, files: NDArray[np.int64]) -> int:

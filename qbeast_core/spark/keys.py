@@ -41,7 +41,12 @@ def key_condition(
     whole = source.where(reduce(Column.__and__, (of(name).isNotNull() for name in on)))
     if not ordered:
         return F.lit(True) if whole.limit(1).count() else None
-    keys = whole.select(*(_stored(of(name), _type(source.schema, name)) for name in ordered))
+    keys = whole.select(
+        *(
+            _stored(of(name), _type(source.schema, name)).alias(f"key{i}")
+            for i, name in enumerate(ordered)
+        )
+    )
     listed = keys.distinct().limit(LISTED_KEYS + 1).collect()
     if not listed:
         return None

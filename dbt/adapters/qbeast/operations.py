@@ -10,7 +10,7 @@ from dbt.adapters.qbeast.spark_errors import as_dbt_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
-from qbeast_core import QbeastTable
+from qbeast_core import QbeastTable, convert_to_qbeast, migrate_format
 
 
 @dataclass
@@ -28,16 +28,19 @@ class Report:
 def run(
     session: SparkSession, operation: str, graph: Mapping[str, Any], arguments: Mapping[str, Any]
 ) -> Report:
-    """Runs an operation on the tables of `models`, or of every indexed model without it.
+    """Runs an operation on `table`, on the tables of `models`, or on every indexed model's.
 
     Raises DbtRuntimeError for a selection that names no model of the project.
     """
     given = {key: value for key, value in arguments.items() if value is not None}
-    selected = given.pop("models", None)
+    named, selected = given.pop("table", None), given.pop("models", None)
     one_table = _OPERATIONS[operation]
+    if operation == "convert_to_qbeast":
+        one_table = _with_configuration(one_table, graph)
     report = Report()
-    for table in tables_of(graph, selected):
-        if not session.catalog.tableExists(table):
+    for table in [named] if named else tables_of(graph, selected):
+        # What is named by its path is for the operation to find.
+        if not named and not session.catalog.tableExists(table):
             report.lines.append(f"{operation} {table}: not built yet")
             continue
         try:
@@ -103,11 +106,47 @@ def check_index(
     return "\n" + "\n".join(f"  {problem}" for problem in found.problems)
 
 
-_OPERATIONS: dict[str, Callable[[SparkSession, str, Mapping[str, Any], Report], str]] = {
+def convert(session: SparkSession, table: str, arguments: Mapping[str, Any], report: Report) -> str:
+    if "columns_to_index" not in arguments:
+        raise DbtRuntimeError(
+            "columns_to_index is needed: name the columns in --args, or convert the table of a "
+            "model that has them in its configuration"
+        )
+    return str(convert_to_qbeast(session, table, **arguments))
+
+
+def migrate(session: SparkSession, table: str, arguments: Mapping[str, Any], report: Report) -> str:
+    return str(migrate_format(session, table, **arguments))
+
+
+_Operation = Callable[[SparkSession, str, Mapping[str, Any], Report], str]
+_OPERATIONS: dict[str, _Operation] = {
     "optimize": optimize,
     "index_metrics": index_metrics,
     "check_index": check_index,
+    "convert_to_qbeast": convert,
+    "migrate_format": migrate,
 }
+
+
+def _with_configuration(operation: _Operation, graph: Mapping[str, Any]) -> _Operation:
+    """The operation, with what a model's configuration says where the arguments say nothing."""
+    configured = {
+        _table(node): {
+            key: node["config"][key]
+            for key in ("columns_to_index", "cube_size")
+            if node["config"].get(key) is not None
+        }
+        for node in graph["nodes"].values()
+        if node["resource_type"] in ("model", "snapshot")
+    }
+
+    def one_table(
+        session: SparkSession, table: str, arguments: Mapping[str, Any], report: Report
+    ) -> str:
+        return operation(session, table, {**configured.get(table, {}), **arguments}, report)
+
+    return one_table
 
 
 def _is_chosen(node: Mapping[str, Any], choice: str) -> bool:

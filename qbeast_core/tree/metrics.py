@@ -12,6 +12,7 @@ import numpy as np
 from qbeast_core.model.block import Block
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
+from qbeast_core.tree.fragments import gaining_files
 from qbeast_core.tree.otree import OTree
 
 FRACTIONS = (0.001, 0.01, 0.1)
@@ -168,12 +169,11 @@ def index_metrics(
     *,
     unindexed_files: int = 0,
     unindexed_bytes: int = 0,
-    gaining: Gain = NO_GAIN,
 ) -> IndexMetrics:
     """The metrics of a revision from its live files.
 
     `unindexed_files` and `unindexed_bytes` are those of the table that no index describes; every
-    sample reads them in addition. `gaining` is what an optimize would rewrite.
+    sample reads them in addition.
     """
     listed = list(files)
     blocks = [block for file in listed for block in file.blocks]
@@ -206,7 +206,18 @@ def index_metrics(
         sample_costs=tuple(_cost(fraction, listed, file_rows) for fraction in FRACTIONS),
         unindexed_files=unindexed_files,
         unindexed_bytes=unindexed_bytes,
-        gaining=gaining,
+        gaining=_gain(listed, file_rows, revision.desired_cube_size),
+    )
+
+
+def _gain(files: list[IndexedFile], file_rows: list[int], desired_rows: int) -> Gain:
+    gaining = gaining_files({i: file.blocks for i, file in enumerate(files)}, desired_rows)
+    rows = sum(file_rows[i] for i in gaining)
+    return Gain(
+        files=len(gaining),
+        rows=rows,
+        size_bytes=sum(files[i].size_bytes for i in gaining),
+        files_after=-(-rows // desired_rows) if gaining else 0,
     )
 
 

@@ -30,9 +30,6 @@ REVISION = Revision(
 )
 
 
-GAIN = Gain(files=2, rows=210, size_bytes=3_000_000, files_after=1)
-
-
 def block(text: str, at: float, rows: int, upto: float = 1.0) -> Block:
     weight = weight_of_fraction(upto) if upto < 1 else MAX_WEIGHT
     return Block(CubeId.parse(text, 2), weight_of_fraction(at), weight, rows)
@@ -45,7 +42,7 @@ def metrics() -> IndexMetrics:
         IndexedFile(3_000_000, (block("A", 0.2, 60), block("w", 0.05, 40), block("Q", 0.3, 50))),
         IndexedFile(2_000_000, (block("g", 0.1, 110), block("", 0.0, 0, upto=0.1))),
     ]
-    return index_metrics(REVISION, files, unindexed_files=2, unindexed_bytes=500_000, gaining=GAIN)
+    return index_metrics(REVISION, files, unindexed_files=2, unindexed_bytes=500_000)
 
 
 def test_the_tree_is_counted(metrics: IndexMetrics) -> None:
@@ -82,7 +79,7 @@ def test_the_text_is_for_people(metrics: IndexMetrics) -> None:
         "1 % sample reads     1 of 3 files, 16.7% of the bytes, 100 rows",
         "10 % sample reads    2 of 3 files, 66.7% of the bytes, 250 rows",
         "not indexed          2 files, 0.5 MB, 7.7% of all",
-        "optimize rewrites    2 files as about 1, 210 rows, 3.0 MB",
+        "optimize rewrites    nothing",
     ]
 
 
@@ -108,3 +105,10 @@ def test_no_files_are_all_zero() -> None:
     assert (metrics.height, metrics.balance, metrics.cubes, metrics.blocks_per_cube) == (0, 0, 0, 0)
     assert metrics.file_rows == Spread(0, 0, 0, 0, 0)
     assert "0 of 0 files, 0.0% of the bytes" in str(metrics)
+
+
+def test_what_optimize_would_rewrite_is_told() -> None:
+    small = [IndexedFile(1_000_000, (block("A", 0.0, 30),)) for _ in range(4)]
+    metrics = index_metrics(REVISION, [*small, IndexedFile(9_000_000, (block("w", 0.0, 90),))])
+    assert metrics.gaining == Gain(files=4, rows=120, size_bytes=4_000_000, files_after=2)
+    assert "4 files as about 2, 120 rows, 4.0 MB" in str(metrics)

@@ -17,6 +17,7 @@ from qbeast_core.model.revision import Revision
 from qbeast_core.operations import sample as sampling
 from qbeast_core.operations.check import CheckReport, check_table
 from qbeast_core.operations.delete import delete_rows
+from qbeast_core.operations.estimate import Estimate, estimate_table
 from qbeast_core.operations.merge import Choice, Match, Merge, merge_rows
 from qbeast_core.operations.metrics import block_rows, table_metrics
 from qbeast_core.operations.optimize import OptimizeResult, Scope, optimize_table
@@ -286,6 +287,57 @@ class QbeastTable:
         """
         match = Match.of(on, where, source_alias, target_alias)
         return replace_rows_matching(self._target, df, match, user_metadata)
+
+    def estimate(
+        self,
+        expression: str,
+        where: str | None = None,
+        group_by: str | Sequence[str] | None = None,
+        tolerance: float = 0.05,
+        confidence: float = 0.95,
+    ) -> Estimate:
+        """Estimate a number from as small a sample as the tolerance allows, with an interval.
+
+        Samples grow until every interval is narrow enough; where that would cost about as much as
+        reading all rows, or where extreme values make intervals doubtful, the answer is exact.
+
+        Args:
+            expression: `avg(x)`, `sum(x)`, `count(x)` or `count(*)`, x any SQL expression.
+            where: a SQL condition on the rows that count.
+            group_by: columns or SQL expressions, for one number per group. Groups too small for the
+                tolerance are marked; some that the sample did not meet may be missing.
+            tolerance: how far the ends of the interval may be from the estimate, relative to it.
+            confidence: how sure the interval is to hold the truth, for each group by itself.
+
+        Raises:
+            InvalidOptions: something else is asked for, or there are more than 10,000 groups.
+            AnalysisException, ParseException: the SQL does not fit the table.
+        """
+        return estimate_table(
+            self._snapshot, self._index, expression, where, group_by, tolerance, confidence
+        )
+
+    def visualize_index(
+        self,
+        path: str,
+        revision_id: int | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> Path:
+        """Draw the index of a revision, the latest by default, as one HTML page.
+
+        The page shows the cubes in space and as a tree, what they hold, and what samples read. It
+        loads nothing from elsewhere. Needs `pip install dbt-qbeast[viz]`.
+
+        Args:
+            path: the file to write.
+            columns: the two indexed columns to begin with; the first two by default.
+
+        Raises:
+            InvalidOptions: the path, the revision or the columns are not such.
+            UnsupportedEnvironment: plotly is not installed.
+        """
+        return visualize_table(self._snapshot, self._index, self._label, path, revision_id, columns)
 
     def check(self) -> CheckReport:
         """Test every promise of the index that log and data can disprove; reads all rows."""

@@ -61,17 +61,29 @@ def choose_files(
         return np.array([], dtype=np.int64)
     if fraction == 1.0 and filters is None:
         return index.with_rows
-    chosen = np.zeros(len(snapshot.files), dtype=np.bool_)
-    chosen[index.unindexed] = True
     highest = weight_of_fraction(fraction) if fraction < 1.0 else np.inf
+    return np.flatnonzero(lowest_weights(snapshot, index, filters) < highest)
+
+
+def lowest_weights(
+    snapshot: TableSnapshot, index: TableIndex, filters: PushedFilters | None
+) -> NDArray[np.float64]:
+    """float64[files]: the smallest weight that a row which the filters keep may have in each file.
+
+    It is infinite for files that have no such row, and minus infinity for those that the index does
+    not describe.
+    """
+    lowest = np.full(len(snapshot.files), np.inf)
+    lowest[index.unindexed] = -np.inf
     for blocks in index.block_arrays:
-        matching = blocks.min_weight < highest
+        weights = blocks.min_weight.astype(np.float64)
         if filters is not None:
-            matching &= may_match(filters.predicate, blocks.revision, blocks.lower, blocks.upper)
-        chosen[blocks.file[matching]] = True
+            meeting = may_match(filters.predicate, blocks.revision, blocks.lower, blocks.upper)
+            weights[~meeting] = np.inf
+        np.minimum.at(lowest, blocks.file, weights)
     if filters is not None:
-        chosen &= snapshot.matching(filters)
-    return np.flatnonzero(chosen)
+        lowest[~snapshot.matching(filters)] = np.inf
+    return lowest
 
 
 def where_filters(snapshot: TableSnapshot, where: str | None) -> PushedFilters | None:
@@ -92,7 +104,12 @@ def sample_condition(index: TableIndex, fraction: float) -> Column | None:
         return None
     if fraction == 0.0:
         return F.lit(False)
-    return weight(index.configuration.latest.columns) < weight_of_fraction(fraction)
+    return row_weight(index) < weight_of_fraction(fraction)
+
+
+def row_weight(index: TableIndex) -> Column:
+    """The weight of each row, int, by which samples of the table are taken."""
+    return weight(index.configuration.latest.columns)
 
 
 def sample_condition_text(index: TableIndex, fraction: float) -> str:

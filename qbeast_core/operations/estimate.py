@@ -1,0 +1,443 @@
+"""Estimate avg, sum and count from samples that grow until they are precise enough.
+
+`qbeast_core.estimation` decides how far to grow and what the intervals are; here Spark sums up the
+samples, and answers exactly where no sample of a good price will do.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import NumericType
+
+from qbeast_core.delta.expressions import FunctionCall, function_call
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.errors import InvalidOptions
+from qbeast_core.estimation.growing import Goal, Look, Outcome, Population, grow
+from qbeast_core.index import TableIndex
+from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, weight_of_fraction
+from qbeast_core.operations.sample import lowest_weights, row_weight, where_filters
+from qbeast_core.spark import moments
+from qbeast_core.spark.moments import Cluster, SampledGroups, sampled_groups
+
+MOST_GROUPS = 10_000
+"""More groups than a person or the driver wants to see."""
+
+LARGEST_SHARE = 0.5
+"""A sample that reads more of the bytes than this, or has more of the rows, is not taken."""
+
+Number = int | float | Decimal
+
+_WEIGHTS = float(MAX_WEIGHT) - float(MIN_WEIGHT) + 1.0
+_FUNCTIONS = {"avg": "avg", "mean": "avg", "sum": "sum", "count": "count"}
+_NUMBER, _ROWS = "number", "rows"
+_SHOWN = 50
+
+
+@dataclass(frozen=True)
+class GroupEstimate:
+    """One number of an estimate."""
+
+    group: tuple[Any, ...]
+    """The values of `group_by`; empty without."""
+    value: Number | None
+    """None where SQL gives null, as for the average of no row."""
+    low: Number | None
+    high: Number | None
+    """Ends of the interval; None where the sample cannot tell. The value itself if it is exact."""
+    rows: int
+    """Rows of the sample that count for it; all rows if it is exact."""
+    too_small: bool = False
+    """Whether the group has too few rows for the tolerance; its interval is not to be relied on."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as values that JSON can hold; groups that are no numbers as text."""
+        group = [each if _is_json(each) else str(each) for each in self.group]
+        ends = {name: _plain(getattr(self, name)) for name in ("value", "low", "high")}
+        return {**asdict(self), **ends, "group": group}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The answer of `QbeastTable.estimate`, and what it cost."""
+
+    expression: str
+    where: str | None
+    group_by: tuple[str, ...]
+    tolerance: float
+    confidence: float
+    groups: tuple[GroupEstimate, ...]
+    """One entry without `group_by`, else one for each group that was seen, sorted by the group."""
+    exact: bool
+    """Whether all rows were read."""
+    reason: str
+    """Why the answer is exact, or why it is precise enough."""
+    fraction: float
+    """Of the rows; 1.0 if the answer is exact."""
+    looks: int
+    """How many samples were taken."""
+    files: int
+    """Files that were read."""
+    size_bytes: int
+    """Bytes of all files that were read, of those that were read twice twice."""
+    table_files: int
+    table_bytes: int
+
+    @property
+    def value(self) -> Number | None:
+        """The number asked for; raises ValueError for an estimate by groups."""
+        return self._only.value
+
+    @property
+    def low(self) -> Number | None:
+        """The lower end of its interval."""
+        return self._only.low
+
+    @property
+    def high(self) -> Number | None:
+        """The upper end of its interval."""
+        return self._only.high
+
+    @property
+    def largest_unseen_group(self) -> float:
+        """How many distinct weights a group that is not listed may have, at the confidence asked.
+
+        0 if the answer is exact; a sample does not see every group.
+        """
+        return 0.0 if self.exact else -math.log(1.0 - self.confidence) / self.fraction
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as values that JSON can hold."""
+        groups = [group.to_dict() for group in self.groups]
+        unseen = {"largest_unseen_group": self.largest_unseen_group}
+        return {**asdict(self), "group_by": list(self.group_by), "groups": groups, **unseen}
+
+    def __str__(self) -> str:
+        lines = [f"{self.expression}{' where ' + self.where if self.where else ''}"]
+        lines += [self._line(group) for group in self.groups[:_SHOWN]]
+        if len(self.groups) > _SHOWN:
+            lines.append(f"  and {len(self.groups) - _SHOWN:,} more groups")
+        share = self.size_bytes / self.table_bytes if self.table_bytes else 0.0
+        read = f"{self.files:,} of {self.table_files:,} files, {share:.1%} of the bytes"
+        if self.exact:
+            lines.append(f"exact, for {self.reason}; read {read}")
+        else:
+            lines.append(
+                f"from {self.fraction:.3%} of the rows, {self.confidence:.4g} confidence; "
+                f"read {read} in {self.looks} {'look' if self.looks == 1 else 'looks'}"
+            )
+            if self.group_by:
+                few = math.ceil(self.largest_unseen_group)
+                lines.append(f"groups with fewer than about {few:,} rows may be missing")
+        return "\n".join(lines)
+
+    def _line(self, group: GroupEstimate) -> str:
+        name = ", ".join("null" if each is None else str(each) for each in group.group)
+        text = f"  {name}: " if self.group_by else "  "
+        text += "null" if group.value is None else f"{group.value:,.6g}"
+        if not self.exact:
+            known = group.low is not None and group.high is not None
+            text += f"  ({group.low:,.6g} to {group.high:,.6g})" if known else "  (unknown)"
+        return text + ("  too small a group" if group.too_small else "")
+
+    @property
+    def _only(self) -> GroupEstimate:
+        if self.group_by:
+            raise ValueError("an estimate with group_by has a value for each of its `groups`")
+        return self.groups[0]
+
+
+def estimate_table(
+    snapshot: TableSnapshot,
+    index: TableIndex,
+    expression: str,
+    where: str | None,
+    group_by: str | Sequence[str] | None,
+    tolerance: float,
+    confidence: float,
+) -> Estimate:
+    """The estimate; the arguments are those of `QbeastTable.estimate`."""
+    goal = Goal(
+        _parse_share(tolerance, "tolerance"), _parse_share(confidence, "confidence", below_one=True)
+    )
+    keys = (group_by,) if isinstance(group_by, str) else tuple(group_by or ())
+    query = _Query.of(snapshot, index, expression, where, keys)
+    outcome = query.grown(goal)
+    groups = query.exact_groups() if outcome.exact_because else query.estimated_groups(outcome)
+    return Estimate(
+        expression=expression,
+        where=where,
+        group_by=keys,
+        tolerance=goal.tolerance,
+        confidence=goal.confidence,
+        groups=tuple(sorted(groups, key=lambda group: _sortable(group.group))),
+        exact=outcome.exact_because is not None,
+        reason=outcome.exact_because or "every interval is within the tolerance",
+        fraction=outcome.look.moments.fraction if outcome.look else 1.0,
+        looks=query.looks,
+        files=int(query.files_read.sum()),
+        size_bytes=query.bytes_read,
+        table_files=len(index.with_rows),
+        table_bytes=sum(snapshot.files[i].size_bytes for i in index.with_rows.tolist()),
+    )
+
+
+class _Query:
+    """One aggregate over one version of a table, and the count of what it has read."""
+
+    def __init__(
+        self,
+        snapshot: TableSnapshot,
+        index: TableIndex,
+        call: FunctionCall,
+        expression: str,
+        where: str | None,
+        keys: tuple[str, ...],
+    ) -> None:
+        self.snapshot, self.index, self.call = snapshot, index, call
+        self.expression, self.where, self.keys = expression, where, keys
+        self.function = _FUNCTIONS[call.name]
+        self.lowest = lowest_weights(snapshot, index, None)
+        # A file that is read is read for all of its cubes, so that the number of rows in a sample
+        # can be held against that of the table where the filter rules no file out.
+        if (filters := where_filters(snapshot, where)) is not None:
+            self.lowest[lowest_weights(snapshot, index, filters) == np.inf] = np.inf
+        self.sizes = np.array([file.size_bytes for file in snapshot.files], dtype=np.int64)
+        self.files_read = np.zeros(len(self.sizes), dtype=np.bool_)
+        self.bytes_read, self.looks = 0, 0
+        self.keys_seen: list[tuple[Any, ...]] = []
+
+    @staticmethod
+    def of(
+        snapshot: TableSnapshot,
+        index: TableIndex,
+        expression: str,
+        where: str | None,
+        keys: tuple[str, ...],
+    ) -> _Query:
+        """Raises InvalidOptions, or Spark's AnalysisException and ParseException."""
+        call = function_call(snapshot.spark, expression)
+        if call is None or not _is_known(call):
+            raise InvalidOptions(
+                f"{expression!r} cannot be estimated; use avg(x), sum(x), count(x) or count(*) of "
+                "one expression, without distinct, filter or over"
+            )
+        query = _Query(snapshot, index, call, expression, where, keys)
+        kind = query.exact_rows(snapshot.dataframe()).schema[_NUMBER].dataType
+        if not isinstance(kind, NumericType):
+            raise InvalidOptions(
+                f"{expression!r} is of type {kind.simpleString()}; only numbers can be estimated"
+            )
+        return query
+
+    def grown(self, goal: Goal) -> Outcome:
+        return grow(self._look, goal, self._population(), self._largest_fraction())
+
+    def estimated_groups(self, outcome: Outcome) -> list[GroupEstimate]:
+        assert outcome.look is not None and outcome.intervals is not None
+        value, half = outcome.intervals.value, outcome.intervals.half_width
+        rows = outcome.look.rows_of_group
+        groups = []
+        for i, key in enumerate(self.keys_seen):
+            # As in SQL, the sum of no value is null and not 0.
+            is_null = self.function == "sum" and outcome.intervals.clusters[i] == 0
+            number = float(value[i]) if np.isfinite(value[i]) and not is_null else None
+            known = number is not None and bool(np.isfinite(half[i]))
+            low, high = (value[i] - half[i], value[i] + half[i]) if known else (None, None)
+            groups.append(
+                GroupEstimate(
+                    group=key,
+                    value=number,
+                    low=None if low is None else float(low),
+                    high=None if high is None else float(high),
+                    rows=int(rows[i]),
+                    too_small=bool(outcome.too_small[i]),
+                )
+            )
+        return groups
+
+    def exact_groups(self) -> list[GroupEstimate]:
+        whole = self._read(self.lowest < np.inf)
+        rows = self.exact_rows(whole).limit(MOST_GROUPS + 1).collect()
+        self._check_groups(len(rows))
+        return [
+            GroupEstimate(
+                tuple(row)[:-2], row[_NUMBER], row[_NUMBER], row[_NUMBER], rows=row[_ROWS]
+            )
+            for row in rows
+        ]
+
+    def exact_rows(self, rows: DataFrame) -> DataFrame:
+        """The grouping expressions, the number, and how many rows there are."""
+        kept = rows if self.where is None else rows.where(self.where)
+        keys = [F.expr(key).alias(f"key{i}") for i, key in enumerate(self.keys)]
+        return kept.groupBy(*keys).agg(
+            F.expr(self.expression).alias(_NUMBER), F.count(F.lit(1)).alias(_ROWS)
+        )
+
+    def _look(self, fraction: float) -> Look:
+        below = self._widened(weight_of_fraction(fraction))
+        rows = self._read(self.lowest < below)
+        self.looks += 1
+        weight = row_weight(self.index)
+        kept = F.lit(True) if self.where is None else F.expr(self.where)
+        found: SampledGroups = sampled_groups(
+            rows.where(weight < below),
+            fraction=(below - MIN_WEIGHT) / _WEIGHTS,
+            weight=weight,
+            kept=F.coalesce(kept, F.lit(False)),
+            argument=self._number,
+            keys=[F.expr(key) for key in self.keys],
+            cluster=self._cluster,
+            most_groups=MOST_GROUPS,
+        )
+        self._check_groups(len(found.keys))
+        self.keys_seen = found.keys
+        return Look(found.moments, found.rows, found.squared_rows, found.rows_of_group)
+
+    @property
+    def _number(self) -> Column | None:
+        argument = self.call.argument
+        if self.function == "count" and argument is not None:
+            return F.when(argument.isNotNull(), F.lit(1.0))
+        return argument
+
+    @property
+    def _cluster(self) -> Cluster:
+        if self.function == "avg":
+            return Cluster(moments.SUM, moments.VALUES)
+        # The number of rows of a group is not known, that of the files is.
+        return Cluster(moments.SUM, None if self._total_rows is None else moments.ROWS)
+
+    @property
+    def _total_rows(self) -> int | None:
+        """The number of rows that a total is scaled by; None for groups, whose size is unknown."""
+        return None if self.keys else self._known_rows
+
+    @property
+    def _known_rows(self) -> int | None:
+        """The rows that samples are drawn from; None if the log does not say.
+
+        Without the files that a filter rules out, it is not known either: those hold rows of high
+        weights only, while the rows of low weights around them are in files that are read.
+        """
+        files = [self.snapshot.files[i] for i in self.index.with_rows.tolist()]
+        ruled_out = np.isposinf(self.lowest[self.index.with_rows])
+        if any(file.rows is None for file in files):
+            return None
+        if any(file.rows for file, out in zip(files, ruled_out, strict=True) if out):
+            return None
+        return sum(file.rows or 0 for file in files)
+
+    @property
+    def _about_rows(self) -> int:
+        read = np.flatnonzero(self.lowest < np.inf).tolist()
+        return sum(self.snapshot.files[i].rows or 0 for i in read)
+
+    def _population(self) -> Population:
+        scale: float | None = 1.0
+        if self.function != "avg":
+            scale = None if self._total_rows is None else float(self._total_rows)
+        extremes = None
+        if self.function != "count" and self.call.column is not None:
+            extremes = column_extremes(self.snapshot, self.lowest < np.inf, self.call.column)
+        return Population(self._known_rows, self._about_rows, scale, extremes)
+
+    def _largest_fraction(self) -> float:
+        """The largest fraction whose sample costs no more than `LARGEST_SHARE` of all."""
+        order = np.argsort(self.lowest)
+        bytes_up_to = np.cumsum(self.sizes[order] * np.isfinite(self.lowest[order]))
+        bytes_up_to += self.sizes[self.lowest == -np.inf].sum()
+        total = self.sizes[self.lowest < np.inf].sum()
+        dear = self.lowest[order][bytes_up_to > LARGEST_SHARE * total]
+        if not len(dear) or not np.isfinite(dear[0]):
+            return 0.0 if len(dear) and dear[0] == -np.inf else LARGEST_SHARE
+        return float(min(LARGEST_SHARE, (dear[0] - MIN_WEIGHT) / _WEIGHTS))
+
+    def _widened(self, below: int) -> int:
+        """The highest weight up to which a sample reads the same files, at most `LARGEST_SHARE`."""
+        unread = self.lowest[self.lowest >= below]
+        highest = min(unread.min(initial=np.inf), weight_of_fraction(LARGEST_SHARE))
+        if highest <= below:
+            return below
+        # Two digits only: the weight of a row must not be what decides the size of the sample.
+        share = (highest - MIN_WEIGHT) / _WEIGHTS
+        unit = 10.0 ** (math.floor(math.log10(share)) - 1)
+        return max(below, weight_of_fraction(math.floor(share / unit) * unit))
+
+    def _read(self, files: NDArray[np.bool_]) -> DataFrame:
+        self.files_read |= files
+        self.bytes_read += int(self.sizes[files].sum())
+        return self.snapshot.dataframe(np.flatnonzero(files))
+
+    def _check_groups(self, groups: int) -> None:
+        if groups > MOST_GROUPS:
+            raise InvalidOptions(
+                f"group_by {', '.join(self.keys)} has more than {MOST_GROUPS:,} groups; group by "
+                "something coarser, or narrow the rows by where"
+            )
+
+
+def column_extremes(
+    snapshot: TableSnapshot, files: NDArray[np.bool_], name: str
+) -> tuple[float, float] | None:
+    """The smallest and largest value of a column that the log knows of some files.
+
+    None if the column is no number, or a file has values that the log does not tell of.
+    """
+    fields = [field for field in snapshot.schema.fields if field.name.lower() == name.lower()]
+    if len(fields) != 1 or not isinstance(fields[0].dataType, NumericType):
+        return None
+    stored = fields[0].metadata.get("delta.columnMapping.physicalName", fields[0].name)
+    ends: list[float] = []
+    for i in np.flatnonzero(files).tolist():
+        text = snapshot.files[i].stats
+        stats = json.loads(text) if text else {}
+        low, high = (stats.get(key, {}).get(stored) for key in ("minValues", "maxValues"))
+        if _is_finite(low) and _is_finite(high):
+            ends += [float(low), float(high)]
+        elif stats.get("nullCount", {}).get(stored, -1) != stats.get("numRecords"):
+            return None
+    return (min(ends), max(ends)) if ends else None
+
+
+def _parse_share(value: float, name: str, *, below_one: bool = False) -> float:
+    """A number above 0 and up to 1. Raises InvalidOptions."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and (0 < value < 1 or (value == 1 and not below_one)):
+        return float(value)
+    top = "below 1" if below_one else "at most 1"
+    raise InvalidOptions(
+        f"{name} must be a number above 0 and {top}, got {value!r}; "
+        "for the exact answer query dataframe()"
+    )
+
+
+def _is_known(call: FunctionCall) -> bool:
+    return call.name in _FUNCTIONS and (call.argument is not None or call.name == "count")
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _is_json(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | bool)
+
+
+def _plain(value: Number | None) -> int | float | None:
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def _sortable(group: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+    numbers = (int, float, Decimal)
+    return [(each is not None, each if isinstance(each, numbers) else str(each)) for each in group]

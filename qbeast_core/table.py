@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 
 from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
@@ -26,6 +27,7 @@ from qbeast_core.operations.rewrite import RewriteResult
 from qbeast_core.operations.sample import FileEntry
 from qbeast_core.operations.target import Target
 from qbeast_core.operations.update import update_rows
+from qbeast_core.operations.visualize import visualize_table
 from qbeast_core.options import parse_fraction
 from qbeast_core.tree.metrics import IndexMetrics
 

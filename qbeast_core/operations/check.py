@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -59,7 +60,7 @@ def check_table(snapshot: TableSnapshot, index: TableIndex) -> CheckReport:
     for revision in index.configuration.revisions.values():
         if revision.is_staging or not len(index.files_of(revision.revision_id)):
             continue
-        problems += [str(violation) for violation in violations(index.blocks_of(revision))]
+        problems += _hidden_blocks(snapshot, index, revision)
         checked, found = _check_rows(snapshot, index, revision)
         rows += checked
         problems += found
@@ -79,9 +80,32 @@ def _log_problems(snapshot: TableSnapshot, index: TableIndex) -> Iterator[str]:
         _ = configuration.latest
     except (CorruptMetadata, QbeastError) as problem:
         yield str(problem)
+    stored = max([*configuration.revisions, *configuration.broken], default=None)
+    if stored is not None and (configuration.last_revision_id or 0) < stored:
+        yield (
+            f"the last revision is said to be {configuration.last_revision_id}, but there is a "
+            f"revision {stored}"
+        )
     for data_file, indexed in zip(snapshot.files, index.files, strict=True):
+        cubes = Counter(block.cube for block in indexed.blocks if block.element_count)
+        for cube, count in sorted(cubes.items()):
+            if count > 1:
+                yield f"file {data_file.path} has {count} blocks of cube '{cube}'"
         if indexed.problem:
             yield f"file {data_file.path} counts as not indexed: {indexed.problem}"
+
+
+def _hidden_blocks(snapshot: TableSnapshot, index: TableIndex, revision: Revision) -> list[str]:
+    """Blocks that readers which walk the tree may not find (invariant I11), with their files."""
+    path_of = {
+        id(block): snapshot.files[i].path
+        for i in index.files_of(revision.revision_id).tolist()
+        for block in index.files[i].blocks
+    }
+    return [
+        f"file {path_of[id(violation.block)]}: {violation}"
+        for violation in violations(index.blocks_of(revision))
+    ]
 
 
 def _check_rows(

@@ -12,10 +12,13 @@ from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from rich.console import Console
+from rich.table import Table
 
 from qbeast_core import QbeastTable
+from tests.docs.markdown import code_blocks
 
-EXAMPLE = Path(__file__).parents[2] / "examples/tpch"
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples/tpch"
 
 
 @pytest.fixture(scope="module")
@@ -71,12 +74,30 @@ def test_samples_are_as_large_as_they_should_be_and_read_little(
 def test_the_report_names_both_tables_and_all_reads(
     spark: SparkSession, schema: Path, report: ModuleType
 ) -> None:
-    console = Console(width=160, record=True)
-    console.print(report.index_table(spark, schema))
-    console.print(report.sample_table(spark, schema / "lineitem"))
-    shown = console.export_text()
-    for text in ("lineitem", "orders", "600,572", "150,000", "1% sample", "10% sample"):
+    shown = printed(report.index_table(spark, schema))
+    for text in ("lineitem", "orders", "600,572", "150,000"):
         assert text in shown
+
+
+def test_the_readme_shows_what_the_report_finds(
+    spark: SparkSession, schema: Path, report: ModuleType
+) -> None:
+    (shown_there,) = [b.text for b in code_blocks(ROOT / "README.md") if b.language == "text"]
+    found = figures(printed(report.sample_table(spark, schema / "lineitem")))
+    assert list(found) == ["1% sample", "10% sample", "everything"]
+    assert figures(shown_there) == found
+
+
+def printed(table: Table) -> str:
+    console = Console(width=80, record=True)
+    console.print(table)
+    return console.export_text()
+
+
+def figures(table: str) -> dict[str, list[str]]:
+    """Count and average of each read, with their errors. Files depend on the number of cores."""
+    rows = [line.strip("│ ").split("│") for line in table.splitlines() if line.startswith("│")]
+    return {row[0].strip(): [cell.strip() for cell in row[1:5]] for row in rows}
 
 
 def deviation(spark: SparkSession, path: Path, report: ModuleType, fraction: float) -> float:

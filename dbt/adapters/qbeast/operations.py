@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from dbt.adapters.qbeast.column import quote
@@ -93,7 +94,7 @@ def index_metrics(
     session: SparkSession, table: str, arguments: Mapping[str, Any], report: Report
 ) -> str:
     metrics = QbeastTable.for_name(session, table).index_metrics(**arguments)
-    return "\n" + "\n".join(f"  {line}" for line in str(metrics).splitlines())
+    return _indented(str(metrics))
 
 
 def check_index(
@@ -119,11 +120,32 @@ def migrate(session: SparkSession, table: str, arguments: Mapping[str, Any], rep
     return str(migrate_format(session, table, **arguments))
 
 
+def estimate(
+    session: SparkSession, table: str, arguments: Mapping[str, Any], report: Report
+) -> str:
+    if "expression" not in arguments:
+        raise DbtRuntimeError("expression is needed, such as --args '{expression: avg(price)}'")
+    return _indented(str(QbeastTable.for_name(session, table).estimate(**arguments)))
+
+
+def visualize_index(
+    session: SparkSession, table: str, arguments: Mapping[str, Any], report: Report
+) -> str:
+    options = dict(arguments)
+    path = Path(options.pop("path", "."))
+    if path.is_dir():
+        path /= table.rpartition(".")[2].strip("`").replace("/", "_") + ".html"
+    written = QbeastTable.for_name(session, table).visualize_index(str(path), **options)
+    return f"drawn in {written}"
+
+
 _Operation = Callable[[SparkSession, str, Mapping[str, Any], Report], str]
 _OPERATIONS: dict[str, _Operation] = {
     "optimize": optimize,
     "index_metrics": index_metrics,
     "check_index": check_index,
+    "estimate": estimate,
+    "visualize_index": visualize_index,
     "convert_to_qbeast": convert,
     "migrate_format": migrate,
 }
@@ -147,6 +169,10 @@ def _with_configuration(operation: _Operation, graph: Mapping[str, Any]) -> _Ope
         return operation(session, table, {**configured.get(table, {}), **arguments}, report)
 
     return one_table
+
+
+def _indented(text: str) -> str:
+    return "\n" + "\n".join(f"  {line}" for line in text.splitlines())
 
 
 def _is_chosen(node: Mapping[str, Any], choice: str) -> bool:

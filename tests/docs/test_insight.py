@@ -1,0 +1,30 @@
+"""The Python of docs/insight.md is run."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.docs.markdown import code_blocks
+
+PAGE = Path(__file__).parents[2] / "docs/insight.md"
+
+
+def test_the_examples_run(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"spark": spark}
+    try:
+        for block in code_blocks(PAGE):
+            assert block.language == "python"
+            exec(compile(f"{chr(10) * block.line}{block.text}", PAGE.name, "exec"), namespace)
+    finally:
+        spark.sql("drop table if exists trips")
+    printed = capsys.readouterr().out
+    assert "avg(fare) where place < 10000" in printed
+    assert "ok: 60,000 rows" in printed
+    assert (tmp_path / "index.html").stat().st_size > 1_000_000

@@ -1,0 +1,50 @@
+"""run-operation estimate and visualize_index."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+
+EVENTS = """
+{{ config(materialized='qbeast', columns_to_index=['id', 'kind'], cube_size=500) }}
+select id, cast(id % 7 as string) as kind, 10 + id % 5 as price from range(2100)
+"""
+
+
+class TestInsight:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"events.sql": EVENTS}
+
+    def test_estimate(self, project: Any) -> None:
+        run_dbt(["run"])
+        _, log = run_dbt_and_capture(
+            [
+                *("run-operation", "estimate", "--args"),
+                "{models: [events], expression: avg(price), where: price > 10, "
+                "group_by: kind, tolerance: 0.0001}",
+            ]
+        )
+        assert "avg(price) where price > 10" in log
+        assert "6: 12.5" in log
+        assert "exact, for " in log
+        _, log = run_dbt_and_capture(
+            ["run-operation", "estimate", "--args", "{expression: max(price)}"], expect_pass=False
+        )
+        assert "'max(price)' cannot be estimated" in log
+
+    def test_visualize_index(self, project: Any, tmp_path: Path) -> None:
+        run_dbt(["run"])
+        _, log = run_dbt_and_capture(
+            ["run-operation", "visualize_index", "--args", f"{{path: {tmp_path}}}"]
+        )
+        assert f"drawn in {tmp_path}/events.html" in log
+        drawn = (tmp_path / "events.html").read_text(encoding="utf-8")
+        assert "events" in drawn
+        assert "Cubes as a tree" in drawn
+        _, log = run_dbt_and_capture(
+            ["run-operation", "visualize_index", "--args", "{path: /nowhere/index.html}"],
+            expect_pass=False,
+        )
+        assert "'/nowhere/index.html' cannot be written" in log

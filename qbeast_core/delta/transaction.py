@@ -14,6 +14,7 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from qbeast_core.delta.footers import FooterStatistics
 from qbeast_core.delta.jvm import Jvm
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot, delta_log_of
 
@@ -117,16 +118,25 @@ class Transaction:
 
     def write_files(self, df: DataFrame) -> list[StagedFile]:
         """Write each partition of `df` as one file (or several where Spark splits it)."""
-        # isOptimize keeps Delta from shuffling the rows again or compacting after the commit.
-        written = self._txn.writeFiles(df._jdf, self._jvm.none, True, self._jvm.seq([]))
+        footers = FooterStatistics(self._jvm, self._delta_log, self._txn)
+        with footers.left_to_the_footers():
+            # isOptimize keeps Delta from shuffling again or compacting after the commit.
+            written = self._txn.writeFiles(df._jdf, self._jvm.none, True, self._jvm.seq([]))
         actions = self._jvm.java_list(written)
-        staged = []
+        adds, entries = [], []
         for action, entry in zip(actions, json.loads(self._jvm.json_of(actions)), strict=True):
             if action.getClass().getSimpleName() == "AddFile":
-                staged.append(StagedFile(DataFile.from_log(entry), entry))
+                adds.append(action)
+                entries.append(entry)
             else:
                 self._other_actions.append(action)
-        return staged
+        statistics = footers.added_to(adds, [entry["stats"] for entry in entries])
+        return [
+            StagedFile(DataFile.from_log(described), described)
+            for described in (
+                {**entry, "stats": stats} for entry, stats in zip(entries, statistics, strict=True)
+            )
+        ]
 
     def read_staged(self, files: Sequence[StagedFile]) -> DataFrame:
         """The rows of files that this transaction wrote."""

@@ -23,7 +23,7 @@ from qbeast_core.model.revision import Revision
 from qbeast_core.model.weight import MAX_WEIGHT
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import Catalyst, repartition_by_id
-from qbeast_core.spark.location import WorkingColumns, located, point
+from qbeast_core.spark.location import WorkingColumns, located, path, point
 from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.anchors import missing_anchors
 from qbeast_core.tree.assignment import Assignment
@@ -133,19 +133,17 @@ def write_indexed(
 
 
 def _placed(catalyst: Catalyst, rows: DataFrame, plan: TreePlan) -> DataFrame:
-    """The rows, one Spark partition per file, sorted along the path inside it."""
-    names = WorkingColumns(rows.columns, plan.revision.dimensions)
-    words = [F.col(name) for name in names.words]
-    target = columns.target(catalyst, plan.assignment, words, F.col(names.weight))
-    aimed = (
-        located(catalyst, rows, plan.revision, names)
-        .withColumn(names.file, target.file.cast("int"))
-        .drop(names.weight)
-    )
-    placed = repartition_by_id(aimed, plan.files, F.col(names.file))
-    # Neighbours in space become neighbours in the file, so that readers skip inside of it.
-    ordered = placed.sortWithinPartitions(*words)
-    return ordered.select(*(columns.column(name) for name in rows.columns))
+    """The rows, one Spark partition per file, sorted along the path inside it.
+
+    File and path are expressions of the shuffle and of the sort, never columns: rows with columns
+    more would have to be copied once again to lose them, which costs a tenth of the whole write.
+    """
+    words = path(catalyst, plan.revision)
+    target = columns.target(catalyst, plan.assignment, words, columns.weight(plan.revision.columns))
+    placed = repartition_by_id(rows, plan.files, target.file.cast("int"))
+    # Neighbours in space become neighbours in the file, so that readers skip inside of it. One
+    # word is fine enough for that, and Spark sorts by a single bigint in linear time.
+    return placed.sortWithinPartitions(words[0])
 
 
 def _read_back(catalyst: Catalyst, rows: DataFrame, plan: TreePlan) -> dict[str, list[Block]]:

@@ -144,10 +144,7 @@ def repartition_by_id(df: DataFrame, partitions: int, partition_id: Column) -> D
         placed: DataFrame = df.repartitionById(partitions, partition_id)
         return placed
     keys = F.lit(_keys_by_partition(partitions))
-    key = F.get(keys, partition_id)
-    return (
-        df.withColumn("_qbeast_key", key).repartition(partitions, "_qbeast_key").drop("_qbeast_key")
-    )
+    return df.repartition(partitions, F.get(keys, partition_id))
 
 
 @dataclass(frozen=True)
@@ -185,19 +182,29 @@ def analyzed_plan(df: DataFrame) -> PlanSummary:
     )
 
 
-def condition_at_one_time(filtered: DataFrame) -> str | None:
-    """The condition of a `DataFrame.where` as SQL with the present time for the clock in it.
+@dataclass(frozen=True)
+class ConditionSummary:
+    """What the condition of a `DataFrame.where` is made of, whatever the rows come from."""
 
-    None if it does not ask for the time.
-    """
+    is_deterministic: bool
+    classes: frozenset[str]
+    """The JVM classes of its expressions."""
+    at_one_time: str | None
+    """It as SQL with the present time for the clock in it; None if it does not ask for the time."""
+
+
+def condition_of(filtered: DataFrame) -> ConditionSummary:
+    """The summary of the last `where` of a DataFrame."""
     analyzed = filtered._jdf.queryExecution().analyzed()
     rule = Jvm(filtered.sparkSession).singleton(
         "org.apache.spark.sql.catalyst.optimizer.ComputeCurrentTime"
     )
-    settled = rule.apply(analyzed)
-    if settled.fastEquals(analyzed):
-        return None
-    return str(settled.condition().sql())
+    condition, settled = analyzed.condition(), rule.apply(analyzed).condition()
+    return ConditionSummary(
+        is_deterministic=bool(condition.deterministic()),
+        classes=frozenset(_classes_in(json.loads(condition.toJSON()))),
+        at_one_time=None if settled.fastEquals(condition) else str(settled.sql()),
+    )
 
 
 def max_rows(df: DataFrame) -> int | None:

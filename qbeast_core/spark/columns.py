@@ -109,7 +109,7 @@ def cell(placed: Column, layout: PathLayout) -> Column:
 
 
 def path_words(catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout) -> list[Column]:
-    """The words of the path, bigint each; `cells` holds one plain column per dimension."""
+    """The words of the path, bigint each; `cells` holds one bigint column per dimension."""
     return [
         reduce(
             Column.bitwiseOR,

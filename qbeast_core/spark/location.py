@@ -25,7 +25,6 @@ class WorkingColumns:
         self.file = prefix + "file"
         self.row = prefix + "row"
         self.outside = prefix + "outside"
-        self.cells = [f"{prefix}cell{i}" for i in range(dimensions)]
         self.words = [f"{prefix}path{i}" for i in range(PathLayout(dimensions).words)]
 
 
@@ -39,22 +38,24 @@ def point(catalyst: Catalyst, revision: Revision) -> list[Column]:
     ]
 
 
+def path(catalyst: Catalyst, revision: Revision) -> list[Column]:
+    """The words of the path to a row's point, one bigint column each.
+
+    A word names the cell of each dimension many times; Spark computes it once for a row.
+    """
+    layout = PathLayout(revision.dimensions)
+    cells = [columns.cell(coordinate, layout) for coordinate in point(catalyst, revision)]
+    return columns.path_words(catalyst, cells, layout)
+
+
 def located(
     catalyst: Catalyst, rows: DataFrame, revision: Revision, names: WorkingColumns
 ) -> DataFrame:
     """The rows with `names.weight` (int) and `names.words` (bigint each) added."""
-    layout = PathLayout(revision.dimensions)
-    coordinates = point(catalyst, revision)
-    # A projection of their own: Spark computes a cell once, however often the path refers to it.
-    with_cells = rows.withColumns(
+    words = path(catalyst, revision)
+    return rows.withColumns(
         {
             names.weight: columns.weight(revision.columns),
-            **{
-                name: columns.cell(coordinate, layout)
-                for name, coordinate in zip(names.cells, coordinates, strict=True)
-            },
+            **dict(zip(names.words, words, strict=True)),
         }
     )
-    words = columns.path_words(catalyst, [F.col(name) for name in names.cells], layout)
-    with_words = with_cells.withColumns(dict(zip(names.words, words, strict=True)))
-    return with_words.drop(*names.cells)

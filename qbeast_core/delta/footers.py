@@ -1,0 +1,138 @@
+"""Delta's statistics of string columns, taken from the footers of the files that were written.
+
+While it writes, Delta compares every value with the smallest and the largest so far, and copies
+strings for that: a fourth of the CPU time of a write. The Parquet writer finds the same values and
+leaves them in the footer, which costs nothing to read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType, VariantType
+
+from qbeast_core.delta.jvm import Jvm, delta_version
+
+# The call that reads footers has other parameters in other releases of Delta.
+_DELTA_RELEASES = ("4.4.",)
+_CHOSEN_COLUMNS = "delta.dataSkippingStatsColumns"
+_CHOSEN_COUNT = "delta.dataSkippingNumIndexedCols"
+_DEFAULT_COUNT = 32
+_NESTED = (ArrayType, MapType, StructType, VariantType)
+_PREFIX_KEY = "spark.databricks.delta.stringStats.prefixLength"
+_SECTIONS = ("minValues", "maxValues", "nullCount")
+
+
+class FooterStatistics:
+    """The string statistics of the files that one Delta transaction writes."""
+
+    def __init__(self, jvm: Jvm, delta_log: Any, txn: Any) -> None:
+        self._jvm, self._delta_log, self._txn = jvm, delta_log, txn
+        metadata = txn.metadata()
+        self._metadata = metadata
+        schema = StructType.fromJson(json.loads(metadata.schema().json()))
+        configuration = jvm.python_dict(metadata.configuration())
+        self._strings = [field.name for field in schema if _is_plain_string(field.dataType)]
+        self._others = [field.name for field in schema if field.name not in self._strings]
+        self._applies = (
+            bool(self._strings)
+            and delta_version(jvm.spark).startswith(_DELTA_RELEASES)
+            # Delta counts leaves, and a user's own choice of columns is theirs.
+            and len(schema) <= _DEFAULT_COUNT
+            and not any(isinstance(field.dataType, _NESTED) for field in schema)
+            and not {_CHOSEN_COLUMNS, _CHOSEN_COUNT} & set(configuration)
+        )
+
+    @contextmanager
+    def left_to_the_footers(self) -> Iterator[None]:
+        """Delta collects no statistics of strings from what the transaction writes inside."""
+        if not self._applies:
+            yield
+            return
+        replace_metadata = getattr(self._txn, "newMetadata_$eq")
+        present = self._txn.newMetadata()
+        replace_metadata(self._jvm.some(self._with_statistics_of(self._others)))
+        try:
+            yield
+        finally:
+            replace_metadata(present)
+
+    def added_to(self, adds: Sequence[Any], texts: Sequence[str]) -> list[str]:
+        """The statistics of `AddFile` actions with those of their strings added, as JSON texts."""
+        if not (self._applies and adds):
+            return list(texts)
+        found = json.loads(self._jvm.json_of(self._read(adds)))
+        by_path = {entry["path"]: entry["stats"] for entry in found}
+        return [
+            with_members(text, json.loads(by_path[add.path()]))
+            for add, text in zip(adds, texts, strict=True)
+        ]
+
+    def _read(self, adds: Sequence[Any]) -> Any:
+        """The actions with what their files' footers say of strings; read on the executors."""
+        jvm = self._jvm
+        encoder = jvm.singleton("org.apache.spark.sql.delta.implicits.package").addFileEncoder()
+        as_committed = jvm.new(
+            "org.apache.spark.sql.delta.DummySnapshot",
+            self._delta_log.logPath(),
+            self._delta_log,
+            self._with_statistics_of(self._strings),
+        )
+        collector = jvm.singleton("org.apache.spark.sql.delta.stats.StatsCollectionUtils")
+        return collector.computeStats(
+            jvm.session,
+            self._delta_log.newDeltaHadoopConf(),
+            self._delta_log,
+            as_committed,
+            jvm.session.createDataset(list(adds), encoder),
+            jvm.none,
+            int(jvm.spark.conf.get(_PREFIX_KEY, "32") or 32),
+            True,
+            False,
+        ).collectAsList()
+
+    def _with_statistics_of(self, columns: Sequence[str]) -> Any:
+        """The table's metadata with the choice of these columns for statistics."""
+        quoted = ("`" + name.replace("`", "``") + "`" for name in columns)
+        choice = (_CHOSEN_COLUMNS, ",".join(quoted)) if columns else (_CHOSEN_COUNT, "0")
+        present, jvm = self._metadata, self._jvm
+        configuration = jvm.python_dict(present.configuration()) | {choice[0]: choice[1]}
+        return jvm.new(
+            "org.apache.spark.sql.delta.actions.Metadata",
+            id=present.id(),
+            name=present.name(),
+            description=present.description(),
+            format=present.format(),
+            schemaString=present.schemaString(),
+            partitionColumns=present.partitionColumns(),
+            configuration=jvm.scala_map(configuration),
+            createdTime=present.createdTime(),
+        )
+
+
+def with_members(statistics: str, more: dict[str, Any]) -> str:
+    """Delta's statistics (JSON text) with more columns in each section.
+
+    The text is not parsed: numbers of more digits than a float has must come out as they are.
+    """
+    for section in _SECTIONS:
+        members = {name: v for name, v in more.get(section, {}).items() if v is not None}
+        if not members:
+            continue
+        inner = json.dumps(members, separators=(",", ":"), ensure_ascii=False)[1:-1]
+        # A quote inside of a name is escaped, so this is found where the section begins only.
+        begin = f'"{section}":{{'
+        before, found, after = statistics.partition(begin)
+        if found:
+            comma = "" if after.startswith("}") else ","
+            statistics = f"{before}{begin}{inner}{comma}{after}"
+        else:
+            statistics = f"{statistics[:-1]},{begin}{inner}}}}}"
+    return statistics
+
+
+def _is_plain_string(data_type: DataType) -> bool:
+    return type(data_type) is StringType and data_type == StringType()

@@ -1,0 +1,109 @@
+"""The statistics that a write leaves in Delta's log are those that Delta itself would leave."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from qbeast_core import write_table
+
+COLUMNS = {
+    "id": "id",
+    "word": "concat('wörd-', id)",
+    "missing": "cast(null as string)",
+    "some_missing": "if(id % 3 = 0, cast(id as string), null)",
+    "longer_than_a_prefix": "concat(repeat('z', 60), id)",
+    "amount": "cast(id as decimal(38, 10)) / 3",
+    "at": "timestamp_millis(id * 1000)",
+    "day": "date_add(date'2020-01-01', cast(id as int))",
+    "even": "id % 2 = 0",
+    "bytes": "cast(cast(id as string) as binary)",
+    "x": "cast(id as double) / 7",
+    "small": "cast(id % 100 as tinyint)",
+    'quo"te': "'c'",
+}
+
+
+@pytest.fixture
+def rows(spark: SparkSession) -> DataFrame:
+    df = spark.range(1500)
+    return df.selectExpr(*(f"{sql} as `{name}`" for name, sql in COLUMNS.items()))
+
+
+def statistics(table: Path) -> dict[str, Any]:
+    """Of each file added by the log: its statistics, numbers as they are written."""
+    found = {}
+    for commit in sorted((table / "_delta_log").glob("*.json")):
+        for line in commit.read_text(encoding="utf-8").splitlines():
+            if add := json.loads(line).get("add"):
+                found[add["path"]] = json.loads(add["stats"], parse_float=str)
+    return found
+
+
+def test_they_are_those_of_a_plain_write(
+    spark: SparkSession, rows: DataFrame, tmp_path: Path
+) -> None:
+    write_table(rows, path=str(tmp_path / "t"), columns_to_index=["id", "x"], cube_size=400)
+    ours = statistics(tmp_path / "t")
+    assert len(ours) > 2
+    for number, (name, found) in enumerate(ours.items()):
+        plain = tmp_path / f"plain{number}"
+        of_file = spark.read.parquet(str(tmp_path / "t" / name)).coalesce(1)
+        of_file.write.format("delta").save(str(plain))
+        (expected,) = statistics(plain).values()
+        assert found == expected
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"delta.dataSkippingStatsColumns": "id,word"},
+        {"delta.dataSkippingNumIndexedCols": "2"},
+    ],
+    ids=["columns", "count"],
+)
+def test_a_choice_of_columns_is_respected(
+    rows: DataFrame, tmp_path: Path, properties: dict[str, str]
+) -> None:
+    write_table(rows, path=str(tmp_path), columns_to_index="id", properties=properties)
+    (found,) = statistics(tmp_path).values()
+    assert set(found["minValues"]) == {"id", "word"}
+
+
+def test_the_choice_made_while_writing_is_not_stored(
+    spark: SparkSession, rows: DataFrame, tmp_path: Path
+) -> None:
+    write_table(rows, path=str(tmp_path), columns_to_index="id")
+    write_table(rows, path=str(tmp_path))
+    (detail,) = spark.sql(f"describe detail delta.`{tmp_path}`").collect()
+    assert not [key for key in detail["properties"] if "dataSkipping" in key]
+
+
+def test_values_too_long_for_a_footer_are_never_skipped(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    df = spark.range(100).selectExpr("id", "repeat(cast(id as string), 5000) as text")
+    write_table(df, path=str(tmp_path), columns_to_index="id", cube_size=20)
+    table = spark.read.format("delta").load(str(tmp_path))
+    assert table.where("text = repeat('42', 5000)").count() == 1
+    assert table.where("text is null").count() == 0
+
+
+def test_a_table_of_strings_alone_has_them(tmp_path: Path, rows: DataFrame) -> None:
+    write_table(rows.select("word"), path=str(tmp_path), columns_to_index="word:hash")
+    (found,) = statistics(tmp_path).values()
+    assert found["numRecords"] == 1500
+    assert found["minValues"] == {"word": "wörd-0"}
+    assert found["maxValues"] == {"word": "wörd-999"}
+    assert found["nullCount"] == {"word": 0}
+
+
+def test_names_are_mapped(spark: SparkSession, tmp_path: Path) -> None:
+    df = spark.range(300).selectExpr("id as `the id`", "concat('w', id) as `a word`")
+    write_table(df, path=str(tmp_path), columns_to_index="the id", cube_size=50)
+    table = spark.read.format("delta").load(str(tmp_path))
+    assert table.where("`a word` = 'w7'").count() == 1
+    for found in statistics(tmp_path).values():
+        assert len(found["minValues"]) == len(found["maxValues"]) == 2

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from qbeast_core.errors import InvalidOptions
-from qbeast_core.spark.catalyst import analyzed_plan, condition_at_one_time
+from qbeast_core.spark.catalyst import condition_of
 
 _SUBQUERIES = ("Exists", "InSubquery", "ListQuery", "ScalarSubquery")
 
@@ -31,19 +31,18 @@ def settled_condition(rows: DataFrame, text: str, option: str) -> str:
     if not isinstance(text, str) or not text.strip():
         raise InvalidOptions(f"{option} {text!r} is not a SQL condition; write one like 'id > 5'")
     with understood(f"{option} {text!r}", rows):
-        kept = rows.where(text)
-        plan = analyzed_plan(kept)
-    simple = {name.rpartition(".")[2] for name in plan.classes}
+        condition = condition_of(rows.where(text))
+    simple = {name.rpartition(".")[2] for name in condition.classes}
     if found := simple.intersection(_SUBQUERIES):
         raise InvalidOptions(
             f"{option} {text!r} has a subquery ({', '.join(sorted(found))}), which is not "
             "supported; put its rows into the source of a merge or of replace_matching"
         )
-    if not plan.is_deterministic:
+    if not condition.is_deterministic:
         raise InvalidOptions(
             f"{option} {text!r} is not deterministic; leave out rand(), uuid() and the like"
         )
-    return condition_at_one_time(kept) or text
+    return condition.at_one_time or text
 
 
 @contextmanager

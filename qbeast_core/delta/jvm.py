@@ -166,9 +166,10 @@ class _Classes:
         self.load = functools.cache(self._load)
         self.singleton = functools.cache(self._singleton)
         self._signature = functools.cache(self._read_signature)
+        self._methods = functools.cache(self._read_methods)
 
     def construct(self, name: str, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        constructor, parameters, companion = self._signature(name)
+        constructor, parameters = self._signature(name)
         unknown = set(named) - set(parameters)
         if unknown:
             raise TypeError(f"{name} has no parameter {', '.join(sorted(unknown))}")
@@ -177,15 +178,20 @@ class _Classes:
             if parameter in named:
                 arguments.append(named[parameter])
             else:
-                arguments.append(self._default(name, companion, parameter, position))
+                arguments.append(self._default(name, parameter, position))
         return constructor.newInstance(self._objects(arguments))
 
-    def _default(self, name: str, companion: Any, parameter: str, position: int) -> Any:
-        methods = {method.getName(): method for method in companion.getClass().getMethods()}
+    def _default(self, name: str, parameter: str, position: int) -> Any:
+        methods = self._methods(name)
         for prefix in self._DEFAULTS:
             if method := methods.get(f"{prefix}{position}"):
-                return method.invoke(companion, self._objects([]))
+                return method.invoke(self.singleton(name), self._objects([]))
         raise TypeError(f"{name}: {parameter} is required")
+
+    def _read_methods(self, name: str) -> dict[str, Any]:
+        """The methods of the class's companion; a call for each of them, so once only."""
+        companion_class = self.singleton(name).getClass()
+        return {method.getName(): method for method in companion_class.getMethods()}
 
     def _load(self, name: str) -> Any:
         loader = self._jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
@@ -194,7 +200,7 @@ class _Classes:
     def _singleton(self, name: str) -> Any:
         return self.load(name + "$").getField("MODULE$").get(None)
 
-    def _read_signature(self, name: str) -> tuple[Any, list[str], Any]:
+    def _read_signature(self, name: str) -> tuple[Any, list[str]]:
         java_class = self.load(name)
         reflection = self.singleton("org.apache.spark.sql.catalyst.ScalaReflection")
         names = reflection.getConstructorParameterNames(java_class)
@@ -207,7 +213,7 @@ class _Classes:
             for candidate in java_class.getConstructors()
             if candidate.getParameterCount() == len(parameters)
         )
-        return constructor, parameters, self.singleton(name)
+        return constructor, parameters
 
     def _objects(self, values: list[Any]) -> Any:
         array = self._jvm.java.lang.reflect.Array.newInstance(

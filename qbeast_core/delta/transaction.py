@@ -202,7 +202,8 @@ class Transaction:
                 add.removeWithTimestamp(now_millis, data_change)
                 for add in self.snapshot.add_actions(removes)
             ]
-        actions += self._retagged(retags or {})
+        if retags:
+            actions += self._retagged(retags)
         if metrics:
             self._register(metrics)
         jvm_operation = self._operation(operation, user_metadata, predicate)

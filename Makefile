@@ -56,6 +56,10 @@ interop: java $(INSTALLED)  ## Share tables with the real qbeast-spark (QBEAST_S
 	@sh scripts/require.sh interop
 	$(PYTHON) -m pytest tests/interop
 
+.PHONY: conformance
+conformance: java $(INSTALLED)  ## Run dbt's adapter tests, on plain Delta tables and on indexed ones.
+	sh scripts/conformance.sh $(PYTHON)
+
 .PHONY: lint
 lint: $(INSTALLED)  ## Check style and formatting.
 	$(PYTHON) -m ruff check $(SOURCES)

@@ -9,15 +9,15 @@ CLASS_NAMES = tuple(Path(__file__).with_name("classes.txt").read_text(encoding="
 
 def base_class(name: str) -> type:
     """The class of a name such as `basic.test_empty.BaseEmpty`."""
-    module, _, class_name = name.rpartition(".")
-    found: type = getattr(importlib.import_module(f"{PACKAGE}.{module}"), class_name)
+    module, _, class_in_module = name.rpartition(".")
+    found: type = getattr(importlib.import_module(f"{PACKAGE}.{module}"), class_in_module)
     return found
 
 
-def test_name(name: str) -> str:
+def class_name(name: str) -> str:
     """How the class is called here.
 
-    >>> test_name("basic.test_empty.BaseEmpty")
+    >>> class_name("basic.test_empty.BaseEmpty")
     'TestBaseEmpty'
     """
     return "Test" + name.rpartition(".")[2]

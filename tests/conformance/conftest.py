@@ -15,7 +15,7 @@ from dbt.tests.util import write_file
 from pyspark.sql import SparkSession
 
 from tests.conformance import dialect
-from tests.conformance.classes import CLASS_NAMES, test_name
+from tests.conformance.classes import CLASS_NAMES, class_name
 from tests.conformance.storage import (  # noqa: F401 - a fixture
     DELTA,
     QBEAST,
@@ -161,15 +161,15 @@ class Tally:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         _, _, place = report.nodeid.partition("::")
-        class_name, _, method = place.partition("::")
+        test_class, _, method = place.partition("::")
         passed = report.passed and not hasattr(report, "wasxfail")
-        self.outcomes.setdefault(class_name, {}).setdefault(method, set()).add(
+        self.outcomes.setdefault(test_class, {}).setdefault(method, set()).add(
             report.when if passed else "failed"
         )
 
     def passed(self, name: str) -> bool:
         """Whether every method of the class was called and passed; absent or skipped is neither."""
-        methods = self.outcomes.get(test_name(name), {})
+        methods = self.outcomes.get(class_name(name), {})
         return bool(methods) and all(
             "call" in stages and "failed" not in stages for stages in methods.values()
         )

@@ -189,14 +189,14 @@ class EphemeralNested(EphemeralSql):
 # -- contracts and constraints
 
 _SPARK_TYPES = [
-    ["1", "int", "INT"],
-    ["'1'", "string", "STRING"],
-    ["true", "boolean", "BOOLEAN"],
-    ["array('1','2','3')", "array<string>", "ARRAY<STRING>"],
-    ["array(1,2,3)", "array<int>", "ARRAY<INT>"],
-    ["cast('2019-01-01' as date)", "date", "DATE"],
-    ["cast('2019-01-01' as timestamp)", "timestamp", "TIMESTAMP"],
-    ["cast(1.0 as decimal(4, 2))", "decimal(4, 2)", "DECIMAL"],
+    ["1", "int", "int"],
+    ["'1'", "string", "string"],
+    ["true", "boolean", "boolean"],
+    ["array('1','2','3')", "array<string>", "array<string>"],
+    ["array(1,2,3)", "array<int>", "array<int>"],
+    ["cast('2019-01-01' as date)", "date", "date"],
+    ["cast('2019-01-01' as timestamp)", "timestamp", "timestamp"],
+    ["cast(1.0 as decimal(4, 2))", "decimal(4, 2)", "decimal"],
 ]
 
 
@@ -215,7 +215,11 @@ class ColumnsEqual:
 
     @pytest.fixture
     def string_type(self) -> str:
-        return "STRING"
+        return "string"
+
+    @pytest.fixture
+    def int_type(self) -> str:
+        return "int"
 
     @pytest.fixture
     def schema_string_type(self) -> str:

@@ -1,5 +1,6 @@
 """Python models, run in this process on the node's own session."""
 
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,7 +33,7 @@ def run_model(session: SparkSession, model: Mapping[str, Any], compiled_code: st
         raise
     except Exception as error:
         raise _told(error, path) from error
-    data_frame(session, result, path).createOrReplaceTempView(VIEW)
+    _as_view(session, data_frame(session, result, path))
     return f"select * from {quote(VIEW)}"
 
 
@@ -50,6 +51,18 @@ def data_frame(session: SparkSession, result: Any, path: str) -> DataFrame:
         f"{path}: model() returned a {kind.__module__}.{kind.__qualname__}; it is to return a "
         "DataFrame of Spark, of pandas or of pandas on Spark"
     )
+
+
+def _as_view(session: SparkSession, frame: DataFrame) -> None:
+    """Gives the session a view of the rows; pandas on Spark has them in the process's session."""
+    session.catalog.dropTempView(VIEW)
+    frame.createOrReplaceTempView(VIEW)
+    if session.catalog.tableExists(VIEW):
+        return
+    shared = f"{VIEW}_{uuid.uuid4().hex}"
+    frame.createGlobalTempView(shared)
+    session.table(f"global_temp.{shared}").createOrReplaceTempView(VIEW)
+    session.catalog.dropGlobalTempView(shared)
 
 
 def _told(error: Exception, path: str) -> DbtRuntimeError:

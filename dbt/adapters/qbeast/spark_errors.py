@@ -41,7 +41,12 @@ def message_and_trace(error: Exception) -> tuple[str, str]:
     """An exception's own message and the stack of the JVM behind it, as far as there is one."""
     described = getattr(error, "_desc", None)  # pyspark's captured exceptions
     if described:
-        return str(described), str(getattr(error, "_stackTrace", "") or described)
+        trace = str(getattr(error, "_stackTrace", "") or described)
+        below = getattr(error, "_cause", None)
+        while below is not None:
+            trace += f"\nCaused by: {type(below).__name__}: {getattr(below, '_desc', below)}"
+            below = getattr(below, "_cause", None)
+        return str(described), trace
     text = str(error)
     java = getattr(error, "java_exception", None)  # py4j's, where pyspark captured nothing
     if java is not None:

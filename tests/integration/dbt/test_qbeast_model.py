@@ -218,7 +218,7 @@ REFUSED = {
         "columns_to_index='id', incremental_strategy='apend'",
         "Did you mean 'append'?",
     ),
-    "unique_key": ("columns_to_index='id', unique_key='id'", "asks for a merge"),
+    "no_key": ("columns_to_index='id', incremental_strategy='delete+insert'", "needs unique_key"),
     "own_records": (
         "columns_to_index='id', tblproperties={'qbeast.revision': '1'}",
         "may not set qbeast.revision",

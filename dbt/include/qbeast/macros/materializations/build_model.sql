@@ -5,8 +5,9 @@
   {%- set spec = adapter.qbeast_model_spec(config, model) if is_indexed else none -%}
   {%- set increment = adapter.qbeast_increment(config, context) -%}
   {%- set existing = load_relation(this) -%}
-  {%- set target_relation = this.incorporate(type='table') -%}
   {%- set is_delta = is_indexed or config.get('file_format') == 'delta' -%}
+  {# dbt's cache keeps it for the next batch of the same run. #}
+  {%- set target_relation = this.incorporate(type='table', is_delta=is_delta) -%}
   {%- set is_in_place = existing is not none and existing.is_table
                         and (existing.is_delta and is_delta) -%}
   {%- set add = increment is not none and existing is not none and existing.is_table

@@ -2,13 +2,16 @@
    commit whatever the strategy. A project's own strategy, a macro called
    get_incremental_<name>_sql, works for tables with an index too. #}
 {% macro qbeast_increment_sql(increment, rows, target, existing) %}
-  {%- set columns = adapter.get_columns_in_relation(target) -%}
+  {%- set given = adapter.get_columns_in_relation(rows) | map(attribute='name') | map('lower') | list -%}
+  {%- set columns = [] -%}
+  {%- for column in adapter.get_columns_in_relation(target) if column.name | lower in given -%}
+    {% do columns.append(column) %}
+  {%- endfor -%}
   {%- set strategy = increment.strategy -%}
   {%- if strategy == 'append' -%}
-    {{ return(get_insert_into_sql(rows, target)) }}
+    {{ return(qbeast_insert_sql(rows, target, columns)) }}
   {%- elif strategy == 'merge' -%}
-    {{ return(get_merge_sql(target, rows, increment.unique_key | list or none, columns,
-                            increment.predicates | list)) }}
+    {{ return(qbeast_merge_sql(increment, rows, target, columns)) }}
   {%- elif strategy == 'insert_overwrite' -%}
     {{ return(get_insert_overwrite_sql(rows, target, existing)) }}
   {%- elif strategy == 'delete+insert' -%}
@@ -25,6 +28,37 @@
       'unique_key': increment.unique_key | list or none,
       'dest_columns': columns,
       'incremental_predicates': increment.predicates | list or none})) }}
+{% endmacro %}
+
+
+{% macro qbeast_insert_sql(rows, target, columns) %}
+  {%- set names = columns | map(attribute='quoted') | join(', ') -%}
+  insert into table {{ target }} ({{ names }})
+  select {{ names }} from {{ rows }}
+{% endmacro %}
+
+
+{# Without a key nothing matches, and all rows are inserted. #}
+{% macro qbeast_merge_sql(increment, rows, target, columns) %}
+  {%- set conditions = increment.predicates | list if increment.unique_key else ['false'] -%}
+  {%- for key in increment.unique_key -%}
+    {% do conditions.append('DBT_INTERNAL_SOURCE.' ~ key ~ ' = DBT_INTERNAL_DEST.' ~ key) %}
+  {%- endfor -%}
+  {%- set excluded = increment.exclude_columns | map('lower') | list -%}
+  {%- set updated = increment.update_columns | list -%}
+  {%- for column in columns if not increment.update_columns and column.name | lower not in excluded -%}
+    {% do updated.append(column.quoted) %}
+  {%- endfor -%}
+  {%- set names = columns | map(attribute='quoted') | list -%}
+  merge into {{ target }} as DBT_INTERNAL_DEST
+  using {{ rows }} as DBT_INTERNAL_SOURCE
+  on ({{ conditions | join(') and (') }})
+  {%- if updated %}
+  when matched then update set
+    {% for name in updated %}{{ name }} = DBT_INTERNAL_SOURCE.{{ name }}{{ ', ' if not loop.last }}{% endfor %}
+  {%- endif %}
+  when not matched then insert ({{ names | join(', ') }})
+    values (DBT_INTERNAL_SOURCE.{{ names | join(', DBT_INTERNAL_SOURCE.') }})
 {% endmacro %}
 
 

@@ -4,7 +4,7 @@
   {%- set is_indexed = adapter.qbeast_is_indexed(config) -%}
   {%- set spec = adapter.qbeast_model_spec(config, model) if is_indexed else none -%}
   {%- set existing = load_relation(this) -%}
-  {%- set target_relation = this.incorporate(type='table') -%}
+  {%- set target_relation = this.incorporate(type='table', is_delta=true) -%}
   {%- if existing is not none and not (existing.is_table and existing.is_delta) -%}
     {% do exceptions.raise_compiler_error(
         'the snapshot ' ~ this ~ ' is kept in a Delta table, and ' ~ this ~ ' is something else: '

@@ -15,7 +15,7 @@ from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import CorruptMetadata, QbeastError
 from qbeast_core.index import TableIndex
 from qbeast_core.model.block import Block
-from qbeast_core.model.revision import Revision
+from qbeast_core.model.revision import LAST_REVISION_KEY, Revision
 from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.spark.columns import column
 from qbeast_core.spark.location import WorkingColumns, located
@@ -80,12 +80,13 @@ def _log_problems(snapshot: TableSnapshot, index: TableIndex) -> Iterator[str]:
         _ = configuration.latest
     except (CorruptMetadata, QbeastError) as problem:
         yield str(problem)
+    last = configuration.last_revision_id
+    said = snapshot.configuration.get(LAST_REVISION_KEY)
+    if last is not None and said != str(last):
+        yield f"{LAST_REVISION_KEY} is {said!r}; revision {last} counts as the last one"
     stored = max([*configuration.revisions, *configuration.broken], default=None)
-    if stored is not None and (configuration.last_revision_id or 0) < stored:
-        yield (
-            f"the last revision is said to be {configuration.last_revision_id}, but there is a "
-            f"revision {stored}"
-        )
+    if stored is not None and (last or 0) < stored:
+        yield (f"the last revision is said to be {last}, but there is a revision {stored}")
     for data_file, indexed in zip(snapshot.files, index.files, strict=True):
         cubes = Counter(block.cube for block in indexed.blocks if block.element_count)
         for cube, count in sorted(cubes.items()):

@@ -19,12 +19,25 @@ from qbeast_core.delta.jvm import Jvm
 from qbeast_core.tree.query import And, Anything, Comparison, In, IsNull, Or, Predicate
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_QUERY_OF_COMMAND = ("CreateTableAsSelect", "ReplaceTableAsSelect", "InsertIntoStatement")
-_CLOCK = (
+# Commands that read what a query gives, with the name of the query in each.
+_QUERY_OF_COMMAND = {
+    "CreateTableAsSelect": "query",
+    "CreateViewCommand": "plan",
+    "ExplainCommand": "logicalPlan",
+    "InsertIntoStatement": "query",
+    "ReplaceTableAsSelect": "query",
+}
+# What the optimizer replaces by its value at that moment; the statement runs at a later one, and a
+# temporary view of it is read at any time.
+_MOMENTARY = (
+    "CurrentCatalog",
+    "CurrentDatabase",
     "CurrentDate",
     "CurrentTime",
     "CurrentTimestamp",
     "CurrentTimestampLike",
+    "CurrentTimeZone",
+    "CurrentUser",
     "LocalTimestamp",
     "Now",
 )
@@ -79,17 +92,16 @@ def filters_of_statement(
     jvm = Jvm(spark)
     state = jvm.session.sessionState()
     parsed = state.sqlParser().parsePlan(sql)
-    if parsed.getClass().getSimpleName() in _QUERY_OF_COMMAND:
-        parsed = parsed.query()
+    while query := _QUERY_OF_COMMAND.get(parsed.getClass().getSimpleName()):
+        parsed = getattr(parsed, query)()
     # SKIP, because asking for the plan of a command would run the command.
     skip = jvm.singleton("org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
     return _pushed(jvm, state.executePlan(parsed, skip), tables)
 
 
 def _pushed(jvm: Jvm, execution: Any, tables: Mapping[str, DataFrame]) -> dict[str, PushedFilters]:
-    # The optimizer puts the time of day into literals; a later run of the query has another one.
     analyzed = str(execution.analyzed().toJSON())
-    if any(f'expressions.{name}"' in analyzed for name in _CLOCK):
+    if any(f'expressions.{name}"' in analyzed for name in _MOMENTARY):
         return {}
     keys = {}
     for key, table in tables.items():

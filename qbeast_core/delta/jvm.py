@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
 import numpy as np
+from py4j.java_gateway import JavaPackage
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -33,7 +34,7 @@ def activate(spark: SparkSession) -> None:
         raise UnsupportedEnvironment(
             "Spark Connect has no JVM to work with; use a classic Spark session"
         )
-    jvm: Any = spark._jvm
+    jvm: Any = _known_of(spark._jvm).names
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
 
 
@@ -71,10 +72,11 @@ class Jvm:
     def __init__(self, spark: SparkSession) -> None:
         activate(spark)
         self.spark = spark
-        self.jvm: Any = spark._jvm
+        known = _known_of(spark._jvm)
+        self.jvm: Any = known.names
         self.session: Any = spark._jsparkSession
         self.gateway: Any = spark.sparkContext._gateway
-        self._classes = _classes_of(self.jvm)
+        self._classes = known.classes
 
     @property
     def none(self) -> Any:
@@ -224,12 +226,38 @@ class _Classes:
         return array
 
 
-_known_jvms: dict[int, tuple[Any, _Classes]] = {}
+class _Names:
+    """A package of the JVM, its members looked up once.
+
+    The JVM searches all of its jars for a name that turns out to be a package.
+    """
+
+    def __init__(self, package: Any) -> None:
+        self._package = package
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._package, name)
+        if isinstance(found, JavaPackage):
+            found = _Names(found)
+        setattr(self, name, found)
+        return found
 
 
-def _classes_of(jvm: Any) -> _Classes:
-    known = _known_jvms.get(id(jvm))
-    if known is None:
-        _known_jvms.clear()  # a process has one JVM at a time; an old one is gone
-        known = _known_jvms[id(jvm)] = (jvm, _Classes(jvm))
-    return known[1]
+class _Known:
+    """What was looked up in this process's JVM."""
+
+    def __init__(self, jvm: Any) -> None:
+        self.jvm = jvm
+        self.names = _Names(jvm)
+        self.classes = _Classes(self.names)
+
+
+_last_known: _Known | None = None
+
+
+def _known_of(jvm: Any) -> _Known:
+    global _last_known
+    # A process has one JVM at a time; what was known of an old one is gone with it.
+    if _last_known is None or _last_known.jvm is not jvm:
+        _last_known = _Known(jvm)
+    return _last_known

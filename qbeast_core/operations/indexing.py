@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from qbeast_core.errors import SourceChanged
 from qbeast_core.model.block import Block, file_tags
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
+from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.model.weight import MAX_WEIGHT
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import Catalyst, repartition_by_id
@@ -213,7 +215,9 @@ def _prefix(word: Column, depth: Column, layout: PathLayout, position: int) -> C
 def _outside(catalyst: Catalyst, revision: Revision) -> Column:
     """Whether a row's point lies outside of the revision's space; NaN and infinities do not."""
     infinity, outside = F.lit(float("inf")), F.lit(False)
-    for value in point(catalyst, revision):
+    # Only a linear transformation has bounds that a row can miss.
+    linear = [isinstance(t, LinearTransformation) for t in revision.transformations]
+    for value in compress(point(catalyst, revision), linear):
         outside = outside | ((value < -_ROUNDING) & (value > -infinity))
         outside = outside | ((value > 1.0 + _ROUNDING) & (value < infinity))
     return outside

@@ -35,10 +35,14 @@ class Catalyst:
         self._array_type = types.ArrayType
 
     def lower_bound(self, ascending: np.ndarray[Any, Any], key: Column) -> Column:
-        """The position of the first element that is not below `key` (`len` if there is none)."""
-        found = self.binary_search(ascending, key)
-        # Arrays.binarySearch answers -(insertion point) - 1 for a key that is not there.
-        return F.greatest(found, F.lit(-1) - found)
+        """The position of the first element that is not below `key` (`len` if there is none).
+
+        Elements and key are below 2^62 in size.
+        """
+        # Just below the key lies an odd number, which is never found among the doubled elements;
+        # for what is not there, binarySearch answers -(insertion point) - 1. Naming its answer
+        # once keeps the expression small: every part of the key would be there twice.
+        return F.lit(-1) - self.binary_search(ascending * 2, key * 2 - 1)
 
     def binary_search(self, ascending: np.ndarray[Any, Any], key: Column) -> Column:
         """`java.util.Arrays.binarySearch` of a bigint column in an ascending int64 array."""

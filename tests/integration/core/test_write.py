@@ -323,6 +323,25 @@ def test_a_view_or_a_foreign_table_is_not_written_to(spark: SparkSession, name: 
     spark.sql(f"drop table {name}")
 
 
+def test_names_that_are_no_tables_are_no_qbeast_tables(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    write_table(events(spark, 5), path=path, columns_to_index=["a"])
+    spark.range(1).createOrReplaceGlobalTempView("seen_by_all")
+    names = [
+        f"delta.`{path}`",
+        "global_temp.seen_by_all",
+        "global_temp.x",
+        "no_such_schema.t",
+        "no_such_catalog.default.t",
+        "a.b.c.d",
+        "a b",
+        "default.`a-b`",
+        "",
+    ]
+    assert [name for name in names if QbeastTable.is_qbeast(spark, name)] == []
+    spark.catalog.dropGlobalTempView("seen_by_all")
+
+
 def test_only_an_indexed_table_is_a_qbeast_table(
     spark: SparkSession, name: str, tmp_path: Path
 ) -> None:

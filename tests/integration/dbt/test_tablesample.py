@@ -330,6 +330,41 @@ def test_a_temporary_view_needs_its_views_until_it_is_dropped(
     drop_views(spark, rewritten.views)
 
 
+def test_a_temporary_view_reads_what_its_own_filter_needs(
+    spark: SparkSession, orders: QbeastTable
+) -> None:
+    few = "select id from orders tablesample (10 percent) where id < 99"
+    rewritten = rewrite_tablesample(spark, f"create temporary view few as {few}")
+    spark.sql(rewritten.sql)
+
+    assert ids(spark.table("few")) == ids(orders.sample(0.1, where="id < 99"))
+    needed = len(orders.files(0.1, where="id < 99"))
+    assert files_scheduled(spark.table("few")) == needed < len(orders.files(0.1))
+    spark.catalog.dropTempView("few")
+    drop_views(spark, rewritten.views)
+
+
+def test_a_temporary_view_is_not_narrowed_by_what_may_change(
+    spark: SparkSession, orders: QbeastTable
+) -> None:
+    changing = "id < if(current_database() = 'sampling', 99, 999)"
+    few = f"select id from orders tablesample (10 percent) where {changing}"
+    sql = f"create temporary view few as {few}"
+    rewritten = rewrite_tablesample(spark, sql)
+    spark.sql(rewritten.sql)
+    spark.sql("use default")
+    try:
+        found = ids(spark.table("few"))
+    finally:
+        spark.sql("use sampling")
+    assert found in (
+        ids(orders.sample(0.1, where="id < 99")),
+        ids(orders.sample(0.1, where="id < 999")),
+    )
+    spark.catalog.dropTempView("few")
+    drop_views(spark, rewritten.views)
+
+
 def test_explain_shows_the_plan_and_runs_nothing(spark: SparkSession, orders: QbeastTable) -> None:
     plan = value(spark, "explain select * from orders tablesample (10 percent) where id < 99")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from delta.exceptions import DeltaConcurrentModificationException
+
 _CONFLICTS = frozenset(
     "io.delta.exceptions." + name
     for name in (
@@ -19,8 +21,14 @@ _CONFLICTS = frozenset(
 
 
 def is_commit_conflict(error: BaseException) -> bool:
-    """True if Delta refused a commit because of a concurrent one."""
-    return any(name in _CONFLICTS for name in java_class_names(error))
+    """True if Delta refused a commit because of a concurrent one.
+
+    Delta's Python package turns some conflicts into classes of its own, which no longer know the
+    JVM's exception.
+    """
+    return isinstance(error, DeltaConcurrentModificationException) or any(
+        name in _CONFLICTS for name in java_class_names(error)
+    )
 
 
 def java_class_names(error: BaseException) -> list[str]:

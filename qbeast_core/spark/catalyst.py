@@ -175,7 +175,7 @@ def analyzed_plan(df: DataFrame) -> PlanSummary:
         source = str(leaf.getClass().getName())
         if source.endswith(".LogicalRelation"):
             relations += 1
-            source = _relation_source(leaf.relation())
+            source = _relation_source(Jvm(df.sparkSession), leaf.relation())
         sources.add(source)
     in_all = sum(name.endswith(".LogicalRelation") for name in classes)
     return PlanSummary(
@@ -222,11 +222,11 @@ def release_checkpoint(checkpointed: DataFrame) -> None:
     checkpointed._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
 
-def _relation_source(relation: Any) -> str:
-    name = str(relation.getClass().getName())
-    if name == "org.apache.spark.sql.execution.datasources.HadoopFsRelation":
-        return str(relation.location().getClass().getName())
-    return name
+def _relation_source(jvm: Jvm, relation: Any) -> str:
+    # Delta's relations are of a class without a name, made from this one.
+    files = jvm.java_class("org.apache.spark.sql.execution.datasources.HadoopFsRelation")
+    source = relation.location() if files.isInstance(relation) else relation
+    return str(source.getClass().getName())
 
 
 def _classes_in(value: Any) -> Iterator[str]:

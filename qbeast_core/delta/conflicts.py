@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from delta.exceptions import DeltaConcurrentModificationException
-
 _CONFLICTS = frozenset(
-    "io.delta.exceptions." + name
-    for name in (
+    (
         "ConcurrentWriteException",
         "MetadataChangedException",
         "ProtocolChangedException",
@@ -18,16 +15,22 @@ _CONFLICTS = frozenset(
         "ConcurrentTransactionException",
     )
 )
+_JVM_PACKAGE = "io.delta.exceptions."
+_PYTHON_PACKAGE = "delta.exceptions"
 
 
 def is_commit_conflict(error: BaseException) -> bool:
     """True if Delta refused a commit because of a concurrent one.
 
-    Delta's Python package turns some conflicts into classes of its own, which no longer know the
-    JVM's exception.
+    Delta's Python package, where something imported it, turns them into classes of its own, which
+    have no common base and do not know the JVM's exception.
     """
-    return isinstance(error, DeltaConcurrentModificationException) or any(
-        name in _CONFLICTS for name in java_class_names(error)
+    kind = type(error)
+    if kind.__module__.startswith(_PYTHON_PACKAGE):
+        return kind.__name__ in _CONFLICTS
+    return any(
+        name.startswith(_JVM_PACKAGE) and name.removeprefix(_JVM_PACKAGE) in _CONFLICTS
+        for name in java_class_names(error)
     )
 
 

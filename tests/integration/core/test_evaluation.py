@@ -57,7 +57,11 @@ QUERIES: dict[str, tuple[bool, Callable[[DataFrame], DataFrame]]] = {
     "filter and project": (True, lambda rows: rows.where("k > 2").selectExpr("id", "hash(x) as h")),
     "join": (True, lambda rows: rows.join(rows.select("id"), "id")),
     "union": (True, lambda rows: rows.union(rows)),
-    "distinct": (True, lambda rows: rows.select("k").distinct()),
+    "distinct": (
+        True,
+        lambda rows: rows.sparkSession.sql("select distinct k from {rows}", rows=rows),
+    ),
+    "one row of each": (False, lambda rows: rows.dropDuplicates(["k"])),
     "count by group": (True, lambda rows: rows.groupBy("k").agg(F.count("*"), F.max("x"))),
     "explode": (True, lambda rows: rows.select("id", F.explode(F.array("k", "id")).alias("e"))),
     "sort": (True, lambda rows: rows.orderBy("k")),

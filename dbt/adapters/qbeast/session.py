@@ -202,6 +202,8 @@ def start_settings(credentials: QbeastCredentials) -> dict[str, str]:
         _CATALOG_KEY: DELTA_CATALOG,
         "spark.sql.warehouse.dir": warehouse,
         "spark.ui.showConsoleProgress": "false",
+        # Spark 4.2 can wait for ever when a Python UDF reads Parquet's columns as they are.
+        "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
         **_catalog_settings(credentials),
         **(_local_settings() if credentials.is_local else {}),
         **given,

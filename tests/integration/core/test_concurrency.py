@@ -289,7 +289,9 @@ def test_threads_with_their_own_sessions_keep_their_settings(
             "id", "cast('2024-01-01 00:00:00' as timestamp) + make_interval(0,0,0,0,id) as ts"
         )
         write_table(made, path=str(tmp_path / zone), columns_to_index=["ts"], cube_size=20)
-        zones[zone].append(SparkSession.getActiveSession().conf.get("spark.sql.session.timeZone"))
+        # PySpark's own answer is one for all threads.
+        active = own._jvm.org.apache.spark.sql.classic.SparkSession.active()
+        zones[zone].append(active.conf().get("spark.sql.session.timeZone"))
 
     with failpoints.at(failpoints.BEFORE_COMMIT, meeting):
         threads = [InheritableThread(target=write, args=(zone,)) for zone in zones]

@@ -18,7 +18,7 @@ HASH = "io.qbeast.core.transform.HashTransform"
 
 @pytest.fixture(scope="module")
 def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Version 0: new; 1: append in range; 2: append out of range; 3: optimize of everything."""
+    """Version 0: new; 1: append in range; 2: out of range; 3: one more of that; 4: optimize."""
     path = str(tmp_path_factory.mktemp("log") / "t")
 
     def rows(first: int, count: int, factor: int = 1):
@@ -33,8 +33,9 @@ def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
     indexed = {"columns_to_index": "a, b:linear, s:hash, ts"}
     write_table(rows(0, 1000), path=path, cube_size=200, **indexed)
     write_table(rows(1000, 150), path=path)
-    write_table(rows(2000, 150, 10), path=path)
-    write_table(rows(2000, 150, 10), path=path)
+    # Two files that are small beside the cube size: these an optimize makes one.
+    write_table(rows(2000, 90, 100), path=path)
+    write_table(rows(2000, 90, 100), path=path)
     QbeastTable.for_path(spark, path).optimize(revision_id="all")
     return path
 

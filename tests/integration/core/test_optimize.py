@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import InvalidOptions
@@ -119,7 +120,9 @@ def test_a_dry_run_writes_nothing_and_tells_what_would_be_done(
 def test_files_of_other_writers_get_indexed(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path)
     write_table(rows(spark, 0, 1000), path=path, columns_to_index=["a", "b"], cube_size=CUBE_SIZE)
-    rows(spark, 1000, 500).write.format("delta").mode("append").save(path)
+    # Values that are there already, and so within the range.
+    others = rows(spark, 0, 500).withColumn("id", F.col("id") + 1000)
+    others.write.format("delta").mode("append").save(path)
     table = assert_sound(spark, path, range(1500))
     foreign = [file for file in table.files() if file.revision_id == 0]
     assert sum(file.rows for file in foreign) == 500

@@ -34,8 +34,8 @@ def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
     write_table(rows(0, 1000), path=path, cube_size=200, **indexed)
     write_table(rows(1000, 150), path=path)
     # Two files that are small beside the cube size: these an optimize makes one.
-    write_table(rows(2000, 90, 100), path=path)
-    write_table(rows(2000, 90, 100), path=path)
+    write_table(rows(2060, 90, 10), path=path)
+    write_table(rows(2060, 90, 10), path=path)
     QbeastTable.for_path(spark, path).optimize(revision_id="all")
     return path
 

@@ -145,23 +145,26 @@ def next_revision(
     observed: Sequence[Transformation],
     timestamp_millis: int,
     *,
+    revision_id: int,
     transformers: Sequence[Transformer] | None = None,
     desired_cube_size: int | None = None,
 ) -> Revision | None:
     """The revision that new data need, or None if they fit the current one.
 
-    `observed` describes the new data, one transformation per column. `transformers` and
+    `observed` describes the new data, one transformation per column. `revision_id` is the number
+    that a new revision gets, one that the table does not have. `transformers` and
     `desired_cube_size` are what the user asked for, None to keep the current ones. A column whose
     transformer changes takes the observed transformation as it is; the others are merged.
     """
-    new_id = current.revision_id + 1
     wanted = current.transformers if transformers is None else tuple(transformers)
     cube_size = desired_cube_size or current.desired_cube_size
     if not current.transformations:
         merged = tuple(observed)
     else:
         merged = tuple(
-            was.merged_with(seen, partial(draw_null_value, current.table_id, new.column, new_id))
+            was.merged_with(
+                seen, partial(draw_null_value, current.table_id, new.column, revision_id)
+            )
             if old == new
             else seen
             for old, new, was, seen in zip(
@@ -172,7 +175,10 @@ def next_revision(
     if candidate == current and merged == current.transformations:
         return None
     return replace(
-        candidate, revision_id=new_id, timestamp_millis=timestamp_millis, transformations=merged
+        candidate,
+        revision_id=revision_id,
+        timestamp_millis=timestamp_millis,
+        transformations=merged,
     )
 
 
@@ -231,6 +237,11 @@ class IndexConfiguration:
             reason = self.broken.get(self.last_revision_id, "it is not stored")
             raise CorruptMetadata(f"revision {self.last_revision_id} cannot be read: {reason}")
         return found
+
+    @property
+    def unused_id(self) -> int:
+        """The number of the next revision: above those of all that are stored, broken ones too."""
+        return max([*self.revisions, *self.broken, self.last_revision_id or 0]) + 1
 
     def with_revision(self, revision: Revision) -> IndexConfiguration:
         """The configuration with one more revision, which becomes the last one."""

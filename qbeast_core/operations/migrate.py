@@ -381,9 +381,7 @@ def _plan(
     statistics = collect(Catalyst(Jvm(snapshot.spark)), rows, transformers)
     if not statistics.rows:
         return None
-    target = continued_revision(revision, transformers, statistics, cube_size=None)
-    if target is revision:
-        return _Rewriting(rows, statistics, revision, index.blocks_of(revision))
-    # Bounds of dates may be off by the old writer's time zone. The revision's number is taken.
-    last = max([*known.revisions, *known.broken])
-    return _Rewriting(rows, statistics, replace(target, revision_id=last + 1))
+    # Another one where the bounds of dates are off by the old writer's time zone.
+    target = continued_revision(known, revision, transformers, statistics, cube_size=None)
+    kept = index.blocks_of(revision) if target is revision else []
+    return _Rewriting(rows, statistics, target, kept)

@@ -211,7 +211,9 @@ def _rewrite(
     statistics = collect(Catalyst(Jvm(snapshot.spark)), rows, transformers)
     if not statistics.rows:
         return NO_FILES, 0
-    target = continued_revision(revision, transformers, statistics, cube_size=None)
+    target = continued_revision(
+        index.configuration, revision, transformers, statistics, cube_size=None
+    )
     kept = []
     if target is revision:
         leaving = set(chosen.tolist())

@@ -62,18 +62,24 @@ def first_revision(
 
 
 def continued_revision(
+    configuration: IndexConfiguration,
     current: Revision,
     transformers: Sequence[Transformer],
     statistics: InputStatistics,
     *,
     cube_size: int | None,
 ) -> Revision:
-    """The revision that appended rows belong to: the current one if they fit, else the next."""
-    observed = _observed(transformers, statistics, current.table_id, current.revision_id + 1)
+    """The revision that more rows belong to: `current` if they fit, else a new one.
+
+    `current` may be any of the table's revisions; the new one has a number that none of them has.
+    """
+    revision_id = configuration.unused_id
+    observed = _observed(transformers, statistics, current.table_id, revision_id)
     needed = next_revision(
         current,
         observed,
         _now_millis(),
+        revision_id=revision_id,
         transformers=tuple(transformers),
         desired_cube_size=cube_size,
     )

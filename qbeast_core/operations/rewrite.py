@@ -134,8 +134,9 @@ def commit_rewrite(
             return _unchanged(transaction, rewrite, index)
         written = _Written()
         if statistics.rows:
+            known = index.configuration
             target = continued_revision(
-                index.configuration.latest, transformers, statistics, cube_size=None
+                known, known.latest, transformers, statistics, cube_size=None
             )
             written = _write(transaction, rewrite, index, data, target, statistics)
         if len(rewrite.removed) and has_change_feed(transaction):

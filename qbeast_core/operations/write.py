@@ -217,8 +217,10 @@ class _Write:
         statistics = self._measure(rows, transformers)
         if not statistics.rows:
             return self._result(snapshot.version, current.revision_id, WriteMode.APPEND)
-        revision = continued_revision(current, transformers, statistics, cube_size=self.cube_size)
         index = TableIndex.of(snapshot)
+        revision = continued_revision(
+            index.configuration, current, transformers, statistics, cube_size=self.cube_size
+        )
         if revision is current:
             written = self._index(transaction, rows, revision, statistics, index)
         else:

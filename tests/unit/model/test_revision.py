@@ -205,52 +205,61 @@ FITS = (LinearTransformation(10, 20, 11, INTEGER), HashTransformation(6))
 
 
 def test_data_that_fit_keep_the_revision():
-    assert next_revision(REVISION, FITS, 9) is None
+    assert next_revision(REVISION, FITS, 9, revision_id=2) is None
     same = {"transformers": REVISION.transformers, "desired_cube_size": 300}
-    assert next_revision(REVISION, FITS, 9, **same) is None
+    assert next_revision(REVISION, FITS, 9, revision_id=2, **same) is None
 
 
 def test_data_outside_the_range_open_a_revision():
-    grown = next_revision(REVISION, (LinearTransformation(50, 200, 99, INTEGER), FITS[1]), 9)
+    observed = (LinearTransformation(50, 200, 99, INTEGER), FITS[1])
+    grown = next_revision(REVISION, observed, 9, revision_id=2)
     assert (grown.revision_id, grown.timestamp_millis) == (2, 9)
     linear = grown.transformations[0]
     assert (linear.minimum, linear.maximum) == (0, 200)
     assert 0 <= linear.null_value <= 200
     assert grown.transformations[1] == HashTransformation(5)
-    again = next_revision(REVISION, (LinearTransformation(50, 200, 99, INTEGER), FITS[1]), 9)
-    assert again == grown
+    assert next_revision(REVISION, observed, 9, revision_id=2) == grown
 
 
 def test_another_cube_size_opens_a_revision():
-    resized = next_revision(REVISION, FITS, 9, desired_cube_size=301)
+    resized = next_revision(REVISION, FITS, 9, revision_id=2, desired_cube_size=301)
     assert resized == replace(REVISION, revision_id=2, timestamp_millis=9, desired_cube_size=301)
 
 
 def test_another_kind_opens_a_revision_with_what_was_observed():
     transformers = (HashTransformer("a", INTEGER), REVISION.transformers[1])
     observed = (HashTransformation(8), HashTransformation(9))
-    changed = next_revision(REVISION, observed, 9, transformers=transformers)
+    changed = next_revision(REVISION, observed, 9, revision_id=2, transformers=transformers)
     assert changed.transformers == transformers
     assert changed.transformations == (HashTransformation(8), HashTransformation(5))
 
 
 def test_the_first_data_of_a_declared_table_and_of_a_converted_one():
     declared = replace(REVISION, revision_id=0, transformations=())
-    first = next_revision(declared, FITS, 9)
+    first = next_revision(declared, FITS, 9, revision_id=1)
     assert first == replace(REVISION, timestamp_millis=9, transformations=FITS)
     converted = Revision.staging(REVISION)
-    first = next_revision(converted, FITS, 9, transformers=REVISION.transformers)
+    first = next_revision(converted, FITS, 9, revision_id=1, transformers=REVISION.transformers)
     assert first == replace(REVISION, timestamp_millis=9, transformations=FITS)
 
 
 def test_a_single_value_that_becomes_a_range():
     constant = replace(REVISION, transformations=(IdentityTransformation(7, INTEGER), FITS[1]))
     seen = (IdentityTransformation(9, INTEGER), FITS[1])
-    linear = next_revision(constant, seen, 9).transformations[0]
+    linear = next_revision(constant, seen, 9, revision_id=2).transformations[0]
     assert (linear.minimum, linear.maximum) == (7, 9)
 
 
 # ------------------------------------------------------------------------------------ configuration
+
+
+def test_the_number_of_a_new_revision_is_above_all_that_are_stored():
+    assert IndexConfiguration({}, None).unused_id == 1
+    known = {0: Revision.staging(REVISION), 1: REVISION, 2: replace(REVISION, revision_id=2)}
+    assert IndexConfiguration(known, 2).unused_id == 3
+    assert IndexConfiguration(known, 1).unused_id == 3
+    assert IndexConfiguration(known, 2, broken={4: "torn"}).unused_id == 5
+    assert IndexConfiguration(known, 9).unused_id == 10
 
 
 @pytest.mark.parametrize(("name", "stored"), configurations(), ids=lambda value: str(value)[:30])

@@ -170,11 +170,11 @@ def test_a_table_of_the_catalog_keeps_its_name(spark: SparkSession, provider: st
 def test_other_settings_of_the_table_stay(spark: SparkSession, delta_table: str) -> None:
     spark.sql(
         f"alter table delta.`{delta_table}` set tblproperties "
-        "('delta.enableChangeDataFeed' = 'true', 'owner' = 'me')"
+        "('delta.enableChangeDataFeed' = 'true', 'team.owner' = 'me')"
     )
     convert_to_qbeast(spark, delta_table, "a")
     stored = configuration(delta_table)
-    assert (stored["delta.enableChangeDataFeed"], stored["owner"]) == ("true", "me")
+    assert (stored["delta.enableChangeDataFeed"], stored["team.owner"]) == ("true", "me")
 
 
 def test_converting_again_does_nothing(spark: SparkSession, delta_table: str) -> None:

@@ -22,6 +22,7 @@ from tests.integration.core.brute_force import (
     live_adds,
     plain,
 )
+from tests.integration.core.other_threads import Once
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +125,8 @@ def test_a_subquery_that_reads_another_table_is_not_taken_for_repeatable(
     assert not is_repeatable(
         spark.sql("select * from evaluated_source where exists (select 1 where rand() > 2)")
     )
+    spark.catalog.dropTempView("evaluated_source")
+    spark.catalog.dropTempView("evaluated_other")
 
 
 UNREPEATABLE: dict[str, Callable[[DataFrame], DataFrame]] = {
@@ -167,19 +170,18 @@ def test_a_source_table_that_grows_between_the_passes_gives_one_of_its_versions(
     source, path = str(tmp_path / "source"), str(tmp_path / "t")
     spark.range(0, 1000, 1, 2).selectExpr("id", "id % 97 as a").write.format("delta").save(source)
     rows = spark.read.format("delta").load(source)
-    grown = []
 
-    def grow() -> None:
-        more = spark.range(1000 + 500 * len(grown), 1500 + 500 * len(grown), 1, 1)
-        more.selectExpr("id", "id % 97 as a").write.format("delta").mode("append").save(source)
-        grown.append(True)
+    def grow(first: int) -> None:
+        more = spark.range(first, first + 500, 1, 1).selectExpr("id", "id % 97 as a")
+        more.write.format("delta").mode("append").save(source)
 
-    with failpoints.at(failpoints.BETWEEN_PASSES, grow):
+    other = Once(lambda: grow(1000))
+    with failpoints.at(failpoints.BETWEEN_PASSES, other):
         result = write_table(rows, path=path, columns_to_index=["a"], cube_size=100)
-    assert grown
+    assert other.happened
     assert result.rows == 1000
     assert_sound(spark, path, range(1000))
-    with failpoints.at(failpoints.BETWEEN_PASSES, grow):
+    with failpoints.at(failpoints.BETWEEN_PASSES, Once(lambda: grow(1500))):
         again = write_table(
             spark.read.format("delta").load(source),
             path=path,
@@ -201,7 +203,7 @@ def test_a_source_table_that_is_replaced_between_the_passes_gives_one_version(
 
     fill(0)
     rows = spark.read.format("delta").load(source).where("a < 90")
-    with failpoints.at(failpoints.BETWEEN_PASSES, lambda: fill(5000)):
+    with failpoints.at(failpoints.BETWEEN_PASSES, Once(lambda: fill(5000))):
         write_table(rows, path=path, columns_to_index=["a", "id"], cube_size=100)
     assert_sound(spark, path, [i for i in range(1000) if i % 97 < 90])
 

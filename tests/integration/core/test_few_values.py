@@ -119,7 +119,7 @@ def test_many_small_appends_keep_the_tree_walkable(spark: SparkSession, tmp_path
             "id",
             # Each append has its own corner, after a first one that spans the space.
             f"if({number} = 0, pmod(hash(id), 1000), pmod(hash(id), 40) + {number} * 100) as a",
-            f"if({number} = 0, pmod(hash(id, 1), 1000), pmod(hash(id, 1), 40)) as b",
+            f"if({number} = 0, pmod(hash(id, 1), 1000), pmod(hash(id, 1), 40) + 300) as b",
         )
         result = write_table(rows, path=path, columns_to_index=["a", "b"], cube_size=60)
         assert result.revision_id == 1

@@ -22,7 +22,7 @@ from tests.integration.core.brute_force import (
     live_adds,
     plain,
 )
-from tests.integration.core.test_concurrency import Once
+from tests.integration.core.other_threads import Once
 from tests.integration.core.test_few_values import assert_walkable
 
 CUBE_SIZE = 150

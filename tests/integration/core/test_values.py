@@ -182,10 +182,11 @@ def test_whole_numbers_at_the_ends_of_their_types(spark: SparkSession, tmp_path:
 
 def test_decimals_of_every_width(spark: SparkSession, tmp_path: Path) -> None:
     wide = Decimal("99999999999999999999.999999999999999999")
+    below = Decimal("99999999999999999999.999999999999999998")
     values = [
-        (Decimal("-99999.99"), -wide),
+        (Decimal("-99999.99"), wide.copy_negate()),  # `-wide` would round it
         (Decimal("99999.99"), wide),
-        (Decimal("0.01"), wide - Decimal("0.000000000000000001")),
+        (Decimal("0.01"), below),
         (Decimal("0.02"), Decimal("0E-18")),
         (None, None),
     ]
@@ -304,23 +305,23 @@ def test_one_to_eight_columns(spark: SparkSession, tmp_path: Path, dimensions: i
 def test_paths_longer_than_a_word_tell_close_rows_apart(
     spark: SparkSession, tmp_path: Path, dimensions: int
 ) -> None:
-    # All but two rows lie in a corner of a millionth of the space: a tree about 20 levels deep.
+    # All but two rows lie in a corner that no level of the first 23 parts: beyond the word of a path.
     columns = [f"c{i}" for i in range(dimensions)]
     near = spark.range(0, 800, 1, 2)
     rows = near.selectExpr(
         "id",
         *(
-            f"case id when 0 then 0D when 1 then 1e6 "
+            f"case id when 0 then 0D when 1 then 1e7 "
             f"else pmod(hash(id, {i}), 997) / 997D end as c{i}"
             for i in range(dimensions)
         ),
     )
     for part in ("id < 500", "id >= 500"):
-        write_table(rows.where(part), path=str(tmp_path), columns_to_index=columns, cube_size=50)
+        write_table(rows.where(part), path=str(tmp_path), columns_to_index=columns, cube_size=15)
     table = assert_sound(spark, tmp_path, range(800), where="c0 < 0.5 and c1 < 0.5")
     assert_rows_in_their_cubes(spark, tmp_path)
     depths = [row.depth for row in table.blocks().collect()]
-    assert max(depths) > 18
+    assert max(depths) > 22
 
 
 def test_half_of_all_rows_in_one_point_end_the_tree(spark: SparkSession, tmp_path: Path) -> None:

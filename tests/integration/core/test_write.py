@@ -112,12 +112,12 @@ def test_an_append_by_name_goes_to_where_the_table_lies(
 
 
 def test_a_name_in_backticks_is_one_table(spark: SparkSession, tmp_path: Path) -> None:
-    spark.sql("create schema if not exists `odd schema`")
-    name = "`odd schema`.`t_1`"
+    spark.sql("create schema `select`")
+    name = "`select`.`t_1`"
     write_table(events(spark, 100), table=name, columns_to_index=["a"])
     assert QbeastTable.is_qbeast(spark, name)
     assert QbeastTable.for_name(spark, name).sample(1.0).count() == 100
-    spark.sql(f"drop table {name}")
+    spark.sql("drop schema `select` cascade")
 
 
 def test_overwrite_replaces_rows_schema_and_index_and_keeps_history(
@@ -352,6 +352,7 @@ def test_only_an_indexed_table_is_a_qbeast_table(
         QbeastTable.for_path(spark, str(tmp_path / "nothing"))
     events(spark, 5).createOrReplaceTempView("some_view")
     assert not QbeastTable.is_qbeast(spark, "some_view")
+    spark.catalog.dropTempView("some_view")
     events(spark, 5).write.format("delta").saveAsTable(name)
     assert not QbeastTable.is_qbeast(spark, name)
     with pytest.raises(NotAQbeastTable, match="without a Qbeast index"):

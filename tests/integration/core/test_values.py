@@ -305,7 +305,7 @@ def test_one_to_eight_columns(spark: SparkSession, tmp_path: Path, dimensions: i
 def test_paths_longer_than_a_word_tell_close_rows_apart(
     spark: SparkSession, tmp_path: Path, dimensions: int
 ) -> None:
-    # All but two rows lie in a corner that no level of the first 23 parts: beyond the word of a path.
+    # No level of the first 23 parts all but two of the rows: their paths agree beyond a word.
     columns = [f"c{i}" for i in range(dimensions)]
     near = spark.range(0, 800, 1, 2)
     rows = near.selectExpr(

@@ -42,7 +42,7 @@ demo: java $(INSTALLED)  ## Build, sample, test and optimize TPC-H models with d
 
 .PHONY: test
 test: java $(INSTALLED) lint typecheck  ## Run what a change must pass: lint, types and the tests.
-	$(PYTHON) -m pytest tests/unit tests/property tests/integration tests/docs
+	$(PYTHON) -m pytest -n 2 --dist loadfile tests/unit tests/property tests/integration tests/docs
 
 .PHONY: test-fast
 test-fast: $(INSTALLED) lint typecheck  ## Run what needs no JVM: lint, types and the unit tests.

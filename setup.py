@@ -56,6 +56,7 @@ setup(
             "mypy>=1.15",
             "pre-commit>=4",
             "pytest>=8",
+            "pytest-xdist>=3.6",
             "ruff>=0.9",
             "tpchgen-cli>=4",
         ],

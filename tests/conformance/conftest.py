@@ -1,8 +1,6 @@
 """dbt's adapter tests on this adapter: their dialect, and how many classes passed of all."""
 
 import inspect
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from dbt.tests.fixtures.project import *  # noqa: F403 - fixtures are found by n
 from dbt.tests.util import write_file
 from pyspark.sql import SparkSession
 
+from tests import spark_session
 from tests.conformance import dialect
 from tests.conformance.classes import CLASS_NAMES, class_name
 from tests.conformance.storage import (  # noqa: F401 - a fixture
@@ -48,32 +47,14 @@ def storage(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One session for all classes. Their tables have a handful of rows: what makes Spark fast on
-    large data (compiled queries, many partitions, the JVM's second compiler) would only cost."""
-    from delta import configure_spark_with_delta_pip
-
-    settings = {
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.driver.memory": "2g",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.sources.default": "delta",
-        "spark.databricks.delta.snapshotPartitions": "1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = configure_spark_with_delta_pip(SparkSession.builder.master("local[2]"))
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
+    large data (compiled queries, many partitions) would only cost."""
+    session = spark_session.start(
+        tmp_path_factory.mktemp("warehouse"),
+        spark__sql__codegen__wholeStage="false",
+        spark__sql__codegen__factoryMode="NO_CODEGEN",
+        spark__sql__sources__default="delta",
+        spark__databricks__delta__snapshotPartitions="1",
+    )
     yield session
     session.stop()
 

@@ -1,0 +1,68 @@
+"""The Spark sessions that tests use: local, with Delta, and quick to start on small data."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from delta import configure_spark_with_delta_pip
+from pyspark.sql import SparkSession
+
+_SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.catalogImplementation": "in-memory",
+    # The JVM's second compiler costs more than it gains on a handful of rows.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.memory": "2g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    # Spark 4.2 can wait for ever when a Python UDF reads Parquet's columns as they are.
+    "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+_MEMORY_METASTORE = {
+    "spark.sql.catalogImplementation": "hive",
+    "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:tests;create=true",
+    "spark.driver.extraJavaOptions": (
+        f"{_SETTINGS['spark.driver.extraJavaOptions']} "
+        "-Dderby.stream.error.field=java.lang.System.err"
+    ),
+}
+
+
+def start(warehouse: Path | str, *, hive: bool = False, **settings: str) -> SparkSession:
+    """A new session in this process.
+
+    Args:
+        hive: with a Hive metastore in memory, as dbt's embedded default has one on disk.
+        settings: Spark's settings that differ, with `__` for the dots.
+    """
+    # Spark's Python workers are this interpreter, not whichever python3 comes first on the PATH.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    own = {name.replace("__", "."): value for name, value in settings.items()}
+    builder = SparkSession.builder.master("local[2]").config(
+        "spark.sql.warehouse.dir", str(warehouse)
+    )
+    for key, value in (_SETTINGS | (_MEMORY_METASTORE if hive else {}) | own).items():
+        builder = builder.config(key, value)
+    with _only_process_that_downloads():
+        session = configure_spark_with_delta_pip(builder).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+@contextmanager
+def _only_process_that_downloads() -> Iterator[None]:
+    """Ivy's cache of jars is not made for two processes that fill it at the same time."""
+    with open(Path(tempfile.gettempdir()) / f"qbeast-tests-{os.getuid()}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

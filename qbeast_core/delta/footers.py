@@ -1,8 +1,8 @@
 """Delta's statistics of string columns, taken from the footers of the files that were written.
 
 While it writes, Delta compares every value with the smallest and the largest so far, and copies
-strings for that: a fourth of the CPU time of a write. The Parquet writer finds the same values and
-leaves them in the footer, which costs nothing to read.
+strings for that. The Parquet writer finds the same values and leaves them in the footer, which
+costs little to read.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType, VariantType
 
 from qbeast_core.delta.jvm import Jvm, delta_version
+from qbeast_core.delta.metadata import reconfigured, snapshot_with
 
 # The call that reads footers has other parameters in other releases of Delta.
 _DELTA_RELEASES = ("4.4.",)
@@ -22,7 +23,8 @@ _CHOSEN_COLUMNS = "delta.dataSkippingStatsColumns"
 _CHOSEN_COUNT = "delta.dataSkippingNumIndexedCols"
 _DEFAULT_COUNT = 32
 _NESTED = (ArrayType, MapType, StructType, VariantType)
-_PREFIX_KEY = "spark.databricks.delta.stringStats.prefixLength"
+_COLLECT_KEY = "spark.databricks.delta.stats.collect"
+_PREFIX_KEY = "spark.databricks.io.skipping.stringPrefixLength"
 _SECTIONS = ("minValues", "maxValues", "nullCount")
 
 
@@ -39,6 +41,7 @@ class FooterStatistics:
         self._others = [field.name for field in schema if field.name not in self._strings]
         self._applies = (
             bool(self._strings)
+            and jvm.spark.conf.get(_COLLECT_KEY, "true") == "true"
             and delta_version(jvm.spark).startswith(_DELTA_RELEASES)
             # Delta counts leaves, and a user's own choice of columns is theirs.
             and len(schema) <= _DEFAULT_COUNT
@@ -60,14 +63,14 @@ class FooterStatistics:
         finally:
             replace_metadata(present)
 
-    def added_to(self, adds: Sequence[Any], texts: Sequence[str]) -> list[str]:
+    def added_to(self, adds: Sequence[Any], texts: Sequence[str | None]) -> list[str | None]:
         """The statistics of `AddFile` actions with those of their strings added, as JSON texts."""
         if not (self._applies and adds):
             return list(texts)
         found = json.loads(self._jvm.json_of(self._read(adds)))
         by_path = {entry["path"]: entry["stats"] for entry in found}
         return [
-            with_members(text, json.loads(by_path[add.path()]))
+            text and with_members(text, json.loads(by_path[add.path()]))
             for add, text in zip(adds, texts, strict=True)
         ]
 
@@ -75,12 +78,8 @@ class FooterStatistics:
         """The actions with what their files' footers say of strings; read on the executors."""
         jvm = self._jvm
         encoder = jvm.singleton("org.apache.spark.sql.delta.implicits.package").addFileEncoder()
-        as_committed = jvm.new(
-            "org.apache.spark.sql.delta.DummySnapshot",
-            self._delta_log.logPath(),
-            self._delta_log,
-            self._with_statistics_of(self._strings),
-        )
+        chosen = self._with_statistics_of(self._strings)
+        as_committed = snapshot_with(jvm, self._delta_log, chosen)
         collector = jvm.singleton("org.apache.spark.sql.delta.stats.StatsCollectionUtils")
         return collector.computeStats(
             jvm.session,
@@ -89,7 +88,7 @@ class FooterStatistics:
             as_committed,
             jvm.session.createDataset(list(adds), encoder),
             jvm.none,
-            int(jvm.spark.conf.get(_PREFIX_KEY, "32") or 32),
+            int(str(jvm.spark.conf.get(_PREFIX_KEY, "32"))),
             True,
             False,
         ).collectAsList()
@@ -98,19 +97,8 @@ class FooterStatistics:
         """The table's metadata with the choice of these columns for statistics."""
         quoted = ("`" + name.replace("`", "``") + "`" for name in columns)
         choice = (_CHOSEN_COLUMNS, ",".join(quoted)) if columns else (_CHOSEN_COUNT, "0")
-        present, jvm = self._metadata, self._jvm
-        configuration = jvm.python_dict(present.configuration()) | {choice[0]: choice[1]}
-        return jvm.new(
-            "org.apache.spark.sql.delta.actions.Metadata",
-            id=present.id(),
-            name=present.name(),
-            description=present.description(),
-            format=present.format(),
-            schemaString=present.schemaString(),
-            partitionColumns=present.partitionColumns(),
-            configuration=jvm.scala_map(configuration),
-            createdTime=present.createdTime(),
-        )
+        configuration = self._jvm.python_dict(self._metadata.configuration())
+        return reconfigured(self._jvm, self._metadata, configuration | dict([choice]))
 
 
 def with_members(statistics: str, more: dict[str, Any]) -> str:

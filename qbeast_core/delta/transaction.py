@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.delta.footers import FooterStatistics
 from qbeast_core.delta.jvm import Jvm
+from qbeast_core.delta.metadata import reconfigured, snapshot_with
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot, delta_log_of
 
 _ACTIONS = "org.apache.spark.sql.delta.actions."
@@ -103,18 +104,7 @@ class Transaction:
         current = self._txn.metadata()
         before = self.snapshot.configuration
         self._new_properties = {k: v for k, v in configuration.items() if before.get(k) != v}
-        metadata = self._jvm.new(
-            _ACTIONS + "Metadata",
-            id=current.id(),
-            name=current.name(),
-            description=current.description(),
-            format=current.format(),
-            schemaString=current.schemaString(),
-            partitionColumns=current.partitionColumns(),
-            configuration=self._jvm.scala_map(configuration),
-            createdTime=current.createdTime(),
-        )
-        self._txn.updateMetadata(metadata, False)
+        self._txn.updateMetadata(reconfigured(self._jvm, current, configuration), False)
 
     def write_files(self, df: DataFrame) -> list[StagedFile]:
         """Write each partition of `df` as one file (or several where Spark splits it)."""
@@ -130,7 +120,7 @@ class Transaction:
                 entries.append(entry)
             else:
                 self._other_actions.append(action)
-        statistics = footers.added_to(adds, [entry["stats"] for entry in entries])
+        statistics = footers.added_to(adds, [entry.get("stats") for entry in entries])
         return [
             StagedFile(DataFile.from_log(described), described)
             for described in (
@@ -140,12 +130,7 @@ class Transaction:
 
     def read_staged(self, files: Sequence[StagedFile]) -> DataFrame:
         """The rows of files that this transaction wrote."""
-        as_committed = self._jvm.new(
-            "org.apache.spark.sql.delta.DummySnapshot",
-            self._delta_log.logPath(),
-            self._delta_log,
-            self._txn.metadata(),
-        )
+        as_committed = snapshot_with(self._jvm, self._delta_log, self._txn.metadata())
         adds = self._jvm.seq([self._add(file, data_change=True) for file in files])
         return self._jvm.dataframe(
             self._delta_log.createDataFrame(as_committed, adds, False, self._jvm.none)

@@ -138,7 +138,7 @@ def _placed(catalyst: Catalyst, rows: DataFrame, plan: TreePlan) -> DataFrame:
     """The rows, one Spark partition per file, sorted along the path inside it.
 
     File and path are expressions of the shuffle and of the sort, never columns: rows with columns
-    more would have to be copied once again to lose them, which costs a tenth of the whole write.
+    more would have to be copied once again to lose them.
     """
     words = path(catalyst, plan.revision)
     target = columns.target(catalyst, plan.assignment, words, columns.weight(plan.revision.columns))

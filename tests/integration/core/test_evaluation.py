@@ -23,6 +23,7 @@ from tests.integration.core.brute_force import (
     plain,
 )
 from tests.integration.core.other_threads import Once
+from tests.spark_session import setting
 
 
 @pytest.fixture(scope="module")
@@ -266,12 +267,6 @@ def test_rows_lost_after_they_were_counted_abort_the_write(
         write_table(rows, path=path)
     assert live_adds(path) == before
     assert last_version(path) == 0
-
-
-def setting(spark: SparkSession, key: str, value: str) -> Any:
-    from tests.integration.core.test_values import setting as set_for_a_while
-
-    return set_for_a_while(spark, key, value)
 
 
 def test_a_table_appended_to_itself_doubles(spark: SparkSession, tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ has to lie in the cube that its values say, and samples and filters must find it
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,22 +21,10 @@ from tests.integration.core.brute_force import (
     assert_sound,
     plain,
 )
+from tests.spark_session import setting
 
 NAN, INFINITY = float("nan"), float("inf")
 UTC = datetime.timezone.utc
-
-
-@contextmanager
-def setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
-    before = spark.conf.get(key, None)
-    spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(key)
-        else:
-            spark.conf.set(key, before)
 
 
 def written(

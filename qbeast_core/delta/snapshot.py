@@ -118,6 +118,12 @@ class TableSnapshot:
             self._delta_log.createDataFrame(self._snapshot, adds, False, self._jvm.none)
         )
 
+    def rows(self, indices: NDArray[np.int64] | None = None) -> int:
+        """How many rows the files at `indices` (all by default) have, by the log if it says so."""
+        files = self.files if indices is None else [self.files[i] for i in indices.tolist()]
+        known = [file.rows for file in files if file.rows is not None]
+        return sum(known) if len(known) == len(files) else self.dataframe(indices).count()
+
     def matching(self, filters: PushedFilters) -> NDArray[np.bool_]:
         """Which files may hold a row that the filters keep, by Delta's own statistics."""
         kept: set[str] = set()

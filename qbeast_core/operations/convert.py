@@ -107,7 +107,7 @@ def _attempt(
     check_writable(snapshot, address.label)
     check_own_files(snapshot, address.label)
     transformers = resolve_columns(columns, snapshot.schema)
-    rows = _rows_of(snapshot)
+    rows = snapshot.rows()
     staging = Revision.staging(
         Revision(
             revision_id=1,
@@ -207,11 +207,3 @@ def _directories_below(location: str, files: Sequence[str]) -> set[str]:
 
 def _path_of(uri: str) -> str:
     return re.sub(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?", "", uri)
-
-
-def _rows_of(snapshot: TableSnapshot) -> int:
-    """The rows of a table, from the log where it has statistics."""
-    known = [file.rows for file in snapshot.files]
-    if None in known:
-        return snapshot.dataframe().count()
-    return sum(rows for rows in known if rows is not None)

@@ -198,8 +198,7 @@ def _commit(
 ) -> RewriteResult:
     snapshot = transaction.snapshot
     removed = [snapshot.files[i] for i in rewrite.removed.tolist()]
-    rows_copied = _rows_of(transaction, rewrite.removed) - rewrite.rows_updated
-    rows_copied -= rewrite.rows_deleted
+    rows_copied = snapshot.rows(rewrite.removed) - rewrite.rows_updated - rewrite.rows_deleted
     revision = written.revision or index.configuration.latest
     result = RewriteResult(
         version=snapshot.version,
@@ -271,13 +270,6 @@ def retags(
             blocks = [*index.files[staying[0]].blocks, *anchors]
             tags[staying[0]] = file_tags(revision_id, blocks)
     return tags
-
-
-def _rows_of(transaction: Transaction, files: NDArray[np.int64]) -> int:
-    known = [transaction.snapshot.files[i].rows for i in files.tolist()]
-    if None in known:
-        return transaction.snapshot.dataframe(files).count()
-    return sum(rows for rows in known if rows is not None)
 
 
 def _metrics(operation: Operation, result: RewriteResult) -> Mapping[str, int]:

@@ -255,3 +255,74 @@ def assert_deletions_are_seen(spark: SparkSession, path: str, ids: Any) -> Qbeas
         assert sorted(by_weight.collect()) == sorted(table.sample(fraction).select("id").collect())
     assert table.check().ok
     return table
+
+
+def test_appends_of_full_files_are_gathered(spark: SparkSession, tmp_path: Path) -> None:
+    """Each of them has a part of every cube, however large it is."""
+    path = str(tmp_path)
+    write_table(rows(spark, 0, 2000), path=path, columns_to_index=["a", "b"], cube_size=CUBE_SIZE)
+    for number in range(5):
+        write_table(rows(spark, 2000 + 300 * number, 300), path=path)
+    table = QbeastTable.for_path(spark, path)
+    before = sum(file.rows for file in table.files(0.01))
+    appended = sum(file.size_bytes for file in table.files()) - sum(
+        add["size"] for add in actions(path, 0, "add")
+    )
+    result = table.optimize()
+    assert 1500 <= result.rows <= 3 * 1500
+    assert appended <= result.bytes_written_since
+    after = assert_sound(spark, path, range(3500), where="a < 250 and b > 100")
+    assert sum(file.rows for file in after.files(0.01)) < before
+    assert_rows_in_their_cubes(spark, path)
+    assert not after.optimize().changed
+    # From here on only what comes later counts.
+    for first in (3500, 3520):
+        write_table(rows(spark, first, 20), path=path)
+    again = after.optimize(dry_run=True)
+    sizes = [add["size"] for version in (7, 8) for add in actions(path, version, "add")]
+    assert (again.changed, again.bytes_written_since) == (True, sum(sizes))
+
+
+def test_only_the_files_that_are_named_are_rewritten(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    write_table(rows(spark, 0, 600), path=path, columns_to_index=["a", "b"], cube_size=CUBE_SIZE)
+    for first in (600, 620, 640):
+        write_table(rows(spark, first, 20), path=path)
+    rows(spark, 660, 50).write.format("delta").mode("append").save(path)
+    table = QbeastTable.for_path(spark, path)
+    first, second, _ = (actions(path, version, "add")[0]["path"] for version in (1, 2, 3))
+    assert not table.optimize(files=[first]).changed
+    result = table.optimize(files=[first, second])
+    assert {remove["path"] for remove in actions(path, 5, "remove")} == {first, second}
+    assert (result.rows, result.version) == (40, 5)
+    with pytest.raises(InvalidOptions, match="not a file of version 5"):
+        table.optimize(files=[first])
+    foreign = actions(path, 4, "add")[0]["path"]
+    table.optimize(files=foreign)
+    assert {remove["path"] for remove in actions(path, 6, "remove")} == {foreign}
+    assert_sound(spark, path, range(710))
+    assert_rows_in_their_cubes(spark, path)
+
+
+def test_a_fraction_leaves_alone_what_its_sample_does_not_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    write_table(rows(spark, 0, 600), path=path, columns_to_index=["a", "b"], cube_size=CUBE_SIZE)
+    for number in range(4):
+        light = "hash(a, b) < -1500000000" if number < 2 else "hash(a, b) > 0"
+        write_table(rows(spark, 600 + 100 * number, 100).where(light), path=path)
+    table = QbeastTable.for_path(spark, path)
+    sampled = {file.path for file in table.files(0.2)}
+    assert not table.optimize(fraction=0.0).changed
+    assert table.optimize(fraction=0.2).changed
+    removed = {remove["path"] for remove in actions(path, 5, "remove")}
+    assert removed == {actions(path, version, "add")[0]["path"] for version in (1, 2)}
+    assert removed <= sampled
+    for first in (2000, 2100, 2200):
+        rows(spark, first, 100).write.format("delta").mode("append").save(path)
+    table.optimize(revision_id="unindexed", fraction=0.5)
+    oldest = {actions(path, version, "add")[0]["path"] for version in (6, 7)}
+    assert {remove["path"] for remove in actions(path, 9, "remove")} == oldest
+    with pytest.raises(InvalidOptions, match="not between 0 and 1"):
+        table.optimize(fraction=1.5)

@@ -1,0 +1,137 @@
+"""Delete, update and replace: the right rows, the files that hold them, an index that stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from qbeast_core import QbeastTable, write_table
+from qbeast_core.errors import IncompatibleTable, InvalidOptions, ReplaceMismatch, UnknownColumn
+from qbeast_core.model.weight import weight_of_fraction
+from tests.integration.core.brute_force import (
+    actions,
+    assert_rows_in_their_cubes,
+    assert_sound,
+    last_version,
+    plain,
+)
+from tests.integration.core.test_few_values import assert_walkable
+from tests.integration.core.test_merge import contents, create, files_holding, rows
+
+
+def test_a_delete_keeps_the_index_of_what_is_left(spark: SparkSession, tmp_path: Path) -> None:
+    """Upper cubes lose rows and blocks, and no sample loses a row that is left."""
+    path = create(spark, tmp_path)
+    write_table(rows(spark, 1500, 170), path=path)
+    condition = f"hash(a, b) < {weight_of_fraction(0.03)} and id % 3 = 0 or b < 20"
+    gone = {row.id for row in plain(spark, path).where(condition).collect()}
+    holding = files_holding(spark, path, condition)
+    result = QbeastTable.for_path(spark, path).delete(condition)
+    assert result.rows_deleted == len(gone) > 10
+    assert {remove["path"] for remove in actions(path, 2, "remove")} == holding
+    left = [i for i in range(1670) if i not in gone]
+    after = assert_sound(spark, path, left)
+    assert {file.revision_id for file in after.files()} == {1}
+    assert_rows_in_their_cubes(spark, path)
+    assert_walkable(spark, path)
+
+
+def test_a_condition_that_is_null_deletes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    data = spark.createDataFrame([(1, 1), (2, None), (3, 3)], "id long, a int")
+    write_table(data, path=path, columns_to_index=["id"], cube_size=10)
+    table = QbeastTable.for_path(spark, path)
+    assert table.delete("a > 2 and now() > timestamp'2020-01-01'").rows_deleted == 1
+    assert table.update({"a": "a + id"}, "a < 5").rows_updated == 1
+    assert contents(spark, path) == {(1, 2): 1, (2, None): 1}
+    assert not table.delete("a > 1000").changed
+    assert table.delete("true").rows_deleted == 2
+    assert plain(spark, path).count() == 0
+    assert [action["operation"] for action in actions(path, 3, "commitInfo")] == ["DELETE"]
+    write_table(data, path=path)
+    assert_sound(spark, path, [1, 2, 3])
+
+
+def test_an_update_of_an_indexed_column_moves_the_rows(spark: SparkSession, tmp_path: Path) -> None:
+    path = create(spark, tmp_path)
+    before = {row.id: tuple(row) for row in plain(spark, path).collect()}
+    result = QbeastTable.for_path(spark, path).update({"A": "999 - a", "s": "'up'"}, "b > 900")
+    moved = {
+        i: (i, 999 - a, b, "up") if b > 900 else (i, a, b, s) for i, a, b, s in before.values()
+    }
+    assert contents(spark, path) == dict.fromkeys(moved.values(), 1)
+    assert result.rows_updated == sum(b > 900 for _, _, b, _ in before.values())
+    assert_sound(spark, path, range(1500), where="a < 100 and b > 900")
+    assert_rows_in_their_cubes(spark, path)
+    assert_walkable(spark, path)
+
+
+def test_replacing_takes_one_commit(spark: SparkSession, tmp_path: Path) -> None:
+    path = create(spark, tmp_path)
+    table = QbeastTable.for_path(spark, path)
+    gone = {row.id for row in plain(spark, path).where("a between 100 and 199").collect()}
+    new = rows(spark, 5000, 400).where("a between 100 and 199")
+    added = {row.id for row in new.collect()}
+    result = table.replace_where(new, "a between 100 and 199")
+    assert (result.rows_deleted, result.rows_inserted) == (len(gone), len(added))
+    assert last_version(path) == 1
+    assert_sound(spark, path, (set(range(1500)) - gone) | added, where="a < 150")
+    with pytest.raises(ReplaceMismatch, match="'a': 700"):
+        stranger = new.limit(1).withColumn("a", F.lit(700))
+        table.replace_where(stranger, "a between 100 and 199")
+    twice = rows(spark, 0, 3).union(rows(spark, 0, 3)).union(rows(spark, 7000, 2))
+    result = table.replace_matching(twice, "id", where="target.id > 0")
+    present = len({1, 2} - gone)
+    assert (result.rows_deleted, result.rows_inserted) == (present, 8)
+    left = [i for i in range(3, 1500) if i not in gone] + ([] if 0 in gone else [0])
+    assert_sound(spark, path, [*left, *added, *[0, 1, 2] * 2, 7000, 7001])
+    assert_rows_in_their_cubes(spark, path)
+    assert_walkable(spark, path)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "told"),
+    [
+        (lambda t, df: t.delete("nowhere = 1"), InvalidOptions, "nowhere"),
+        (lambda t, df: t.delete("id in (select 1)"), InvalidOptions, "subquery"),
+        (lambda t, df: t.delete("rand() > 0.5"), InvalidOptions, "not deterministic"),
+        (lambda t, df: t.delete(""), InvalidOptions, "where ''"),
+        (lambda t, df: t.update({}), InvalidOptions, "{}"),
+        (lambda t, df: t.update({"x": "1"}), UnknownColumn, "'x'"),
+        (lambda t, df: t.update({"a": "x"}), InvalidOptions, "x"),
+        (lambda t, df: t.replace_where(df.withColumn("x", df.id), "a > 1"), InvalidOptions, "'x'"),
+        (lambda t, df: t.replace_matching(df, "x"), UnknownColumn, "'x'"),
+    ],
+)
+def test_bad_input_is_told(
+    spark: SparkSession, unchanged: str, change: Any, error: type[Exception], told: str
+) -> None:
+    with pytest.raises(error, match=told):
+        change(QbeastTable.for_path(spark, unchanged), rows(spark, 0, 5))
+    assert last_version(unchanged) == 0
+
+
+@pytest.fixture(scope="module")
+def unchanged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return create(spark, tmp_path_factory.mktemp("unchanged"))
+
+
+def test_generated_columns_are_left_to_delta(spark: SparkSession, tmp_path: Path) -> None:
+    from delta.tables import DeltaTable
+
+    path = str(tmp_path)
+    builder = DeltaTable.create(spark).location(path).addColumn("id", "BIGINT")
+    builder.addColumn("twice", "BIGINT", generatedAlwaysAs="id * 2").execute()
+    spark.sql(
+        f"alter table delta.`{path}` set tblproperties "
+        "('qbeast.lastRevisionID' = '0', 'qbeast.revision.0' = '"
+        '{"revisionID":0,"timestamp":0,"tableID":"t","desiredCubeSize":10,"columnTransformers":'
+        '[{"className":"io.qbeast.core.transform.LinearTransformer","columnName":"id",'
+        '"dataType":"LongDataType"}],"transformations":[]}\')'
+    )
+    with pytest.raises(IncompatibleTable, match="twice"):
+        QbeastTable.for_path(spark, path).update({"id": "id + 1"})

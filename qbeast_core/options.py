@@ -18,7 +18,13 @@ AUTO = "auto"
 MAX_COLUMNS = 8
 MAX_CUBE_SIZE = 2**31 - 1
 
-_KINDS = {"linear": "linear", "hash": "hashing", "hashing": "hashing"}
+_KINDS = {
+    "linear": "linear",
+    "hash": "hashing",
+    "hashing": "hashing",
+    "quantile": "quantiles",
+    "quantiles": "quantiles",
+}
 _COLUMN = re.compile(r"(?P<name>.+?)(?:\s*:\s*(?P<kind>[A-Za-z_]+))?", re.DOTALL)
 
 
@@ -46,7 +52,7 @@ class IndexedColumn:
 
     name: str
     kind: str | None = None
-    """`linear` or `hashing`; None leaves it to the column's type."""
+    """`linear`, `hashing` or `quantiles`; None leaves it to the column's type."""
 
 
 def parse_columns(value: str | Sequence[str]) -> tuple[IndexedColumn, ...]:

@@ -7,8 +7,9 @@ other modules need of them is here, once.
 from __future__ import annotations
 
 import functools
+import json
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -139,6 +140,15 @@ class Jvm:
     def long_array(self, values: np.ndarray[Any, Any]) -> Any:
         """A `long[]` filled in one transfer; py4j would send it element by element."""
         return self._array(self.jvm.long, values, ">i8", "asLongBuffer")
+
+    def double_array(self, values: np.ndarray[Any, Any]) -> Any:
+        """A `double[]` filled in one transfer."""
+        return self._array(self.jvm.double, values, ">f8", "asDoubleBuffer")
+
+    def string_array(self, texts: Sequence[str]) -> Any:
+        """A `String[]` filled in one transfer."""
+        mapper = self.singleton("org.apache.spark.sql.delta.util.JsonUtils").mapper()
+        return mapper.readValue(json.dumps(list(texts)), self.java_class("[Ljava.lang.String;"))
 
     def int_array(self, values: np.ndarray[Any, Any]) -> Any:
         """An `int[]` filled in one transfer."""

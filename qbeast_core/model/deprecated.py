@@ -15,7 +15,13 @@ from qbeast_core.model.coordinate import (
 )
 from qbeast_core.model.datatypes import DataType, Number
 from qbeast_core.model.linear import IdentityTransformation, LinearTransformation
-from qbeast_core.model.quantiles import string_step, texts_of, utf16_order
+from qbeast_core.model.quantiles import (
+    TextPlaces,
+    string_step,
+    text_places,
+    texts_of,
+    utf16_order,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,10 @@ class StringHistogram(Transformation):
 
     def transform(self, value: Any) -> float:
         return string_step(self.histogram, "null" if value is None else value)
+
+    def places(self) -> TextPlaces:
+        """The same function of texts as a table."""
+        return text_places(self.histogram)
 
     def to_json(self) -> dict[str, Any]:
         return self._named(histogram=self.histogram)

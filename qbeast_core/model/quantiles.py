@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from qbeast_core.errors import CorruptMetadata
 from qbeast_core.model.coordinate import EmptyTransformation, Transformation, field_of
@@ -27,6 +31,56 @@ class Knot(NamedTuple):
     after: float
 
 
+@dataclass(frozen=True, eq=False)
+class NumericPlaces:
+    """Numeric quantiles as tables, for many values at once and for expressions in an engine.
+
+    The *slot* of a value is `2i + 1` if it is number i of `values`, else `2i` where i of them are
+    below it. Slot 0 has the coordinate 0.0 and the last slot 1.0, between them it is
+    `(start[slot] + (value - low[slot]) / width[slot]) / intervals`: bit for bit what
+    `NumericQuantiles.transform` gives.
+    """
+
+    values: NDArray[np.float64]
+    """float64[k], the distinct quantiles, rising; no negative zero."""
+    start: NDArray[np.float64]
+    """float64[2k + 1], like `low` and `width`."""
+    low: NDArray[np.float64]
+    width: NDArray[np.float64]
+    intervals: float
+
+    def coordinates(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The coordinates of many ordinates, float64[n] both."""
+        rank = np.searchsorted(self.values, numbers)
+        found = self.values[np.minimum(rank, len(self.values) - 1)] == numbers
+        slot = 2 * rank + found
+        with np.errstate(invalid="ignore"):
+            inner = self.start[slot] + (numbers - self.low[slot]) / self.width[slot]
+        placed = inner / self.intervals
+        return np.where(slot == 0, 0.0, np.where(slot == len(self.start) - 1, 1.0, placed))
+
+
+@dataclass(frozen=True, eq=False)
+class TextPlaces:
+    """Texts in order as a table: like `NumericPlaces`, the coordinate is that of the slot."""
+
+    values: tuple[str, ...]
+    """The k distinct texts, rising as Java orders them."""
+    placed: NDArray[np.float64]
+    """float64[2k + 1]."""
+
+    def coordinates(self, texts: Sequence[str | None]) -> NDArray[np.float64]:
+        """The coordinates of many texts, float64[n]; NaN for None."""
+        keys = [utf16_order(text) for text in self.values]
+        return np.array([math.nan if t is None else self._placed(keys, t) for t in texts])
+
+    def _placed(self, keys: list[bytes], text: str) -> float:
+        key = utf16_order(text)
+        rank = bisect_left(keys, key)
+        found = rank < len(keys) and keys[rank] == key
+        return float(self.placed[2 * rank + found])
+
+
 @dataclass(frozen=True, slots=True)
 class NumericQuantiles(Transformation):
     """The place of a number among quantiles, interpolated between them; null has 0.0."""
@@ -42,6 +96,10 @@ class NumericQuantiles(Transformation):
         if not all(map(math.isfinite, self.quantiles)):
             raise ValueError(f"quantiles must be finite, got {self.quantiles}")
         _check_quantiles(self.quantiles, float)
+        if not all(math.isfinite(high - low) for low, high in pairwise(self.quantiles)):
+            raise ValueError(
+                f"the distance of neighbours among quantiles must fit a double: {self.quantiles}"
+            )
 
     def transform(self, value: Any) -> float:
         """The coordinate, always in [0, 1]; NaN is above every number."""
@@ -66,6 +124,20 @@ class NumericQuantiles(Transformation):
         `r = low.after * m` (a whole number) and `m = len(quantiles) - 1`.
         """
         return _knots(self.quantiles, float)
+
+    def places(self) -> NumericPlaces:
+        """The same function as tables."""
+        knots, intervals = self.knots(), len(self.quantiles) - 1
+        values = np.array([knot.value for knot in knots]) + 0.0
+        slots = 2 * len(knots) + 1
+        start, low, width = np.zeros(slots), np.zeros(slots), np.ones(slots)
+        low[1::2] = values
+        # Back to the whole numbers that the coordinates were made of.
+        start[1::2] = np.round([knot.at * intervals for knot in knots])
+        start[2:-1:2] = np.round([knot.after * intervals for knot in knots[:-1]])
+        low[2:-1:2] = values[:-1]
+        width[2:-1:2] = np.diff(values)
+        return NumericPlaces(values, start, low, width, float(intervals))
 
     def to_json(self) -> dict[str, Any]:
         return self._named(quantiles=self.quantiles, dataType=self.data_type.value)
@@ -105,6 +177,10 @@ class StringQuantiles(Transformation):
     def knots(self) -> tuple[Knot, ...]:
         """The distinct quantiles in order; between two of them `low.after` is the coordinate."""
         return _knots(self.quantiles, utf16_order)
+
+    def places(self) -> TextPlaces:
+        """The same function as a table."""
+        return text_places(self.quantiles)
 
     def to_json(self) -> dict[str, Any]:
         return self._named(quantiles=self.quantiles)
@@ -155,6 +231,15 @@ def texts_of(json_object: Mapping[str, Any], field: str) -> tuple[str, ...]:
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise CorruptMetadata(f"{field} must be a list of texts, got {texts!r:.200}")
     return tuple(texts)
+
+
+def text_places(ordered: Sequence[str]) -> TextPlaces:
+    """The table of `string_step` for these texts."""
+    knots = _knots(ordered, utf16_order)
+    placed = np.zeros(2 * len(knots) + 1)
+    placed[1::2] = [knot.at for knot in knots]
+    placed[2::2] = [knot.after for knot in knots]
+    return TextPlaces(tuple(knot.value for knot in knots), placed)
 
 
 def _check_quantiles(quantiles: Sequence[T], key: Callable[[T], K]) -> None:

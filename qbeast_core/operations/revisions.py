@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 
 from pyspark.sql.types import StructType
 
@@ -17,7 +18,10 @@ from qbeast_core.model.revision import (
     next_revision,
 )
 from qbeast_core.model.transformation import (
+    EmptyTransformation,
     HashTransformation,
+    NumericQuantiles,
+    StringQuantiles,
     Transformation,
     draw_hash_null_value,
     draw_null_value,
@@ -26,6 +30,9 @@ from qbeast_core.model.transformation import (
 from qbeast_core.model.transformer import (
     EmptyTransformer,
     LinearTransformer,
+    NumericQuantilesTransformer,
+    StringHistogramTransformer,
+    StringQuantilesTransformer,
     Transformer,
     wanted_kind,
 )
@@ -33,7 +40,9 @@ from qbeast_core.options import IndexedColumn, resolve_columns
 from qbeast_core.spark.statistics import Bounds, InputStatistics
 
 _FIRST_REVISION_ID = 1
-_OPTION_KEYS = frozenset((COLUMNS_KEY, "cubeSize", "tableFormat", "columnStats"))
+_BY_QUANTILES = (NumericQuantilesTransformer, StringQuantilesTransformer)
+COLUMN_STATS_KEY = "columnStats"
+_OPTION_KEYS = frozenset((COLUMNS_KEY, "cubeSize", "tableFormat", COLUMN_STATS_KEY))
 
 
 def first_revision(
@@ -57,7 +66,7 @@ def first_revision(
     return replace(
         empty,
         revision_id=_FIRST_REVISION_ID,
-        transformations=_observed(transformers, statistics, table_id, _FIRST_REVISION_ID),
+        transformations=_observed(empty, transformers, statistics, _FIRST_REVISION_ID),
     )
 
 
@@ -74,7 +83,7 @@ def continued_revision(
     `current` may be any of the table's revisions; the new one has a number that none of them has.
     """
     revision_id = configuration.unused_id
-    observed = _observed(transformers, statistics, current.table_id, revision_id)
+    observed = _observed(current, transformers, statistics, revision_id)
     needed = next_revision(
         current,
         observed,
@@ -134,7 +143,7 @@ def option_keys(columns: Sequence[IndexedColumn], revision: Revision) -> dict[st
         ),
         "cubeSize": str(revision.desired_cube_size),
         "tableFormat": "delta",
-        "columnStats": "",
+        COLUMN_STATS_KEY: "",
     }
 
 
@@ -144,14 +153,24 @@ def is_index_key(key: str) -> bool:
 
 
 def _observed(
+    current: Revision,
     transformers: Sequence[Transformer],
     statistics: InputStatistics,
-    table_id: str,
     revision_id: int,
 ) -> tuple[Transformation, ...]:
+    """What the rows alone ask of each column's transformation."""
+    table_id = current.table_id
+    has_quantiles = [
+        old == new and isinstance(transformation, NumericQuantiles | StringQuantiles)
+        for old, new, transformation in zip_longest(
+            current.transformers, transformers, current.transformations
+        )
+    ]
     return tuple(
-        _observed_column(transformer, bounds, table_id, revision_id)
-        for transformer, bounds in zip(transformers, statistics.bounds, strict=True)
+        _observed_quantiles(transformer, statistics, position, keep=has_quantiles[position])
+        if isinstance(transformer, _BY_QUANTILES)
+        else _observed_column(transformer, statistics.bounds[position], table_id, revision_id)
+        for position, transformer in enumerate(transformers)
     )
 
 
@@ -162,7 +181,27 @@ def _observed_column(
     if isinstance(transformer, LinearTransformer):
         draw = partial(draw_null_value, table_id, column, revision_id)
         return range_transformation(bounds.minimum, bounds.maximum, transformer.data_type, draw)
+    if isinstance(transformer, StringHistogramTransformer):
+        return EmptyTransformation()
     return HashTransformation(draw_hash_null_value(table_id, column, revision_id))
+
+
+def _observed_quantiles(
+    transformer: Transformer, statistics: InputStatistics, position: int, *, keep: bool
+) -> Transformation:
+    """The quantiles of a column that the user gives, else those of the rows.
+
+    Rows ask for nothing (the empty transformation) where the column has quantiles that it is to
+    `keep`, for these take any value, or where no two values are there to make them of.
+    """
+    quantiles = statistics.given_quantiles.get(position, ())
+    if not quantiles and not keep:
+        quantiles = statistics.sample.quantiles(position, statistics.bounds[position])
+    if not quantiles:
+        return EmptyTransformation()
+    if isinstance(transformer, NumericQuantilesTransformer):
+        return NumericQuantiles(tuple(map(float, quantiles)), transformer.data_type)
+    return StringQuantiles(tuple(map(str, quantiles)))
 
 
 def _now_millis() -> int:

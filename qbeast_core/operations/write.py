@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,11 @@ from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.errors import InvalidOptions, NotAQbeastTable
 from qbeast_core.index import TableIndex
+from qbeast_core.model.column_stats import (
+    column_stats_text,
+    parse_column_stats,
+    resolve_column_stats,
+)
 from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.model.transformer import Transformer, wanted_kind
 from qbeast_core.operations.compatibility import check_writable
@@ -24,6 +30,7 @@ from qbeast_core.operations.destination import RELATION_KEY, Destination, resolv
 from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, plan_tree, write_indexed
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
+    COLUMN_STATS_KEY,
     continued_revision,
     continued_transformers,
     first_revision,
@@ -81,6 +88,7 @@ def write_table(
     mode: str = "append",
     columns_to_index: str | Sequence[str] | None = None,
     cube_size: int | str = AUTO,
+    column_stats: str | Mapping[str, Any] | None = None,
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,
     location: str | None = None,
@@ -95,9 +103,15 @@ def write_table(
         mode: `append` (creates a missing table), `overwrite` (replaces rows, schema and index, and
             keeps the history), `error` or `ignore` if the table exists.
         columns_to_index: as in `["ts", "user_id:hash"]` or `"ts,user_id:hash"`, at most 8. Needed
-            for a new table; an append may repeat them and cannot change them.
+            for a new table; an append may repeat them and cannot change them. Kinds are `linear`,
+            `hash` and `quantiles`.
         cube_size: rows per cube and about rows per file, or `auto`. On append, a number other than
             the table's opens a new revision and `auto` keeps the table's.
+        column_stats: what is known of indexed columns beforehand, by column: `{"min": 0, "max": 9}`
+            lets a linear one start with a wider range than its rows have (appends within it need no
+            new revision), `{"quantiles": [0, 5, 100]}` gives those of a column indexed by
+            quantiles, which are measured otherwise. Also as the format's JSON text,
+            `{"price_min": 0, "price_max": 9}`. Dates and timestamps are texts, in UTC.
         properties: table properties. On overwrite they replace all properties but the index's own;
             None keeps those that the table has. An append ignores them.
         comment: the table's description, for a new or replaced table.
@@ -122,6 +136,7 @@ def write_table(
         mode=WriteMode.parse(mode),
         columns=None if columns_to_index is None else parse_columns(columns_to_index),
         cube_size=parse_cube_size(cube_size),
+        column_stats=parse_column_stats(column_stats),
         properties=properties,
         user_metadata=user_metadata,
         started=started,
@@ -141,6 +156,7 @@ class _Write:
     mode: WriteMode
     columns: tuple[IndexedColumn, ...] | None
     cube_size: int | None
+    column_stats: Mapping[str, Any]
     properties: Mapping[str, str] | None
     user_metadata: str | None
     started: float
@@ -157,9 +173,10 @@ class _Write:
             last = IndexConfiguration.read(snapshot.configuration).last_revision_id or 0
             return self._result(snapshot.version, last, WriteMode.APPEND)
         if self._appends(snapshot):
-            self._transformers_of(snapshot)
+            _, transformers = self._transformers_of(snapshot)
         else:
-            resolve_columns(self._new_columns(snapshot), schema)
+            transformers = resolve_columns(self._new_columns(snapshot), schema)
+        resolve_column_stats(self.column_stats, transformers)
         return None
 
     def attempt(self, rows: DataFrame) -> WriteResult:
@@ -187,6 +204,7 @@ class _Write:
             **self._kept_properties(snapshot.configuration),
             **_column_mapping(schema),
             **option_keys(columns, revision),
+            **self._given_stats(transformers),
             **stored_keys(IndexConfiguration.read({}), revision),
         }
         if self.destination.name:
@@ -228,6 +246,7 @@ class _Write:
                 {
                     **snapshot.configuration,
                     "cubeSize": str(revision.desired_cube_size),
+                    **self._given_stats(transformers),
                     **stored_keys(index.configuration, revision),
                 }
             )
@@ -245,7 +264,7 @@ class _Write:
     def _measure(self, rows: DataFrame, transformers: tuple[Transformer, ...]) -> InputStatistics:
         statistics = collect(Catalyst(Jvm(rows.sparkSession)), rows, transformers)
         failpoints.reach(failpoints.BETWEEN_PASSES)
-        return statistics
+        return statistics.with_given(resolve_column_stats(self.column_stats, transformers))
 
     def _index(
         self,
@@ -340,6 +359,12 @@ class _Write:
             IndexedColumn(transformer.column, wanted_kind(transformer))
             for transformer in configuration.latest.transformers
         )
+
+    def _given_stats(self, transformers: Sequence[Transformer]) -> dict[str, str]:
+        """The key that stores what the user said of the columns, where that was anything."""
+        stats = resolve_column_stats(self.column_stats, transformers)
+        text = column_stats_text(stats, transformers)
+        return {COLUMN_STATS_KEY: text} if text else {}
 
     def _kept_properties(self, present: Mapping[str, str]) -> dict[str, str]:
         """The table's own properties, which a rebuild keeps unless it is given others."""

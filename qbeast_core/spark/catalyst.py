@@ -7,7 +7,7 @@ through Python.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ class Catalyst:
         self._object_type = types.ObjectType
         self._integer = jvm.singleton("org.apache.spark.sql.types.IntegerType")
         self._long = jvm.singleton("org.apache.spark.sql.types.LongType")
+        self._double = jvm.singleton("org.apache.spark.sql.types.DoubleType")
         self._array_type = types.ArrayType
 
     def lower_bound(self, ascending: np.ndarray[Any, Any], key: Column) -> Column:
@@ -45,17 +46,36 @@ class Catalyst:
         return F.lit(-1) - self.binary_search(ascending * 2, key * 2 - 1)
 
     def binary_search(self, ascending: np.ndarray[Any, Any], key: Column) -> Column:
-        """`java.util.Arrays.binarySearch` of a bigint column in an ascending int64 array."""
-        values = self._literal(
-            self._jvm.long_array(ascending), self._object_type(self._class("[J"))
-        )
+        """`java.util.Arrays.binarySearch` of a column in an ascending array, as int.
+
+        A bigint column in an int64 array, or a double one in a float64 array, where NaN is above
+        all and -0.0 below 0.0.
+        """
+        array, name = self._primitives(ascending)
+        values = self._literal(array, self._object_type(self._class(name)))
         return self._static("java.util.Arrays", "binarySearch", values, self._expression(key))
 
+    def binary_search_text(self, ascending: Sequence[str], key: Column) -> Column:
+        """The same for a string column, in the order of Java's strings (UTF-16 units), as int."""
+        array = self._jvm.string_array(ascending)
+        values = self._literal(array, self._object_type(self._class("[Ljava.lang.Object;")))
+        text = self._jvm.new(
+            _EXPRESSIONS + "objects.Invoke",
+            self._expression(key),
+            "toString",
+            self._object_type(self._class("java.lang.String")),
+        )
+        return self._static("java.util.Arrays", "binarySearch", values, text)
+
     def lookup(self, table: np.ndarray[Any, Any], index: Column) -> Column:
-        """`table[index]` as bigint, for an int64 table and an int column within its bounds."""
+        """`table[index]` for an int column within the table's bounds.
+
+        As bigint for an int64 table, as double for a float64 one.
+        """
         unsafe = self._jvm.jvm.org.apache.spark.sql.catalyst.expressions.UnsafeArrayData
-        array = unsafe.fromPrimitiveArray(self._jvm.long_array(table))
-        literal = self._literal(array, self._array_type(self._long, False))
+        array, _ = self._primitives(table)
+        element = self._double if table.dtype.kind == "f" else self._long
+        literal = self._literal(unsafe.fromPrimitiveArray(array), self._array_type(element, False))
         return F.get(self._column(literal), index)
 
     def scala_bytes_hash(self, binary: Column) -> Column:
@@ -124,6 +144,12 @@ class Catalyst:
                 self._jvm.seq(arguments),
             )
         )
+
+    def _primitives(self, values: np.ndarray[Any, Any]) -> tuple[Any, str]:
+        """The values as a Java array, and the name of its class."""
+        if values.dtype.kind == "f":
+            return self._jvm.double_array(values), "[D"
+        return self._jvm.long_array(values), "[J"
 
     def _class(self, name: str) -> Any:
         return self._jvm.java_class(name)

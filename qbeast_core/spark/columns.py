@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 
 from qbeast_core.errors import UnsupportedColumnType
 from qbeast_core.model.datatypes import MILLIS_PER_DAY, DataType
+from qbeast_core.model.quantiles import NumericPlaces, TextPlaces
 from qbeast_core.model.transformation import (
     EmptyTransformation,
     HashTransformation,
@@ -26,6 +27,9 @@ from qbeast_core.model.transformation import (
     IdentityTransformation,
     LinearTransformation,
     NullToZero,
+    NumericQuantiles,
+    StringHistogram,
+    StringQuantiles,
     Transformation,
 )
 from qbeast_core.model.weight import MIN_WEIGHT
@@ -92,11 +96,13 @@ def coordinate(catalyst: Catalyst, value: Column, transformation: Transformation
         placed = hashed.bitwiseAND(0x7FFFFFFF).cast("double") / F.lit(2147483647.0)
     elif isinstance(transformation, _CONSTANT):
         return F.lit(0.0)
+    elif isinstance(transformation, NumericQuantiles):
+        number = ordinal(value, transformation.data_type).cast("double")
+        placed = _among_numbers(catalyst, number, transformation.places())
+    elif isinstance(transformation, StringQuantiles | StringHistogram):
+        placed = _among_texts(catalyst, value, transformation.places())
     else:
-        raise UnsupportedColumnType(
-            f"rows cannot be placed by a {transformation.class_name} yet; tables with one can be "
-            "read and sampled"
-        )
+        raise UnsupportedColumnType(f"no row can be placed by a {transformation.class_name}")
     return F.coalesce(placed, F.lit(transformation.transform(None)))
 
 
@@ -134,6 +140,31 @@ def target(
     packed = assignment.slot_file.astype(np.int64) << 8 | assignment.slot_depth
     found = catalyst.lookup(packed, slot)
     return Target(depth=found.bitwiseAND(0xFF), file=F.shiftright(found, 8))
+
+
+def _among_numbers(catalyst: Catalyst, number: Column, places: NumericPlaces) -> Column:
+    """The coordinate of a double by the tables of quantiles."""
+    # Java's search tells the two zeros apart.
+    key = F.when(number == 0.0, F.lit(0.0)).otherwise(number)
+    slot = _slot(catalyst.binary_search(places.values, key))
+    start, low, width = (
+        catalyst.lookup(table, slot) for table in (places.start, places.low, places.width)
+    )
+    return (
+        F.when(slot == 0, F.lit(0.0))
+        .when(slot == len(places.start) - 1, F.lit(1.0))
+        .otherwise((start + (key - low) / width) / F.lit(places.intervals))
+    )
+
+
+def _among_texts(catalyst: Catalyst, text: Column, places: TextPlaces) -> Column:
+    slot = _slot(catalyst.binary_search_text(places.values, text))
+    return catalyst.lookup(places.placed, slot)
+
+
+def _slot(found: Column) -> Column:
+    """The slot that the tables of quantiles have for what Java's binary search answers."""
+    return F.when(found >= 0, found * 2 + 1).otherwise(found * -2 - 2)
 
 
 def _folded(catalyst: Catalyst, assignment: Assignment, words: Sequence[Column]) -> Column:

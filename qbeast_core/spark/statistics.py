@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from qbeast_core.errors import UnsupportedColumnType
+from qbeast_core.model.column_stats import ColumnStats
 from qbeast_core.model.datatypes import DataType, Number
+from qbeast_core.model.measured_quantiles import measured_numbers, measured_texts
 from qbeast_core.model.revision import Revision
-from qbeast_core.model.transformation import HashTransformation, LinearTransformation
-from qbeast_core.model.transformer import HashTransformer, LinearTransformer, Transformer
+from qbeast_core.model.transformation import (
+    HashTransformation,
+    LinearTransformation,
+    NumericQuantiles,
+    StringHistogram,
+    StringQuantiles,
+)
+from qbeast_core.model.transformer import (
+    HashTransformer,
+    LinearTransformer,
+    NumericQuantilesTransformer,
+    StringHistogramTransformer,
+    StringQuantilesTransformer,
+    Transformer,
+)
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import Catalyst, max_rows
 
 SAMPLE_ROWS = 1 << 18
 """Enough for a few percent of error in trees of a thousand cubes; a few MB on the driver."""
 
+SAMPLED_TEXT = 128
+"""Characters of a text that the sample has; where quantiles divide texts, more rarely matter."""
+
 _SEED = 7
+_TEXTS = (StringQuantilesTransformer, StringHistogramTransformer)
 
 
 @dataclass(frozen=True)
@@ -38,11 +58,14 @@ class RowSample:
     """Some rows, each as likely as any other, whatever its weight."""
 
     numbers: NDArray[np.float64]
-    """float64[rows, columns]: ordinals, or coordinates of hashed columns; NaN also for null."""
+    """float64[rows, columns]: ordinals, or coordinates of hashed columns; NaN also for null, and
+    for the columns of `texts`."""
     is_null: NDArray[np.bool_]
     """bool[rows, columns]."""
     weights: NDArray[np.int32]
     """int32[rows]."""
+    texts: Mapping[int, Sequence[str | None]] = field(default_factory=dict)
+    """By position, the beginnings of the texts of columns that quantiles place."""
 
     def coordinates(self, revision: Revision) -> NDArray[np.float64]:
         """The rows' points in the space of a revision, float64[rows, columns]."""
@@ -52,10 +75,24 @@ class RowSample:
             if isinstance(transformation, LinearTransformation):
                 low, high = float(transformation.minimum), float(transformation.maximum)
                 numbers = (numbers - low) * (1.0 / (high - low))
+            elif isinstance(transformation, NumericQuantiles):
+                numbers = transformation.places().coordinates(numbers)
+            elif isinstance(transformation, StringQuantiles | StringHistogram):
+                numbers = transformation.places().coordinates(self.texts[position])
             elif not isinstance(transformation, HashTransformation):
                 numbers = np.full_like(numbers, null)
             points[:, position] = np.where(self.is_null[:, position], null, numbers)
         return points
+
+    def quantiles(self, position: int, bounds: Bounds) -> tuple[float, ...] | tuple[str, ...]:
+        """The quantiles of a column's values; none where it has fewer than two."""
+        if position in self.texts:
+            return measured_texts([text for text in self.texts[position] if text is not None])
+        if bounds.minimum is None or bounds.maximum is None:
+            return ()
+        numbers = self.numbers[:, position]
+        finite = numbers[np.isfinite(numbers)]
+        return measured_numbers(finite, float(bounds.minimum), float(bounds.maximum))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +101,24 @@ class InputStatistics:
 
     rows: int
     bounds: tuple[Bounds, ...]
-    """One for each indexed column; without values for hashed ones."""
+    """One for each indexed column; without values for hashed ones and texts."""
     sample: RowSample
+    given_quantiles: Mapping[int, tuple[float, ...] | tuple[str, ...]] = field(default_factory=dict)
+    """By the position of the column, the quantiles that the user gives."""
+
+    def with_given(self, given: Sequence[ColumnStats]) -> InputStatistics:
+        """The same with what the user says of each column beforehand; ranges only get wider."""
+        return replace(
+            self,
+            bounds=tuple(
+                Bounds(
+                    min(_known(seen.minimum, said.minimum), default=None),
+                    max(_known(seen.maximum, said.maximum), default=None),
+                )
+                for seen, said in zip(self.bounds, given, strict=True)
+            ),
+            given_quantiles={i: said.quantiles for i, said in enumerate(given) if said.quantiles},
+        )
 
 
 def collect(
@@ -99,22 +152,24 @@ def collect(
 
 def _number(catalyst: Catalyst, transformer: Transformer) -> Column:
     value = columns.column(transformer.column)
-    if isinstance(transformer, LinearTransformer):
+    if isinstance(transformer, LinearTransformer | NumericQuantilesTransformer):
         return columns.ordinal(value, transformer.data_type)
     if isinstance(transformer, HashTransformer):
         # A hashed column's coordinate does not depend on the other rows; null stays null here.
         hashed = columns.coordinate(catalyst, value, HashTransformation(null_value=0))
         return F.when(value.isNotNull(), hashed)
+    if isinstance(transformer, _TEXTS):
+        return F.make_valid_utf8(F.substring(value, 1, SAMPLED_TEXT))
     raise UnsupportedColumnType(
-        f"column {transformer.column!r} is indexed by {transformer.kind}, which cannot be written "
-        "yet; rebuild the table with 'linear' or 'hash'"
+        f"column {transformer.column!r} is indexed by {transformer.kind}, which cannot be written"
     )
 
 
 def _aggregates(transformers: Sequence[Transformer]) -> list[Column]:
     aggregates = [F.count(F.lit(1)).alias("rows")]
     for i, transformer in enumerate(transformers):
-        value = F.col(f"x{i}")
+        nothing = F.lit(None).cast("double")
+        value = nothing if isinstance(transformer, _TEXTS) else F.col(f"x{i}")
         if _is_floating(transformer):
             finite = ~F.isnan(value) & (F.abs(value) != F.lit(float("inf")))
             value = F.when(finite, value)
@@ -123,15 +178,24 @@ def _aggregates(transformers: Sequence[Transformer]) -> list[Column]:
 
 
 def _is_floating(transformer: Transformer) -> bool:
-    floating = (DataType.FLOAT, DataType.DOUBLE)
-    return isinstance(transformer, LinearTransformer) and transformer.data_type in floating
+    if not isinstance(transformer, LinearTransformer | NumericQuantilesTransformer):
+        return False
+    return transformer.data_type in (DataType.FLOAT, DataType.DOUBLE)
 
 
 def _row_sample(table: Any, columns_count: int) -> RowSample:
     arrays = [table.column(f"x{i}").combine_chunks() for i in range(columns_count)]
     shape = (table.num_rows, columns_count)
-    numbers, is_null = np.empty(shape, dtype=np.float64), np.empty(shape, dtype=np.bool_)
+    numbers, is_null = np.full(shape, np.nan), np.empty(shape, dtype=np.bool_)
+    texts = {}
     for i, array in enumerate(arrays):
         is_null[:, i] = array.is_null().to_numpy(zero_copy_only=False)
-        numbers[:, i] = array.cast("float64", safe=False).to_numpy(zero_copy_only=False)
-    return RowSample(numbers, is_null, table.column("weight").to_numpy().astype(np.int32))
+        if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+            texts[i] = array.to_pylist()
+        else:
+            numbers[:, i] = array.cast("float64", safe=False).to_numpy(zero_copy_only=False)
+    return RowSample(numbers, is_null, table.column("weight").to_numpy().astype(np.int32), texts)
+
+
+def _known(*numbers: Number | None) -> list[Number]:
+    return [number for number in numbers if number is not None]

@@ -17,10 +17,9 @@ from dbt_common.exceptions import DbtRuntimeError
 
 INDEXED_MATERIALIZATIONS = ("qbeast", "table", "incremental")
 _NO_INDEX = ("none", "")
-_OWN_KEYS = ("columns_to_index", "cube_size")
+_OWN_KEYS = ("columns_to_index", "cube_size", "column_stats")
 # Keys that tables with an index will have, and what to do until then.
 _NOT_YET = {
-    "column_stats": "remove it: bounds are measured in the rows that are written",
     "sample_key": "remove it: rows are sampled by the hash of the columns in columns_to_index",
     "optimize": 'use post_hook="{{ qbeast_optimize(this) }}"',
     "sample": "use {{ qbeast_sample(ref(...), 0.1) }} in the model's query; `sample` in a config "
@@ -48,6 +47,7 @@ class QbeastConfig(SparkConfig):
     file_format: str = "delta"
     columns_to_index: str | list[str] | None = None
     cube_size: int | str | None = None
+    column_stats: dict[str, Any] | str | None = None
     optimize: str | None = None
     sample: float | None = None
     tblproperties: dict[str, Any] | None = None
@@ -60,6 +60,7 @@ class ModelSpec:
     name: str
     columns_to_index: str | list[str]
     cube_size: int | str
+    column_stats: str | Mapping[str, Any] | None
     increment: Increment | None
     """What a run does with a table that exists; None to rebuild it."""
     batch: str | None
@@ -120,6 +121,7 @@ def model_spec(config: Any, model: Mapping[str, Any]) -> ModelSpec:
         name=str(model["alias"]),
         columns_to_index=columns if isinstance(columns, str) else list(columns),
         cube_size=_or(config.get("cube_size"), "auto"),
+        column_stats=config.get("column_stats"),
         increment=model_increment(config),
         batch=batch_condition(config) or None,
         tells_increments="is_incremental" in (model.get("raw_code") or ""),

@@ -94,6 +94,7 @@ def _rebuild(frame: DataFrame, table: str, spec: ModelSpec) -> Response:
         mode="overwrite",
         columns_to_index=spec.columns_to_index,
         cube_size=spec.cube_size,
+        column_stats=spec.column_stats,
         properties=spec.properties,
         comment=spec.comment,
         location=spec.location,
@@ -111,6 +112,7 @@ def _append(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment)
         mode="append",
         columns_to_index=spec.columns_to_index,
         cube_size=spec.cube_size,
+        column_stats=spec.column_stats,
     )
     return response_of_write("appended", result)
 
@@ -157,6 +159,7 @@ def _insert_overwrite(
         mode="overwrite",
         columns_to_index=spec.columns_to_index,
         cube_size=spec.cube_size,
+        column_stats=spec.column_stats,
         comment=spec.comment,
     )
     return response_of_write("overwritten", result)

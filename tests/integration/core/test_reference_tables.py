@@ -14,7 +14,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.errors import UnsupportedColumnType
 from tests.integration.core.brute_force import (
     actions,
     assert_rows_in_their_cubes,
@@ -35,6 +34,7 @@ IN_RANGE = {
     "optimized": ["cast(a / 3 as int) as a", "b / 2 as b"],
     "revisions": ["cast(a / 3 as int) as a", "b / 2 as b"],
     "staging": ["cast(a / 3 as int) as a", "concat(s, '!') as s"],
+    "quantiles": ["concat(brand, '!') as brand", "price * 3 - 100 as price"],
 }
 OUT_OF_RANGE = {
     "linear_2d": ["a + 20000 as a", "b - 1.5 as b", "label"],
@@ -128,10 +128,6 @@ def test_check_finds_every_row_of_the_other_writer_in_its_cube(
     spark: SparkSession, reference: tuple[QbeastTable, dict[str, Any]]
 ) -> None:
     table, expected = reference
-    if expected["name"] == "quantiles":
-        # What it can say without placing rows by quantiles.
-        assert all("quantiles" in problem.lower() for problem in table.check().problems)
-        return
     report = table.check()
     assert report.ok, str(report)
     indexed = sum(
@@ -184,13 +180,3 @@ def test_appends_and_optimize_keep_rows_and_samples_right(
 def _filter(name: str) -> str:
     queries = sidecar(name)["queries"]
     return str(queries[0]["filter"]) if queries else "a < 2000"
-
-
-def test_append_to_quantiles_is_refused_and_changes_nothing(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    path = copied("quantiles", tmp_path)
-    before = last_version(path)
-    with pytest.raises(UnsupportedColumnType, match="quantiles"):
-        write_table(plain(spark, REFERENCE / "quantiles").limit(5), path=path)
-    assert last_version(path) == before

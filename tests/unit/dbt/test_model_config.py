@@ -67,6 +67,12 @@ def test_when_rows_are_added(materialized: str, strategy: str | None, adds: bool
     assert is_incremental(config) is adds
 
 
+def test_what_is_known_of_columns_is_passed_on() -> None:
+    stats = {"id": {"min": 0, "max": 9}}
+    assert spec(column_stats=stats).column_stats == stats
+    assert spec().column_stats is None
+
+
 @pytest.mark.parametrize("columns", [None, [], "none", "None "])
 def test_a_model_without_columns_has_no_index(columns: Any) -> None:
     assert not is_indexed({"materialized": "table", "columns_to_index": columns})
@@ -87,7 +93,6 @@ def test_columns_make_a_table_an_indexed_one() -> None:
         ({"zorder": "day"}, "remove zorder"),
         ({"buckets": 4}, "remove buckets"),
         ({"options": {"a": "b"}}, "tblproperties"),
-        ({"column_stats": {"id": {"min": 0, "max": 9}}}, "column_stats=.* yet: remove it"),
         ({"sample_key": ["id"]}, "sample_key=.* yet: remove it"),
         ({"optimize": "auto"}, "optimize='auto' .* yet: use post_hook="),
         ({"sample": 0.1}, "sample=0.1 .* yet: use .*qbeast_sample"),
@@ -108,7 +113,9 @@ def test_what_does_not_go_with_an_index_is_refused(config: dict[str, Any], told:
         spec(**config)
 
 
-@pytest.mark.parametrize("key", ["cubeSize", "cubesize", "columnsToIndex", "column_to_index"])
+@pytest.mark.parametrize(
+    "key", ["cubeSize", "cubesize", "columnsToIndex", "column_to_index", "columnStats"]
+)
 def test_another_spelling_of_a_key_is_told(key: str) -> None:
     config = {"materialized": "qbeast", "columns_to_index": ["id"], key: 10}
     with pytest.raises(DbtRuntimeError, match=f"unknown key '{key}' .* did you mean '"):

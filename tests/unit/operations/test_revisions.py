@@ -4,9 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 
+from qbeast_core.model.column_stats import ColumnStats
 from qbeast_core.model.datatypes import DataType
-from qbeast_core.model.revision import IndexConfiguration
-from qbeast_core.model.transformer import LinearTransformer
+from qbeast_core.model.revision import IndexConfiguration, Revision
+from qbeast_core.model.transformation import (
+    EmptyTransformation,
+    LinearTransformation,
+    NumericQuantiles,
+    StringQuantiles,
+)
+from qbeast_core.model.transformer import (
+    LinearTransformer,
+    NumericQuantilesTransformer,
+    StringQuantilesTransformer,
+)
 from qbeast_core.operations.revisions import continued_revision, first_revision
 from qbeast_core.spark.statistics import Bounds, InputStatistics, RowSample
 
@@ -32,3 +43,82 @@ def test_rows_beyond_the_range_of_an_older_revision_replace_none() -> None:
     found = continued_revision(KNOWN, FIRST, TRANSFORMERS, seen(5, 900), cube_size=None)
     assert found.revision_id == 3
     assert set(KNOWN.with_revision(found).revisions) == {1, 2, 3}
+
+
+def test_a_given_range_makes_the_first_one_wider_and_never_narrower() -> None:
+    wide = seen(0, 100).with_given([ColumnStats(-50, 60)])
+    (transformation,) = first_revision(
+        TRANSFORMERS, wide, table_id="t", cube_size=50
+    ).transformations
+    assert isinstance(transformation, LinearTransformation)
+    assert (transformation.minimum, transformation.maximum) == (-50, 100)
+
+
+QUANTILES = (
+    NumericQuantilesTransformer("x", DataType.DOUBLE),
+    StringQuantilesTransformer("s"),
+)
+
+
+def of_values(numbers: list[float], texts: list[str | None]) -> InputStatistics:
+    sample = RowSample(
+        np.array([[x, np.nan] for x in numbers]),
+        np.array([[False, text is None] for text in texts]),
+        np.zeros(len(numbers), np.int32),
+        {1: texts},
+    )
+    bounds = (Bounds(min(numbers), max(numbers)), Bounds(None, None))
+    return InputStatistics(len(numbers), bounds, sample)
+
+
+def of_quantiles(statistics: InputStatistics) -> Revision:
+    return first_revision(QUANTILES, statistics, table_id="t", cube_size=50)
+
+
+def test_quantiles_are_those_of_the_rows_where_none_are_given() -> None:
+    revision = of_quantiles(of_values([3.0, 1.0, 2.0], ["b", None, "a"]))
+    assert revision.transformations == (
+        NumericQuantiles((1.0, 2.0, 3.0), DataType.DOUBLE),
+        StringQuantiles(("a", "b")),
+    )
+    points = of_values([1.0, 2.5], ["a", None]).sample.coordinates(revision)
+    assert points.tolist() == [[0.0, 0.0], [0.75, 0.0]]
+
+
+def test_given_quantiles_come_before_those_of_the_rows() -> None:
+    rows = of_values([3.0, 1.0], ["b", "a"]).with_given(
+        [ColumnStats(quantiles=(0.0, 9.0)), ColumnStats(quantiles=("k", "z"))]
+    )
+    assert of_quantiles(rows).transformations == (
+        NumericQuantiles((0.0, 9.0), DataType.DOUBLE),
+        StringQuantiles(("k", "z")),
+    )
+
+
+def test_more_rows_keep_the_quantiles_unless_others_are_given() -> None:
+    first = of_quantiles(of_values([3.0, 1.0], ["b", "a"]))
+    known = IndexConfiguration({1: first}, 1)
+    more = of_values([300.0, 100.0], ["z", "y"])
+    assert continued_revision(known, first, QUANTILES, more, cube_size=None) is first
+    given = more.with_given([ColumnStats(quantiles=(0.0, 500.0)), ColumnStats()])
+    found = continued_revision(known, first, QUANTILES, given, cube_size=None)
+    assert found.revision_id == 2
+    assert found.transformations == (
+        NumericQuantiles((0.0, 500.0), DataType.DOUBLE),
+        StringQuantiles(("a", "b")),
+    )
+
+
+def test_a_column_without_two_values_waits_for_its_quantiles() -> None:
+    first = of_quantiles(of_values([5.0, 5.0], [None, "a"]))
+    assert first.transformations == (EmptyTransformation(), EmptyTransformation())
+    known = IndexConfiguration({1: first}, 1)
+    same = of_values([5.0], ["b"])
+    assert continued_revision(known, first, QUANTILES, same, cube_size=None) is first
+    found = continued_revision(
+        known, first, QUANTILES, of_values([5.0, 6.0], ["b", "c"]), cube_size=None
+    )
+    assert found.transformations == (
+        NumericQuantiles((5.0, 6.0), DataType.DOUBLE),
+        StringQuantiles(("b", "c")),
+    )

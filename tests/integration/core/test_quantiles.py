@@ -1,0 +1,128 @@
+"""Columns indexed by quantiles, measured or given, and ranges that the user gives."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from qbeast_core import QbeastTable, write_table
+from qbeast_core.delta.jvm import Jvm
+from qbeast_core.model.datatypes import DataType
+from qbeast_core.model.transformation import (
+    LinearTransformation,
+    NumericQuantiles,
+    StringHistogram,
+    StringQuantiles,
+)
+from qbeast_core.spark import columns
+from qbeast_core.spark.catalyst import Catalyst
+from tests.integration.core.brute_force import (
+    actions,
+    assert_rows_in_their_cubes,
+    assert_sound,
+    configuration,
+)
+
+NUMBERS = [
+    *(-math.inf, -1e300, -2.0, -1.0, -5e-324, -0.0, 0.0, 5e-324, 0.1, 0.3, 1.0, 1.5, 2.0, 2.5),
+    *(3.0, 7.0, 398.9, 399.0, 1e300, math.inf, math.nan, None),
+]
+TEXTS = ["", "a", "a_1", "a_10", "b", "é", "\u0000", "\ue000", "\uffff", "\U0001f600", "zz", None]
+
+
+def test_expressions_place_values_bit_for_bit_as_the_model_does(spark: SparkSession) -> None:
+    catalyst = Catalyst(Jvm(spark))
+    numeric = [
+        NumericQuantiles(quantiles, DataType.DOUBLE)
+        for quantiles in (
+            (0.0, 10.0, 50.0, 100.0, 200.0, 399.0),
+            (1.0, 1.0, 1.0, 2.0, 2.0, 3.0),
+            (-0.0, 0.0, 0.0, 0.3, 1e300),
+            (0.1, 0.7),
+        )
+    ]
+    textual = [
+        StringQuantiles(("a_1", "é", "\U0001f600", "\ue000")),
+        StringQuantiles(("", "", "b", "b", "b", "zz")),
+        StringHistogram(("a", "n", "z")),
+    ]
+    rows = [(x, TEXTS[i % len(TEXTS)]) for i, x in enumerate(NUMBERS)]
+    made = spark.createDataFrame(rows, "x double, s string").repartition(2)
+    placed = made.select(
+        "x",
+        "s",
+        *(columns.coordinate(catalyst, F.col("x"), each) for each in numeric),
+        *(columns.coordinate(catalyst, F.col("s"), each) for each in textual),
+    )
+    for x, s, *coordinates in placed.collect():
+        expected = [each.transform(x) for each in numeric] + [each.transform(s) for each in textual]
+        assert coordinates == expected, (x, s)
+
+
+def test_measured_quantiles_divide_skewed_values_and_texts(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    rows = spark.range(4000).selectExpr(
+        "id",
+        "if(id % 40 = 0, null, if(id % 999 = 0, double('NaN'), exp(pmod(hash(id), 200) / 20D)))"
+        " as price",
+        "if(id % 50 = 0, null, concat('key ', pmod(hash(id, 1), 700))) as name",
+        "timestamp_seconds(pow(pmod(hash(id, 2), 90), 4)) as at",
+    )
+    first = write_table(
+        rows,
+        path=path,
+        columns_to_index="price : Quantile,name:QUANTILES,at:quantiles",
+        cube_size=300,
+    )
+    assert configuration(path)["columnsToIndex"] == "price:quantiles,name:quantiles,at:quantiles"
+    table = assert_sound(spark, path, range(4000), where="price < 2 and name >= 'key 5'")
+    assert_rows_in_their_cubes(spark, path)
+    price, name, _ = table.latest_revision.transformations
+    assert isinstance(price, NumericQuantiles) and isinstance(name, StringQuantiles)
+    # Half of the rows: evenly divided though the values are not.
+    assert price.transform(math.exp(5)) == pytest.approx(0.5, abs=0.05)
+    assert len(table.files(where="price > exp(5D)")) < 0.7 * len(table.files())
+
+    beyond = rows.selectExpr(
+        "id + 4000 as id", "price * 100 as price", "concat('zz', name) as name", "at"
+    )
+    second = write_table(beyond.limit(500), path=path)
+    assert (second.new_revision, second.revision_id) == (False, first.revision_id)
+    assert not actions(path, second.version, "metaData")
+    assert_sound(spark, path, where="price > 1000000 or name > 'y'")
+    assert QbeastTable.for_path(spark, path).optimize().changed
+    assert_sound(spark, path, where="name > 'y'")
+
+
+def test_what_is_given_of_columns_is_used_and_stored(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    rows = spark.range(300).selectExpr("id", "id as a", "concat('n', id % 10) as s")
+
+    def write(shift: int, stats: object) -> int:
+        shifted = rows.selectExpr(f"id + {shift} as id", f"a + {shift} as a", "s")
+        given = {"columns_to_index": "a,s:quantiles"} if not shift else {}
+        return write_table(
+            shifted, path=path, cube_size=100, column_stats=stats, **given
+        ).revision_id
+
+    assert write(0, "{'a_min': -5, 'a_max': 5000, 's_quantiles': ['n2', 'n4', 'n8']}") == 1
+    assert json.loads(configuration(path)["columnStats"]) == {
+        "a_min": -5,
+        "a_max": 5000,
+        "s_quantiles": ["n2", "n4", "n8"],
+    }
+    linear, texts = QbeastTable.for_path(spark, path).latest_revision.transformations
+    assert isinstance(linear, LinearTransformation)
+    assert (linear.minimum, linear.maximum) == (-5, 5000)
+    assert texts == StringQuantiles(("n2", "n4", "n8"))
+    assert write(1000, None) == 1
+    assert write(2000, {"a": {"min": 0, "max": 4000}}) == 1
+    assert write(3000, {"s": {"quantiles": ["n1", "n5"]}}) == 2
+    assert json.loads(configuration(path)["columnStats"]) == {"s_quantiles": ["n1", "n5"]}
+    assert_sound(spark, path, where="s > 'n5' and a > 100")
+    assert_rows_in_their_cubes(spark, path)

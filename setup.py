@@ -52,6 +52,7 @@ setup(
     extras_require={
         "dev": [
             "dbt-tests-adapter>=1.17,<2",
+            "deltalake>=1.2",
             "hypothesis>=6.100",
             "mypy>=1.15",
             "pre-commit>=4",

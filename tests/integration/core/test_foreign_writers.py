@@ -1,0 +1,145 @@
+"""Tables that other Delta writers change: every read is right, and an optimize mends the index."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import deltalake
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from qbeast_core import QbeastTable, write_table
+from qbeast_core.model.weight import weight_of_fraction
+from tests.integration.core.brute_force import (
+    assert_rows_in_their_cubes,
+    assert_sound,
+    live_adds,
+    plain,
+)
+from tests.integration.core.test_merge import rows
+
+VECTORS = {"delta.enableDeletionVectors": "true"}
+
+
+def create(spark: SparkSession, path: str, properties: dict[str, str] | None = None) -> set[int]:
+    """A table of several levels; returns the ids of its rows."""
+    write_table(
+        rows(spark, 0, 400),
+        path=path,
+        columns_to_index=["a", "b"],
+        cube_size=20,
+        properties=properties,
+    )
+    return set(range(400))
+
+
+@pytest.mark.parametrize("properties", [{}, VECTORS], ids=["copy on write", "deletion vectors"])
+def test_a_delete_in_the_upper_cubes_loses_no_sampled_row(
+    spark: SparkSession, tmp_path: Path, properties: dict[str, str]
+) -> None:
+    path = str(tmp_path)
+    ids = create(spark, path, properties)
+    root = QbeastTable.for_path(spark, path).blocks().where("cubeId = ''").head().path
+    in_root = plain(spark, path).where(F.col("_metadata.file_name") == root)
+    gone = {row.id for row in in_root.where("hash(a, b) % 3 = 0").select("id").collect()}
+    assert len(gone) >= 3
+    DeltaTable.forPath(spark, path).delete(f"id in ({', '.join(map(str, gone))})")
+    assert any("deletionVector" in add for add in live_adds(path).values()) == bool(properties)
+    assert_reads_of_all(spark, path, ids - gone)
+    QbeastTable.for_path(spark, path).optimize(revision_id="all")
+    assert_reads_of_all(spark, path, ids - gone)
+    write_table(rows(spark, 400, 50), path=path)
+    assert_reads_of_all(spark, path, ids - gone | set(range(400, 450)))
+
+
+@pytest.mark.parametrize("properties", [{}, VECTORS], ids=["copy on write", "deletion vectors"])
+def test_what_sparks_other_commands_do_is_read_rightly_and_can_be_indexed(
+    spark: SparkSession, tmp_path: Path, properties: dict[str, str]
+) -> None:
+    path = str(tmp_path)
+    ids = create(spark, path, properties)
+    foreign = DeltaTable.forPath(spark, path)
+    rows(spark, 400, 60).write.format("delta").mode("append").save(path)
+    foreign.update("id < 5", {"s": "'set'"})
+    source = rows(spark, 455, 10).alias("s")
+    merging = foreign.alias("t").merge(source, "s.id = t.id")
+    merging.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    ids |= set(range(400, 465))
+    table = assert_reads_of_all(spark, path, ids)
+
+    reported = table.check().unindexed_files
+    assert reported == sum(file.revision_id == 0 for file in table.files()) > 0
+    table.optimize(revision_id="unindexed")
+    indexed = assert_reads_of_all(spark, path, ids)
+    assert all(file.revision_id for file in indexed.files())
+    assert not indexed.optimize(revision_id="unindexed").changed
+    if not properties:
+        assert_rows_in_their_cubes(spark, path)
+
+    foreign.optimize().executeCompaction()
+    assert_reads_of_all(spark, path, ids)
+    foreign.restoreToVersion(0)
+    assert_sound(spark, path, range(400), where="b > 700")
+    assert {file.revision_id for file in QbeastTable.for_path(spark, path).files()} == {1}
+    foreign.restoreToVersion(indexed.version)
+    assert_reads_of_all(spark, path, ids)
+
+
+def test_a_sample_of_an_older_version_has_its_rows(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    create(spark, path)
+    table = QbeastTable.for_path(spark, path)
+    before = sorted(row.id for row in table.sample(0.2).select("id").collect())
+    table.delete("id % 2 = 0")
+    table.optimize()
+    condition = QbeastTable.for_path(spark, path).sample_condition(0.2)
+    older = spark.sql(f"select id from delta.`{path}` version as of 0 where {condition}")
+    assert sorted(row.id for row in older.collect()) == before
+    # An object goes on reading the version that it was made for.
+    assert sorted(row.id for row in table.sample(0.2).select("id").collect()) == before
+
+
+def test_what_delta_rs_does_is_read_rightly_and_can_be_indexed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """It keeps the configuration and gives its files no tags."""
+    path = str(tmp_path)
+    ids = create(spark, path)
+    more = rows(spark, 400, 80).toArrow()
+    deltalake.write_deltalake(path, more, mode="append")
+    ids |= set(range(400, 480))
+    assert_reads_of_all(spark, path, ids)
+    deltalake.DeltaTable(path).delete("id % 100 = 7")
+    ids -= set(range(7, 480, 100))
+    assert_reads_of_all(spark, path, ids)
+    deltalake.DeltaTable(path).optimize.compact()
+    table = assert_reads_of_all(spark, path, ids)
+    assert {file.revision_id for file in table.files()} == {0}
+    table.optimize()
+    after = assert_sound(spark, path, sorted(ids), where="a < 250")
+    assert {file.revision_id for file in after.files()} == {1}
+    assert_rows_in_their_cubes(spark, path)
+    deltalake.DeltaTable(path).create_checkpoint()
+    assert_sound(spark, path, sorted(ids))
+    deltalake.write_deltalake(path, more, mode="overwrite")
+    assert_reads_of_all(spark, path, set(range(400, 480)))
+
+
+def assert_reads_of_all(spark: SparkSession, path: str, ids: Collection[int]) -> QbeastTable:
+    """All rows, and of each sample and each filter exactly the rows that are in it."""
+    table = QbeastTable.for_path(spark, path)
+    read = plain(spark, path).selectExpr("id", "hash(a, b) as weight", "a < 300 as few").collect()
+    assert sorted(row.id for row in read) == sorted(ids)
+    assert sorted(row.id for row in table.dataframe().select("id").collect()) == sorted(ids)
+    for fraction in (0.02, 0.3):
+        limit = weight_of_fraction(fraction)
+        for where in (None, "a < 300"):
+            wanted = [row.id for row in read if row.weight < limit and (row.few or not where)]
+            sampled = table.sample(fraction, where).select("id").collect()
+            assert sorted(row.id for row in sampled) == sorted(wanted)
+    report = table.check()
+    assert report.ok, str(report)
+    return table

@@ -28,8 +28,8 @@ def test_a_weight_lowered_without_a_row_for_the_cube_is_recorded() -> None:
     assert missing_anchors(live, weights(root=10)) == [block("", 10, 10, 0)]
 
 
-def test_a_block_that_begins_where_the_cube_above_ends_is_hidden() -> None:
-    """A sample up to just above that weight stops at the cube."""
+def test_a_block_begins_above_the_weight_of_the_cube_around_it() -> None:
+    """Rows of that very weight belong to the cube."""
     live = [block("", -90, 20), block("A", 20)]
     assert [violation.block for violation in violations(live)] == [live[1]]
     assert missing_anchors(live, weights(root=20)) == [block("", 19, 19, 0)]

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 from dbt.adapters.contracts.connection import Credentials
+from dbt.adapters.qbeast.relation import parse_fraction
 from dbt_common.exceptions import DbtRuntimeError
 
 DEFAULT_MASTER = "local[*]"
@@ -21,11 +22,8 @@ _KEY_HINTS = {
     "method": "a qbeast target always runs on a Spark session in this process; remove it",
     "host": "name a cluster by `master`, such as spark://host:7077; otherwise remove it",
     "port": "name a cluster by `master`, such as spark://host:7077; otherwise remove it",
-    "optimize": "a target has no such default yet; give models or folders the hook "
-    '+post-hook: "{{ qbeast_optimize(this) }}"',
-    "sample": "a target cannot sample a whole run yet; sample in SQL, by qbeast_sample() or in "
-    "the config of data tests",
-    "allow_sampled_build": "a target cannot sample a whole run yet; remove it",
+    "optimize": "it is the configuration of models or folders: put `+optimize: auto` into "
+    "dbt_project.yml",
 }
 
 
@@ -40,6 +38,8 @@ class QbeastCredentials(Credentials):
         catalog: `derby` (embedded, survives the process), `memory` (lost with the process), `hive`
             (what the Spark installation is configured for) or the URI of a Hive metastore.
         spark_config: Spark settings; YAML numbers and booleans are fine.
+        sample: fraction of the rows that all runs on this target read (`run_sample.py`).
+        allow_sampled_build: whether tables of this target may be built from a sample.
     """
 
     database: str | None = None  # type: ignore[assignment]
@@ -48,6 +48,8 @@ class QbeastCredentials(Credentials):
     warehouse: str | None = None
     catalog: str | None = None
     spark_config: dict[str, Any] = field(default_factory=dict)
+    sample: float | None = None
+    allow_sampled_build: bool = False
 
     @classmethod
     def validate(cls, data: Any) -> None:
@@ -72,6 +74,13 @@ class QbeastCredentials(Credentials):
                 f"`catalog` is {self.catalog!r}; it may be one of {', '.join(CATALOGS)} or the URI "
                 "of a Hive metastore, such as thrift://host:9083"
             )
+        if self.sample is not None:
+            parse_fraction(self.sample)
+            if not self.allow_sampled_build:
+                raise DbtRuntimeError(
+                    f"`sample: {self.sample}` builds this target's tables from a sample: add "
+                    "`allow_sampled_build: true` if it is a target for development, or remove it"
+                )
         self.spark_config = {str(k): _setting_text(v) for k, v in self.spark_config.items()}
 
     @property
@@ -111,7 +120,7 @@ class QbeastCredentials(Credentials):
         return directory / STATE_DIRECTORY if directory is not None and embedded else None
 
     def _connection_keys(self) -> tuple[str, ...]:
-        return ("schema", "master", "warehouse", "catalog", "spark_config")
+        return ("schema", "master", "warehouse", "catalog", "spark_config", "sample")
 
     def connection_info(self, *, with_aliases: bool = False) -> Any:
         """The pairs that `dbt debug` prints, with defaults filled in."""

@@ -142,9 +142,11 @@ class QbeastAdapter(SparkAdapter):
         return model_config.is_incremental(config)
 
     @available.parse_none
-    def qbeast_model_spec(self, config: Any, model: Mapping[str, Any]) -> "ModelSpec":
+    def qbeast_model_spec(
+        self, config: Any, model: Mapping[str, Any], built_from: float | None
+    ) -> "ModelSpec":
         """The model's configuration, checked before anything runs (`model_config.py`)."""
-        return model_config.model_spec(config, model)
+        return model_config.model_spec(config, model, built_from)
 
     @available.parse_none
     def qbeast_write(
@@ -189,12 +191,16 @@ class QbeastAdapter(SparkAdapter):
             return writing.merge_snapshot(frame, _table(relation), columns, valid_to_current)
 
     @available.parse(lambda *_: "")
-    def qbeast_run_python(self, model: Mapping[str, Any], compiled_code: str) -> str:
+    def qbeast_run_python(
+        self, model: Mapping[str, Any], compiled_code: str, graph: Mapping[str, Any]
+    ) -> str:
         """Runs a Python model; the query of its result (`python_models.py`)."""
         from dbt.adapters.qbeast import python_models
+        from dbt.adapters.qbeast.run_sample import RunSample
 
         with self._running(compiled_code) as session:
-            return python_models.run_model(session, model, compiled_code)
+            read = RunSample(session, self.config, graph).read
+            return python_models.run_model(session, model, compiled_code, read)
 
     @available.parse_list
     def qbeast_checks(self, model: Mapping[str, Any]) -> list[constraints.Check]:
@@ -218,6 +224,66 @@ class QbeastAdapter(SparkAdapter):
         """The relation standing for a sample of itself (`relation.py`)."""
         return relation.sampled(fraction)
 
+    def sample_of_run(
+        self, relation: QbeastRelation, relation_config: RelationConfig
+    ) -> QbeastRelation:
+        """What `ref` and `source` give a node: in a run on a sample a sample (`run_sample.py`)."""
+        from dbt.adapters.qbeast import run_sample
+
+        fraction = run_sample.fraction_of_run(self.config)
+        own = getattr(relation_config, "config", None)
+        if fraction is None or (own is not None and own.get("sample") is False):
+            return relation
+        with self._running(f"sample {relation}") as session:
+            whole = run_sample.is_to_be_sampled(session, _table(relation))
+        return relation.sampled(fraction) if whole else relation
+
+    @available.parse_none
+    def qbeast_fraction_of_run(self) -> float | None:
+        from dbt.adapters.qbeast import run_sample
+
+        return run_sample.fraction_of_run(self.config)
+
+    @available.parse_none
+    def qbeast_built_from(self, model: Mapping[str, Any], graph: Mapping[str, Any]) -> float | None:
+        """The fraction of the sample that a model is built from, None for all rows."""
+        from dbt.adapters.qbeast.run_sample import RunSample
+
+        with self._running("what the inputs were built from") as session:
+            return RunSample(session, self.config, graph).of_node(model)
+
+    @available.parse_none
+    def qbeast_require_no_mixture(self, relation: BaseRelation, built_from: float | None) -> None:
+        from dbt.adapters.qbeast import run_sample
+
+        with self._running(f"what {relation} was built from") as session:
+            run_sample.require_no_mixture(session, _table(relation), built_from)
+
+    @available.parse_none
+    def qbeast_mark_sampled(self, relation: BaseRelation, built_from: float) -> None:
+        from dbt.adapters.qbeast import run_sample
+
+        with self._running(f"mark {relation}") as session:
+            kind = "view" if relation.is_view else "table"
+            run_sample.mark(session, _table(relation), built_from, kind)
+
+    @available.parse_list
+    def qbeast_sample_notes(
+        self, sql: str, model: Mapping[str, Any], graph: Mapping[str, Any]
+    ) -> list[str]:
+        """What a test's output says of the samples that it looks at."""
+        from dbt.adapters.qbeast import run_sample
+        from dbt.adapters.qbeast.tablesample_spans import find_samples
+
+        notes = [
+            f"looks at {run_sample.told(sample.fraction)} of {sample.label}"
+            for sample in find_samples(sql).rewritable
+        ]
+        built_from = self.qbeast_built_from(model, graph) if not notes else None
+        if built_from is not None:
+            notes.append(f"looks at what was built from {run_sample.told(built_from)}")
+        return list(dict.fromkeys(notes))
+
     @available.parse_none
     def qbeast_sample_of_test(self, config: Any) -> Any:
         return model_config.sample_of_test(config)
@@ -229,6 +295,14 @@ class QbeastAdapter(SparkAdapter):
 
         with self._running(f"optimize {relation}") as session:
             return operations.optimize(session, _table(relation), arguments)
+
+    @available.parse_none
+    def qbeast_optimize_after_run(self, relation: BaseRelation, spec: "ModelSpec") -> str | None:
+        """The model's `optimize`, after a run; what was done, None for nothing."""
+        from dbt.adapters.qbeast import operations
+
+        with self._running(f"optimize {relation}") as session:
+            return operations.optimize_after_run(session, _table(relation), spec.optimize)
 
     @available.parse_none
     def qbeast_operation(

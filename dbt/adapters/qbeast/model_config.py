@@ -16,14 +16,13 @@ from dbt.adapters.spark.impl import SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
 
 INDEXED_MATERIALIZATIONS = ("qbeast", "table", "incremental")
+BUILT_FROM_SAMPLE = "qbeast.builtFromSample"
+NEVER, AUTO, ALWAYS = "never", "auto", "always"
 _NO_INDEX = ("none", "")
-_OWN_KEYS = ("columns_to_index", "cube_size", "column_stats")
+_OWN_KEYS = ("columns_to_index", "cube_size", "column_stats", "optimize")
 # Keys that tables with an index will have, and what to do until then.
 _NOT_YET = {
     "sample_key": "remove it: rows are sampled by the hash of the columns in columns_to_index",
-    "optimize": 'use post_hook="{{ qbeast_optimize(this) }}"',
-    "sample": "use {{ qbeast_sample(ref(...), 0.1) }} in the model's query; `sample` in a config "
-    "is for data tests",
 }
 # Keys that other Delta adapters have, and what takes their place.
 _REPLACED = {
@@ -49,7 +48,7 @@ class QbeastConfig(SparkConfig):
     cube_size: int | str | None = None
     column_stats: dict[str, Any] | str | None = None
     optimize: str | None = None
-    sample: float | None = None
+    sample: float | bool | None = None
     tblproperties: dict[str, Any] | None = None
 
 
@@ -67,6 +66,10 @@ class ModelSpec:
     """The condition of the rows of this run's microbatch."""
     tells_increments: bool
     """Whether the model's code asks `is_incremental()`."""
+    optimize: str
+    """Whether a run ends with an optimize: NEVER, AUTO or ALWAYS."""
+    built_from: float | None
+    """The fraction of the sample that its rows come from; None for all rows."""
     properties: Mapping[str, str]
     location: str | None
     comment: str | None
@@ -96,12 +99,13 @@ def model_increment(config: Any) -> Increment | None:
     return increment_of(config, APPEND if config.get("materialized") == "incremental" else None)
 
 
-def model_spec(config: Any, model: Mapping[str, Any]) -> ModelSpec:
+def model_spec(config: Any, model: Mapping[str, Any], built_from: float | None = None) -> ModelSpec:
     """The specification of an indexed model.
 
     Args:
         config: the `config` object of dbt's context.
         model: the `model` of dbt's context.
+        built_from: the fraction of the sample that the rows come from; None for all.
 
     Raises:
         DbtRuntimeError: a key is missing, has a value that is not allowed, or does not go with an
@@ -125,9 +129,12 @@ def model_spec(config: Any, model: Mapping[str, Any]) -> ModelSpec:
         increment=model_increment(config),
         batch=batch_condition(config) or None,
         tells_increments="is_incremental" in (model.get("raw_code") or ""),
+        optimize=_optimize(config.get("optimize")),
+        built_from=built_from,
         properties={
             **_properties(config.get("tblproperties")),
             **properties_of(checks_of(model)),
+            **({} if built_from is None else {BUILT_FROM_SAMPLE: repr(built_from)}),
         },
         location=f"{str(root).rstrip('/')}/{model['alias']}" if root else None,
         comment=(model.get("description") or None) if docs.get("relation") else None,
@@ -182,11 +189,28 @@ def _refuse_what_does_not_go_with_an_index(config: Any) -> None:
                 f"{key}={config.get(key)!r} is not available for a table with columns_to_index "
                 f"yet: {instead}"
             )
+    if config.get("sample") not in (None, False):
+        raise DbtRuntimeError(
+            f"sample={config.get('sample')!r} is for data tests. A model's query reads a sample by "
+            "{{ qbeast_sample(ref(...), 0.1) }}; sample=false keeps the model's table out of runs "
+            "on a sample"
+        )
     if config.get("file_format", "delta") != "delta":
         raise DbtRuntimeError(
             f"file_format={config.get('file_format')!r} does not go with columns_to_index: the "
             "index is part of a Delta table; remove file_format"
         )
+
+
+def _optimize(asked: Any) -> str:
+    if asked is None:
+        return NEVER
+    if asked not in (NEVER, AUTO, ALWAYS):
+        raise DbtRuntimeError(
+            f"optimize={asked!r} is not known: it may be 'auto' (after a run that added rows, when "
+            "it gains), 'always' (after each run, all revisions) or 'never'"
+        )
+    return str(asked)
 
 
 def _properties(given: Any) -> dict[str, str]:

@@ -1,17 +1,19 @@
-"""`dbt run-operation optimize` and its like: one line for each table, and what failed."""
+"""`dbt run-operation optimize` and its like: a line for each table, a summary, and what failed."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from dbt.adapters.qbeast.column import quote
-from dbt.adapters.qbeast.model_config import is_indexed
+from dbt.adapters.qbeast.model_config import ALWAYS, INDEXED_MATERIALIZATIONS, is_indexed
 from dbt.adapters.qbeast.spark_errors import as_dbt_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, convert_to_qbeast, migrate_format
+from qbeast_core.operations.optimize import OptimizeResult
 
 
 @dataclass
@@ -20,6 +22,8 @@ class Report:
 
     lines: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """How many tables came out how, for the summary."""
 
     @property
     def failure(self) -> str | None:
@@ -39,33 +43,58 @@ def run(
     if operation == "convert_to_qbeast":
         one_table = _with_configuration(one_table, graph)
     report = Report()
-    for table in [named] if named else tables_of(graph, selected):
-        # What is named by its path is for the operation to find.
-        if not named and not session.catalog.tableExists(table):
-            report.lines.append(f"{operation} {table}: not built yet")
+    # What is named by its path is for the operation to find.
+    tables = [ModelTable(named, named)] if named else tables_of(graph, selected)
+    for table in tables:
+        if not named and not session.catalog.tableExists(table.name):
+            report.lines.append(f"{operation} {table.label}: not built yet")
+            report.outcomes["not built yet"] += 1
             continue
+        before = report.outcomes.total()
         try:
-            report.lines.append(f"{operation} {table}: {one_table(session, table, given, report)}")
+            told = one_table(session, table, given, report)
         except Exception as error:
-            told = str(getattr(as_dbt_error(error), "msg", error))
-            report.lines.append(f"{operation} {table}: failed: {told}")
-            report.failures.append(f"{operation} of {table} failed: {told}")
-    if not report.lines:
+            reason = str(getattr(as_dbt_error(error), "msg", error))
+            told = "failed: " + reason.replace(table.name, table.label)
+            report.failures.append(f"{operation} of {table.label} {told}")
+            report.outcomes["failed"] += 1
+        else:
+            if report.outcomes.total() == before:
+                report.outcomes["done"] += 1
+        report.lines.append(f"{operation} {table.label}: {told}")
+    if tables:
+        counts = ", ".join(f"{number} {what}" for what, number in report.outcomes.items())
+        noun = "table" if len(tables) == 1 else "tables"
+        report.lines.append(f"{operation}: {len(tables)} {noun}: {counts}")
+    else:
         report.lines.append(f"{operation}: the project has no model with columns_to_index")
     return report
 
 
-def tables_of(graph: Mapping[str, Any], selected: str | Iterable[str] | None) -> list[str]:
-    """Quoted names of the tables of the selected models; without a selection, of all indexed ones.
+@dataclass(frozen=True)
+class ModelTable:
+    """The table of a model, or one that the user named."""
 
-    A selection is a model's name, `tag:` with a tag, or `path:` with the start of a file's path.
+    name: str
+    """Quoted, as Spark takes it."""
+    label: str
+    """As the user is told of it."""
+
+
+def tables_of(graph: Mapping[str, Any], selected: str | Iterable[str] | None) -> list[ModelTable]:
+    """The tables of the selected models; without a selection, of all indexed ones.
+
+    A selection is a model's name, or all indexed models with a tag (`tag:nightly`) or under a path
+    (`path:models/events`), or a list of these.
     """
     models = [n for n in graph["nodes"].values() if n["resource_type"] in ("model", "snapshot")]
+    indexed = [node for node in models if _is_stored_with_index(node["config"])]
     if selected is None:
-        return [_table(node) for node in models if is_indexed(node["config"])]
-    tables: list[str] = []
+        return [_table(node) for node in indexed]
+    tables: list[ModelTable] = []
     for choice in [selected] if isinstance(selected, str) else selected:
-        found = [node for node in models if _is_chosen(node, choice)]
+        found = [node for node in models if choice in (node["name"], node["alias"])]
+        found = found or [node for node in indexed if _has_tag_or_path(node, choice)]
         if not found:
             names = ", ".join(sorted(node["name"] for node in models))
             raise DbtRuntimeError(f"no model is selected by {choice!r}; the models are {names}")
@@ -73,81 +102,126 @@ def tables_of(graph: Mapping[str, Any], selected: str | Iterable[str] | None) ->
     return tables
 
 
-def optimize(
-    session: SparkSession, table: str, arguments: Mapping[str, Any], report: Report | None = None
-) -> str:
+# How many bytes an `auto` optimize may rewrite for each byte that was written since the last one.
+_REWRITTEN_PER_WRITTEN = 4
+
+
+def optimize_after_run(session: SparkSession, table: str, wanted: str) -> str | None:
+    """Optimizes a table that a run has just changed; what was done, None for nothing.
+
+    `always` rewrites all that gains, in older revisions too. `auto` looks at the log first, and
+    waits while what it would rewrite is much more than what was written since the last time: so
+    many small runs cost no more than their rows are worth.
+    """
+    indexed = QbeastTable.for_name(session, table)
+    if wanted == ALWAYS:
+        return _told(indexed.optimize(revision_id="all"))
+    plan = indexed.optimize(dry_run=True)
+    if not plan.changed:
+        return None
+    if plan.bytes_removed > _REWRITTEN_PER_WRITTEN * plan.bytes_written_since:
+        return (
+            f"waits for more rows: it would rewrite {_size(plan.bytes_removed)}, and only "
+            f"{_size(plan.bytes_written_since)} were written since the last time"
+        )
+    return _told(indexed.optimize())
+
+
+def optimize(session: SparkSession, table: str, arguments: Mapping[str, Any]) -> str:
     """Rewrites what the index gains from; returns a line that says what was done."""
+    return _told(_optimized(session, table, arguments))
+
+
+def _optimize(
+    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
+) -> str:
+    result = _optimized(session, table.name, arguments)
+    if not result.changed:
+        report.outcomes["with nothing to gain"] += 1
+    else:
+        report.outcomes["to be optimized" if result.dry_run else "optimized"] += 1
+    return _told(result)
+
+
+def _optimized(session: SparkSession, table: str, arguments: Mapping[str, Any]) -> OptimizeResult:
     options = dict(arguments)
     if "revisions" in options:
         options["revision_id"] = options.pop("revisions")
-    result = QbeastTable.for_name(session, table).optimize(**options)
-    if not result.files_removed:
+    return QbeastTable.for_name(session, table).optimize(**options)
+
+
+def _told(result: OptimizeResult) -> str:
+    if not result.changed:
         return "nothing to gain"
-    would = "would rewrite" if options.get("dry_run") else "rewrote"
-    return (
-        f"{would} {result.files_removed} files ({_size(result.bytes_removed)}) as "
-        f"{result.files_added} ({_size(result.bytes_added)})"
-    )
+    removed = f"{result.files_removed} files ({_size(result.bytes_removed)})"
+    if result.dry_run:
+        return f"would rewrite {removed} as about {result.files_added}"
+    return f"rewrote {removed} as {result.files_added} ({_size(result.bytes_added)})"
 
 
-def index_metrics(
-    session: SparkSession, table: str, arguments: Mapping[str, Any], report: Report
+def _index_metrics(
+    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
 ) -> str:
-    metrics = QbeastTable.for_name(session, table).index_metrics(**arguments)
+    metrics = QbeastTable.for_name(session, table.name).index_metrics(**arguments)
     return _indented(str(metrics))
 
 
-def check_index(
-    session: SparkSession, table: str, arguments: Mapping[str, Any], report: Report
+def _check_index(
+    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
 ) -> str:
-    found = QbeastTable.for_name(session, table).check(**arguments)
+    found = QbeastTable.for_name(session, table.name).check(**arguments)
     if found.ok:
         return "ok"
-    report.failures.append(f"the index of {table} has {len(found.problems)} problems")
+    report.outcomes["with problems"] += 1
+    report.failures.append(f"the index of {table.label} has {len(found.problems)} problems")
     return "\n" + "\n".join(f"  {problem}" for problem in found.problems)
 
 
-def convert(session: SparkSession, table: str, arguments: Mapping[str, Any], report: Report) -> str:
+def _convert(
+    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
+) -> str:
     if "columns_to_index" not in arguments:
         raise DbtRuntimeError(
             "columns_to_index is needed: name the columns in --args, or convert the table of a "
             "model that has them in its configuration"
         )
-    return str(convert_to_qbeast(session, table, **arguments))
+    return str(convert_to_qbeast(session, table.name, **arguments))
 
 
-def migrate(session: SparkSession, table: str, arguments: Mapping[str, Any], report: Report) -> str:
-    return str(migrate_format(session, table, **arguments))
+def _migrate(
+    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
+) -> str:
+    return str(migrate_format(session, table.name, **arguments))
 
 
-def estimate(
-    session: SparkSession, table: str, arguments: Mapping[str, Any], report: Report
+def _estimate(
+    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
 ) -> str:
     if "expression" not in arguments:
         raise DbtRuntimeError("expression is needed, such as --args '{expression: avg(price)}'")
-    return _indented(str(QbeastTable.for_name(session, table).estimate(**arguments)))
+    return _indented(str(QbeastTable.for_name(session, table.name).estimate(**arguments)))
 
 
-def visualize_index(
-    session: SparkSession, table: str, arguments: Mapping[str, Any], report: Report
+def _visualize_index(
+    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
 ) -> str:
     options = dict(arguments)
     path = Path(options.pop("path", "."))
     if path.is_dir():
-        path /= table.rpartition(".")[2].strip("`").replace("/", "_") + ".html"
-    written = QbeastTable.for_name(session, table).visualize_index(str(path), **options)
+        path /= table.label.rpartition(".")[2].replace("/", "_") + ".html"
+    written = QbeastTable.for_name(session, table.name).visualize_index(str(path), **options)
     return f"drawn in {written}"
 
 
-_Operation = Callable[[SparkSession, str, Mapping[str, Any], Report], str]
+_Operation = Callable[[SparkSession, ModelTable, Mapping[str, Any], Report], str]
 _OPERATIONS: dict[str, _Operation] = {
-    "optimize": optimize,
-    "index_metrics": index_metrics,
-    "check_index": check_index,
-    "estimate": estimate,
-    "visualize_index": visualize_index,
-    "convert_to_qbeast": convert,
-    "migrate_format": migrate,
+    "optimize": _optimize,
+    "index_metrics": _index_metrics,
+    "check_index": _check_index,
+    "estimate": _estimate,
+    "visualize_index": _visualize_index,
+    "convert_to_qbeast": _convert,
+    "migrate_format": _migrate,
 }
 
 
@@ -164,9 +238,10 @@ def _with_configuration(operation: _Operation, graph: Mapping[str, Any]) -> _Ope
     }
 
     def one_table(
-        session: SparkSession, table: str, arguments: Mapping[str, Any], report: Report
+        session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
     ) -> str:
-        return operation(session, table, {**configured.get(table, {}), **arguments}, report)
+        given = {**configured.get(table, {}), **arguments}
+        return operation(session, table, given, report)
 
     return one_table
 
@@ -175,17 +250,21 @@ def _indented(text: str) -> str:
     return "\n" + "\n".join(f"  {line}" for line in text.splitlines())
 
 
-def _is_chosen(node: Mapping[str, Any], choice: str) -> bool:
-    kind, _, value = choice.rpartition(":")
+def _is_stored_with_index(config: Mapping[str, Any]) -> bool:
+    """A folder's columns_to_index are in the configuration of its views too."""
+    return config["materialized"] in (*INDEXED_MATERIALIZATIONS, "snapshot") and is_indexed(config)
+
+
+def _has_tag_or_path(node: Mapping[str, Any], choice: str) -> bool:
+    kind, _, value = choice.partition(":")
     if kind == "tag":
         return value in node["tags"]
-    if kind == "path":
-        return bool(node["original_file_path"].startswith(value))
-    return bool(choice in (node["name"], node["alias"]))
+    return kind == "path" and PurePath(node["original_file_path"]).is_relative_to(value)
 
 
-def _table(node: Mapping[str, Any]) -> str:
-    return f"{quote(node['schema'])}.{quote(node['alias'])}"
+def _table(node: Mapping[str, Any]) -> ModelTable:
+    schema, alias = node["schema"], node["alias"]
+    return ModelTable(f"{quote(schema)}.{quote(alias)}", f"{schema}.{alias}")
 
 
 def _size(size_bytes: int) -> str:

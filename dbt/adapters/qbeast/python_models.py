@@ -1,7 +1,7 @@
 """Python models, run in this process on the node's own session."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dbt.adapters.qbeast.column import quote
@@ -11,13 +11,19 @@ from pyspark.sql import DataFrame, SparkSession
 VIEW = "dbt_python_model"
 
 
-def run_model(session: SparkSession, model: Mapping[str, Any], compiled_code: str) -> str:
+def run_model(
+    session: SparkSession,
+    model: Mapping[str, Any],
+    compiled_code: str,
+    read: Callable[[str], DataFrame],
+) -> str:
     """Runs a model's function; the query of what it returned.
 
     Args:
         session: what `session` and `spark` are in the model's code.
         model: the `model` of dbt's context.
         compiled_code: the code as dbt compiled it, with the class of its `dbt` argument.
+        read: what `dbt.ref` and `dbt.source` give for a table's name.
 
     Raises:
         DbtRuntimeError: the code raised something, or did not return a DataFrame.
@@ -27,7 +33,7 @@ def run_model(session: SparkSession, model: Mapping[str, Any], compiled_code: st
     names: dict[str, Any] = {"spark": session, "__name__": str(model["name"])}
     try:
         exec(compile(compiled_code, path, "exec"), names)
-        argument = names["dbtObj"](session.table)
+        argument = names["dbtObj"](read)
         result = names["model"](argument, session)
     except DbtRuntimeError:
         raise

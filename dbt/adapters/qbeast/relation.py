@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from dbt.adapters.contracts.relation import HasQuoting, RelationConfig
+from dbt.adapters.factory import get_adapter_by_type
 from dbt.adapters.spark.relation import SparkRelation
 from dbt_common.exceptions import DbtRuntimeError
+from typing_extensions import Self
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -17,9 +20,25 @@ class QbeastRelation(SparkRelation):
 
     sample: float | None = None
 
-    def sampled(self, fraction: Any) -> "QbeastRelation":
-        """This relation standing for a sample; `fraction` as in `parse_fraction`."""
-        return self.replace(sample=parse_fraction(fraction))
+    @classmethod
+    def create_from(
+        cls, quoting: HasQuoting, relation_config: RelationConfig, **kwargs: Any
+    ) -> Self:
+        """dbt's, and what a run on a sample makes of `ref` and `source`."""
+        relation = super().create_from(quoting, relation_config, **kwargs)
+        # Only while a node runs they tell what it is to see of the table.
+        if "event_time_filter" not in kwargs:
+            return relation
+        sampled: Self = get_adapter_by_type("qbeast").sample_of_run(relation, relation_config)
+        return sampled
+
+    def sampled(self, fraction: Any) -> Self:
+        """This relation standing for a sample; `fraction` as in `parse_fraction`.
+
+        A sample of a sample is the smaller of both, for samples of a table are nested.
+        """
+        wanted = parse_fraction(fraction)
+        return self.replace(sample=wanted if self.sample is None else min(wanted, self.sample))
 
     def __str__(self) -> str:
         if self.sample is None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dbt.adapters.events.types import AdapterEventWarning
+from dbt.adapters.qbeast import run_sample
 from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.incremental import (
     APPEND,
@@ -162,6 +163,8 @@ def _insert_overwrite(
         column_stats=spec.column_stats,
         comment=spec.comment,
     )
+    if spec.built_from is not None:
+        run_sample.mark(frame.sparkSession, table, spec.built_from)
     return response_of_write("overwritten", result)
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt, run_dbt_and_capture
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 from pyspark.sql import SparkSession
 
 EVENTS = """
@@ -14,6 +14,7 @@ select id, cast(id % 7 as string) as kind from range(300)
 {% if is_incremental() %} where id >= 0 {% endif %}
 """
 OTHER = "{{ config(materialized='table') }} select 1 as id"
+KEPT = EVENTS.replace("tags=['busy']", "optimize=var('when', 'auto')")
 
 
 def files(spark: SparkSession, table: str) -> int:
@@ -35,12 +36,17 @@ class TestOperations:
         _, log = run_dbt_and_capture(
             ["run-operation", "optimize", "--args", "{models: 'tag:busy', dry_run: true}"]
         )
-        assert "would rewrite 4 files" in log
+        assert f"optimize {table}: would rewrite 4 files" in log
+        assert "optimize: 1 table: 1 to be optimized" in log
         assert files(spark, table) == before
 
-        _, log = run_dbt_and_capture(["run-operation", "optimize"])
-        assert "rewrote 4 files" in log
-        assert "other" not in log
+        _, log = run_dbt_and_capture(
+            ["run-operation", "optimize", "--args", "{models: ['path:models', other]}"],
+            expect_pass=False,
+        )
+        assert f"optimize {table}: rewrote 4 files" in log
+        assert f"optimize {project.test_schema}.other: failed: " in log
+        assert "optimize: 2 tables: 1 optimized, 1 failed" in log
         assert files(spark, table) < before
         assert spark.table(table).count() == 1200
         _, log = run_dbt_and_capture(["run-operation", "optimize"])
@@ -51,15 +57,37 @@ class TestOperations:
         )
         assert "cubes" in log.lower()
         _, log = run_dbt_and_capture(["run-operation", "check_index"])
-        assert f"check_index `{project.test_schema}`.`events`: ok" in log
+        assert f"check_index {table}: ok" in log
 
         _, log = run_dbt_and_capture(["run", "-s", "events", "--vars", "{hook: true}"])
         assert f"optimize {table}: " in log
 
+    def test_a_model_is_optimized_when_its_configuration_says_so(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        write_file(KEPT, project.project_root, "models", "kept.sql")
+        table = f"{project.test_schema}.kept"
+
+        def run(variables: str) -> str:
+            return str(run_dbt_and_capture(["run", "-s", "kept", "--vars", variables])[1])
+
+        assert "optimize" not in run("{}")
+        for variables in ("{qbeast_skip_optimize: true, hook: true}", "{when: never}"):
+            assert "optimize" not in run(variables)
+        assert files(spark, table) == 3
+        assert f"optimize {table}: rewrote 4 files" in run("{}")
+        assert spark.table(table).count() == 1200
+        assert files(spark, table) < 4
+        assert f"optimize {table}: " in run("{when: always}")
+        _, log = run_dbt_and_capture(
+            ["run", "-s", "kept", "--vars", "{when: daily}"], expect_pass=False
+        )
+        assert "optimize='daily' is not known" in log
+
     def test_what_is_wrong_fails(self, project: Any) -> None:
         run_dbt(["run", "-s", "other"])
         for arguments, expected in (
-            (["optimize", "--args", "{models: [nothing]}"], "the models are events, other"),
+            (["optimize", "--args", "{models: [nothing]}"], "the models are events, "),
             (["optimize", "--args", "{models: [other]}"], "failed"),
             (["analyze"], "left the Qbeast format"),
             (["replicate"], "left the Qbeast format"),

@@ -7,7 +7,7 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable
-from tests.integration.dbt.projects import message_of
+from tests.integration.dbt.projects import message_of, properties
 
 EVENTS = """
 {{ config(materialized='qbeast', columns_to_index=['id', 'kind'], cube_size=500) }}
@@ -23,6 +23,9 @@ with picked as (select * from {{ ref('events') }} tablesample (10 percent) where
 select id from picked
 """
 BY_VARIABLE = "{{ config(materialized='table') }} select id from {{ qbeast_sample(ref('events')) }}"
+KEPT = (
+    "{{ config(materialized='qbeast', columns_to_index='id') }} {{ sample_of(ref('events'), 0.1) }}"
+)
 UNINDEXED = "{{ config(materialized='table') }} select id from range(1000)"
 OF_UNINDEXED = (
     "{{ config(materialized='table') }} select id from {{ ref('unindexed') }} "
@@ -35,16 +38,20 @@ models:
       - name: id
         data_tests:
           - not_null:
-              config: {sample: 0.1, where: "id >= 1000"}
+              config: {where: "id >= 1000", limit: 10}
           - unique:
-              config: {meta: {sample: 0.5}}
+              config: {sample: 0.5}
           - accepted_values:
               arguments: {values: [-1], quote: false}
-              config: {sample: 0.1, severity: warn}
+              config: {severity: warn}
 """
 
 
 class TestSampling:
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"data_tests": {"+sample": 0.1}}
+
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
         return {
@@ -52,13 +59,14 @@ class TestSampling:
             "by_macro.sql": BY_MACRO,
             "by_sql.sql": BY_SQL,
             "by_variable.sql": BY_VARIABLE,
+            "kept.sql": KEPT,
             "unindexed.sql": UNINDEXED,
             "of_unindexed.sql": OF_UNINDEXED,
             "schema.yml": SCHEMA,
         }
 
     def test_samples_are_those_of_the_index(self, project: Any, spark: SparkSession) -> None:
-        results, log = run_dbt_and_capture(["build", "--vars", "{qbeast_sample: 0.2}"])
+        results, log = run_dbt_and_capture(["build", "--exclude", "by_variable"])
         schema = project.test_schema
         table = QbeastTable.for_name(spark, f"{schema}.events")
 
@@ -69,18 +77,106 @@ class TestSampling:
         assert 0 < len(tenth) < 1000
         assert ids("by_macro") == tenth
         assert ids("by_sql") == {i for i in tenth if i >= 1000}
-        assert ids("by_variable") == {row.id for row in table.sample(0.2).collect()}
+        assert ids("kept") == tenth
 
         # The test saw a tenth of the rows: that many have a value that is not accepted.
         (accepted,) = [r for r in results if r.node.name.startswith("accepted_values")]
         assert accepted.failures == len(tenth)
+        assert f"{accepted.node.name} looks at a sample of 10 percent of {schema}.events" in log
+        assert f"unique_events_id looks at a sample of 50 percent of {schema}.events" in log
         assert 0 < len(ids("of_unindexed")) < 1000
         assert f"{schema}.unindexed" in log  # left to Spark, and said so
 
-    def test_a_wrong_fraction_is_an_error(self, project: Any) -> None:
-        failed = run_dbt(
-            ["run", "-s", "by_variable", "--vars", "{qbeast_sample: 1.1}"], expect_pass=False
-        )
-        assert "between 0 and 1" in message_of(failed, "by_variable")
-        failed = run_dbt(["run", "-s", "by_variable"], expect_pass=False)
-        assert "needs a fraction" in message_of(failed, "by_variable")
+    def test_what_is_not_allowed_is_an_error(self, project: Any) -> None:
+        for variables, told in (
+            ("{qbeast_sample: 1.1}", "between 0 and 1"),
+            ("{qbeast_sample: 0.1}", "allow_sampled_build: true"),
+            ("{}", "needs a fraction"),
+        ):
+            failed = run_dbt(["run", "-s", "by_variable", "--vars", variables], expect_pass=False)
+            assert told in message_of(failed, "by_variable")
+
+
+# By other columns, so that the samples of both have other rows.
+TWIN = """
+{{ config(materialized='qbeast', columns_to_index='kind,id', cube_size=500) }}
+select id, cast(id % 7 as string) as kind from range(5000)
+"""
+COPY = """
+{{ config(materialized=MATERIALIZED, columns_to_index='id', incremental_strategy='append') }}
+select e.id, s.name from {{ ref('events') }} e join {{ ref('small') }} s using (kind)
+{% if is_incremental() %} where id < 0 {% endif %}
+"""
+OF_COPY = (
+    "{{ config(materialized='qbeast', columns_to_index='id') }} select * from {{ ref('view') }}"
+)
+IN_PYTHON = """
+def model(dbt, session):
+    dbt.config(materialized="table")
+    return dbt.ref("events").select("id")
+"""
+RUN_SCHEMA = """
+models:
+  - name: events
+    columns:
+      - name: id
+        data_tests:
+          - relationships: {arguments: {to: ref('twin'), field: id}}
+  - name: copy
+    columns:
+      - name: id
+        data_tests: [not_null]
+"""
+
+
+class TestRunOnASample:
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, spark: SparkSession) -> dict[str, Any]:
+        return {"type": "qbeast", "threads": 4, "allow_sampled_build": True}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {
+            "events.sql": EVENTS,
+            "twin.sql": TWIN,
+            "small.sql": "{{ config(materialized='table') }} select string(id) as kind, id as name "
+            "from range(7)",
+            "copy.sql": COPY.replace("MATERIALIZED", "'qbeast'"),
+            "plain.sql": COPY.replace("MATERIALIZED", "'incremental'").replace("'id'", "none", 1),
+            "view.sql": "select * from {{ ref('copy') }}",
+            "of_copy.sql": OF_COPY,
+            "by_variable.sql": BY_VARIABLE,
+            "in_python.py": IN_PYTHON,
+            "schema.yml": RUN_SCHEMA,
+        }
+
+    def test_each_table_is_sampled_once(self, project: Any, spark: SparkSession) -> None:
+        schema = project.test_schema
+        whole = ["events", "twin", "small"]
+        run_dbt(["run", "-s", *whole])
+        variables = ["--vars", "{qbeast_sample: 0.1}"]
+        _, log = run_dbt_and_capture(["build", *variables, "--exclude", *whole])
+        _, tests = run_dbt_and_capture(["test", "-s", "events", *variables])
+
+        tenth = {
+            row.id for row in QbeastTable.for_name(spark, f"{schema}.events").sample(0.1).collect()
+        }
+        for name in ("copy", "plain", "view", "of_copy", "by_variable", "in_python"):
+            rows = spark.table(f"{schema}.{name}").collect()
+            assert {row.id for row in rows} == tenth, name
+            assert len(rows) == len(tenth), name
+        for name in ("copy", "plain", "view", "of_copy", "by_variable", "in_python"):
+            found = properties(spark, f"{schema}.{name}")
+            assert found["qbeast.builtFromSample"] == "0.1", name
+        assert "not_null_copy_id looks at what was built from a sample of 10 percent" in log
+        assert f"looks at a sample of 10 percent of {schema}.events" in tests
+
+        failed = run_dbt(["run", "-s", "copy", "plain"], expect_pass=False)
+        for name in ("copy", "plain"):
+            told = message_of(failed, name)
+            assert "a sample of 10 percent, and this run would add rows from all rows" in told
+            assert "--full-refresh" in told
+        run_dbt(["run", "-s", "copy", "plain", *variables])
+        run_dbt(["run", "-s", "copy", "--full-refresh"])
+        assert spark.table(f"{schema}.copy").count() == 5000
+        assert "qbeast.builtFromSample" not in properties(spark, f"{schema}.copy")

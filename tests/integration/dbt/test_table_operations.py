@@ -45,7 +45,7 @@ class TestConvert:
 
         Path(project.project_root, "models", "events.sql").write_text(EVENTS)
         log = run_operation("convert_to_qbeast", "{models: events}")
-        assert f"convert_to_qbeast `{project.test_schema}`.`events`: will be indexed by id" in log
+        assert f"convert_to_qbeast {table}: will be indexed by id" in log
         assert QbeastTable.for_name(spark, table).cube_size == 100
         assert spark.table(table).count() == 300
 

@@ -41,8 +41,9 @@ def test_yaml_values_become_spark_settings() -> None:
         ({"method": "session"}, "remove it"),
         ({"server_side_parameters": {}}, "`spark_config`"),
         ({"catalog": "glue"}, "derby, memory, hive or the URI"),
-        ({"sample": 0.1}, "cannot sample a whole run yet"),
-        ({"optimize": "auto"}, "qbeast_optimize"),
+        ({"sample": 0.1}, "allow_sampled_build: true"),
+        ({"sample": 10, "allow_sampled_build": True}, "between 0 and 1"),
+        ({"optimize": "auto"}, "optimize: auto"),
     ],
 )
 def test_a_wrong_profile_is_told_what_to_do(given: dict[str, Any], told: str) -> None:

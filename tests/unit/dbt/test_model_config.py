@@ -30,6 +30,7 @@ def test_defaults() -> None:
     assert found.columns_to_index == ["id"]
     assert found.cube_size == "auto"
     assert found.increment is None
+    assert found.optimize == "never"
     assert found.tells_increments
     assert (found.comment, found.column_comments, found.location) == (None, {}, None)
 
@@ -94,8 +95,9 @@ def test_columns_make_a_table_an_indexed_one() -> None:
         ({"buckets": 4}, "remove buckets"),
         ({"options": {"a": "b"}}, "tblproperties"),
         ({"sample_key": ["id"]}, "sample_key=.* yet: remove it"),
-        ({"optimize": "auto"}, "optimize='auto' .* yet: use post_hook="),
-        ({"sample": 0.1}, "sample=0.1 .* yet: use .*qbeast_sample"),
+        ({"optimize": "daily"}, "optimize='daily' .* 'auto' .*'always' .*'never'"),
+        ({"optimize": True}, "optimize=True is not known"),
+        ({"sample": 0.1}, "sample=0.1 is for data tests.*qbeast_sample"),
         ({"file_format": "parquet"}, "remove file_format"),
         ({"incremental_strategy": "delete+insert"}, "needs unique_key"),
         ({"incremental_strategy": "replace_where"}, "needs incremental_predicates"),

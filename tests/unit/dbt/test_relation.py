@@ -16,6 +16,11 @@ def test_a_sample_is_a_subquery_and_renders_as_its_name() -> None:
     assert str(EVENTS) == "s.events"
 
 
+def test_a_sample_of_a_sample_is_the_smaller_of_both() -> None:
+    assert EVENTS.sampled(0.1).sampled(0.01) == EVENTS.sampled(0.01).sampled(0.1)
+    assert EVENTS.sampled(0.1).sampled(0.01).sample == 0.01
+
+
 def test_empty_runs_stay_empty() -> None:
     sampled = EVENTS.replace(limit=0).sampled(0.5)
     text = "(select * from (select * from s.events tablesample (50 percent)) where false limit 0)"

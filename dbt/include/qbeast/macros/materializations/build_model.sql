@@ -2,7 +2,8 @@
    rows of an indexed one is decided in Python (dbt/adapters/qbeast/writing.py); a table without an
    index is made by SQL. #}
 {% macro qbeast_build_model(is_indexed) %}
-  {%- set spec = adapter.qbeast_model_spec(config, model) if is_indexed else none -%}
+  {%- set built_from = adapter.qbeast_built_from(model, graph) -%}
+  {%- set spec = adapter.qbeast_model_spec(config, model, built_from) if is_indexed else none -%}
   {%- set increment = adapter.qbeast_increment(config, context) -%}
   {%- set existing = load_relation(this) -%}
   {%- set is_delta = is_indexed or config.get('file_format') == 'delta' -%}
@@ -13,6 +14,9 @@
   {%- set add = increment is not none and existing is not none and existing.is_table
                 and (is_in_place or not is_delta) and not should_full_refresh() -%}
 
+  {%- if add -%}
+    {% do adapter.qbeast_require_no_mixture(this, built_from) %}
+  {%- endif -%}
   {%- if config.get('grants') -%}
     {% do exceptions.warn(this ~ ': `grants` has no effect, for open-source Spark has no GRANT') %}
   {%- endif -%}
@@ -21,7 +25,7 @@
 
   {%- set query = compiled_code -%}
   {%- if model['language'] == 'python' -%}
-    {%- set query = adapter.qbeast_run_python(model, compiled_code) -%}
+    {%- set query = adapter.qbeast_run_python(model, compiled_code, graph) -%}
   {%- endif -%}
   {# A view or a table of another format has to make room; a Delta table is replaced in place. #}
   {%- if existing is not none and not is_in_place and not add -%}
@@ -42,9 +46,14 @@
       {{ create_table_as(False, target_relation, query) }}
     {%- endcall -%}
     {% do persist_constraints(target_relation, model) %}
+    {%- if built_from is not none -%}
+      {% do adapter.qbeast_mark_sampled(target_relation, built_from) %}
+    {%- endif -%}
   {%- endif -%}
   {%- if not is_indexed -%}
     {% do persist_docs(target_relation, model) %}
+  {%- else -%}
+    {% do qbeast_optimize_after_run(target_relation, spec, add) %}
   {%- endif -%}
 
   {{ run_hooks(post_hooks) }}

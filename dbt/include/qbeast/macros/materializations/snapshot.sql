@@ -2,7 +2,8 @@
    temporary view of this node's own session. #}
 {% materialization snapshot, adapter='qbeast' %}
   {%- set is_indexed = adapter.qbeast_is_indexed(config) -%}
-  {%- set spec = adapter.qbeast_model_spec(config, model) if is_indexed else none -%}
+  {%- set built_from = adapter.qbeast_built_from(model, graph) -%}
+  {%- set spec = adapter.qbeast_model_spec(config, model, built_from) if is_indexed else none -%}
   {%- set existing = load_relation(this) -%}
   {%- set target_relation = this.incorporate(type='table', is_delta=true) -%}
   {%- if existing is not none and not (existing.is_table and existing.is_delta) -%}
@@ -25,8 +26,12 @@
       {%- call statement('main') -%}
         {{ create_table_as(False, target_relation, query) }}
       {%- endcall -%}
+      {%- if built_from is not none -%}
+        {% do adapter.qbeast_mark_sampled(target_relation, built_from) %}
+      {%- endif -%}
     {%- endif -%}
   {%- else -%}
+    {% do adapter.qbeast_require_no_mixture(target_relation, built_from) %}
     {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
     {% do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) %}
     {%- set changes = qbeast_snapshot_changes(strategy, target_relation) -%}
@@ -41,6 +46,9 @@
     {%- endif -%}
   {%- endif -%}
   {% do persist_docs(target_relation, model) %}
+  {%- if is_indexed -%}
+    {% do qbeast_optimize_after_run(target_relation, spec, existing is not none) %}
+  {%- endif -%}
 
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [target_relation]}) }}

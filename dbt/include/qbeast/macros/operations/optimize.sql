@@ -7,11 +7,28 @@
 
 {# A hook: post_hook="{{ qbeast_optimize(this) }}" #}
 {% macro qbeast_optimize(relation, revisions=none, fraction=none) %}
-  {%- if execute -%}
+  {%- if execute and not qbeast_skips_optimize() -%}
     {%- set arguments = {} -%}
     {%- if revisions is not none %}{% do arguments.update({'revisions': revisions}) %}{% endif -%}
     {%- if fraction is not none %}{% do arguments.update({'fraction': fraction}) %}{% endif -%}
     {%- do log('optimize ' ~ relation.render() ~ ': '
                ~ adapter.qbeast_optimize(relation, arguments), info=true) -%}
   {%- endif -%}
+{% endmacro %}
+
+
+{# What the model's `optimize` asks for, after its rows are written. A table that was rebuilt has
+   nothing to gain. #}
+{% macro qbeast_optimize_after_run(relation, spec, added) %}
+  {%- if spec.optimize != 'never' and (added or spec.optimize == 'always') and not qbeast_skips_optimize() -%}
+    {%- set done = adapter.qbeast_optimize_after_run(relation, spec) -%}
+    {%- if done -%}{% do log('optimize ' ~ relation.render() ~ ': ' ~ done, info=true) %}{%- endif -%}
+  {%- endif -%}
+{% endmacro %}
+
+
+{# dbt run --vars '{qbeast_skip_optimize: true}': no model of this run is optimized, whatever its
+   configuration and hooks say. #}
+{% macro qbeast_skips_optimize() %}
+  {{ return(var('qbeast_skip_optimize', false) | string | lower == 'true') }}
 {% endmacro %}

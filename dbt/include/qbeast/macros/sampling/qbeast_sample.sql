@@ -2,16 +2,28 @@
 
      select avg(price) from {{ qbeast_sample(ref('orders'), 0.01) }}
 
-   Without a fraction the variable `qbeast_sample` gives it. #}
+   Without a fraction it is that of the run (`--vars '{qbeast_sample: 0.01}'` or the target's
+   `sample`), in which ref() has given a sample already. #}
 {% macro qbeast_sample(relation, fraction=none) %}
   {% if not execute %}
     {{ return(relation) }}
   {% endif %}
-  {% set asked = fraction if fraction is not none else var('qbeast_sample', none) %}
-  {% if asked is none %}
-    {% do exceptions.raise_compiler_error(
-        "qbeast_sample() needs a fraction: qbeast_sample(" ~ relation ~ ", 0.01), or run dbt with "
-        ~ "--vars '{qbeast_sample: 0.01}'") %}
+  {% if fraction is none %}
+    {% if adapter.qbeast_fraction_of_run() is none %}
+      {% do exceptions.raise_compiler_error(
+          "qbeast_sample() needs a fraction: qbeast_sample(" ~ relation ~ ", 0.01), or run dbt with "
+          ~ "--vars '{qbeast_sample: 0.01}'") %}
+    {% endif %}
+    {{ return(relation) }}
   {% endif %}
-  {{ return(adapter.qbeast_sampled(relation, asked)) }}
+  {{ return(adapter.qbeast_sampled(relation, fraction)) }}
 {% endmacro %}
+
+
+{# The whole of a model that keeps a sample of another as a table of its own:
+
+     {{ config(materialized='qbeast', columns_to_index=['ts']) }}
+     {{ sample_of(ref('orders'), 0.01) }} #}
+{% macro sample_of(relation, fraction=none) -%}
+  select * from {{ qbeast_sample(relation, fraction) }}
+{%- endmacro %}

@@ -1,0 +1,162 @@
+"""A whole run on a sample: `--vars '{qbeast_sample: 0.01}'`, or `sample: 0.01` in the target.
+
+Where a node reads an indexed table that holds all of its rows, it reads a sample. What was built
+from a sample is not sampled again, and a table without an index is read whole, for Spark would read
+all of it anyway. Tables and views that are built so say it in a property, and rows of a sample and
+all rows never get into one table.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dbt.adapters.contracts.connection import AdapterRequiredConfig
+from dbt.adapters.qbeast.column import quote
+from dbt.adapters.qbeast.credentials import QbeastCredentials
+from dbt.adapters.qbeast.model_config import BUILT_FROM_SAMPLE
+from dbt.adapters.qbeast.relation import parse_fraction, percent
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import DataFrame, SparkSession
+
+from qbeast_core import QbeastTable
+
+VARIABLE = "qbeast_sample"
+# Commands that look at tables or change them as they are.
+_WITHOUT_A_SAMPLE = ("run-operation", "generate", "freshness", "list", "parse", "debug")
+
+
+def fraction_of_run(config: AdapterRequiredConfig) -> float | None:
+    """The fraction of a run on a sample; None for a run on all rows.
+
+    Raises DbtRuntimeError for what is no fraction, and where the target does not allow samples.
+    """
+    credentials = _credentials(config)
+    asked = config.cli_vars.get(VARIABLE, credentials.sample)
+    command = getattr(getattr(config, "args", None), "which", "")
+    if asked is None or command in _WITHOUT_A_SAMPLE:
+        return None
+    fraction = parse_fraction(asked)
+    if fraction == 1:
+        return None
+    if not credentials.allow_sampled_build:
+        raise DbtRuntimeError(
+            f"{VARIABLE}={asked!r} would build the tables of target {config.target_name!r} from a "
+            "sample, which the target does not allow: run without it, or, if it is a target for "
+            "development, put `allow_sampled_build: true` into its profile"
+        )
+    return fraction
+
+
+def is_to_be_sampled(session: SparkSession, table: str) -> bool:
+    """Whether a run on a sample reads a sample of this table: it has an index and all its rows."""
+    return QbeastTable.is_qbeast(session, table) and built_from(session, table) is None
+
+
+def built_from(session: SparkSession, table: str) -> float | None:
+    """The fraction of the sample that a table was built from; None when it has all rows."""
+    if not session.catalog.tableExists(table):
+        return None
+    properties = {row["key"]: row["value"] for row in _properties(session, table)}
+    return float(properties[BUILT_FROM_SAMPLE]) if BUILT_FROM_SAMPLE in properties else None
+
+
+@dataclass(frozen=True)
+class RunSample:
+    """What a node of this run reads: SQL by `ref` and `source`, Python by `read`.
+
+    Attributes:
+        session: the node's session.
+        config: the run's configuration.
+        graph: the `graph` of dbt's context.
+    """
+
+    session: SparkSession
+    config: AdapterRequiredConfig
+    graph: Mapping[str, Any]
+
+    def of_node(self, node: Mapping[str, Any]) -> float | None:
+        """The fraction of all rows that the node's inputs have; None when they have all.
+
+        Where a target does not allow samples there are none, and no table is looked at.
+        """
+        fraction = fraction_of_run(self.config)
+        if not _credentials(self.config).allow_sampled_build:
+            return None
+        found = [self._of_input(given, fraction) for given in self._inputs(node)]
+        return min((f for f in found if f is not None), default=None)
+
+    def read(self, table: str) -> DataFrame:
+        """The rows of a table that a Python model asks for by its name."""
+        fraction = fraction_of_run(self.config)
+        is_left_whole = table.replace("`", "") in _left_whole(self.graph)
+        if fraction is None or is_left_whole or not is_to_be_sampled(self.session, table):
+            return self.session.table(table)
+        return QbeastTable.for_name(self.session, table).sample(fraction)
+
+    def _inputs(self, node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """The tables and views that a node reads, through ephemeral models too."""
+        for unique_id in node.get("depends_on", {}).get("nodes", ()):
+            given = self.graph["nodes"].get(unique_id) or self.graph["sources"].get(unique_id)
+            if given is None:
+                continue
+            if given["config"].get("materialized") == "ephemeral":
+                yield from self._inputs(given)
+            else:
+                yield given
+
+    def _of_input(self, given: Mapping[str, Any], fraction: float | None) -> float | None:
+        table = f"{quote(given['schema'])}.{quote(_name(given))}"
+        present = built_from(self.session, table)
+        if present is not None or fraction is None or given["config"].get("sample") is False:
+            return present
+        return fraction if is_to_be_sampled(self.session, table) else None
+
+
+def require_no_mixture(session: SparkSession, table: str, fraction: float | None) -> None:
+    """Raises DbtRuntimeError when a table's rows are not of the sample that is to be added."""
+    present = built_from(session, table)
+    if present != fraction:
+        raise DbtRuntimeError(
+            f"{table.replace('`', '')} was built from {told(present)}, and this run would add rows "
+            f"from {told(fraction)}: run with --full-refresh to build it anew"
+        )
+
+
+def mark(session: SparkSession, relation: str, fraction: float, kind: str = "table") -> None:
+    """Writes down that a table, or of kind `view` a view, was built from a sample."""
+    session.sql(
+        f"alter {kind} {relation} set tblproperties ('{BUILT_FROM_SAMPLE}' = '{fraction!r}')"
+    ).collect()
+
+
+def told(fraction: float | None) -> str:
+    """How a fraction is called.
+
+    >>> told(0.01), told(None)
+    ('a sample of 1 percent', 'all rows')
+    """
+    return "all rows" if fraction is None else f"a sample of {percent(fraction)} percent"
+
+
+def _left_whole(graph: Mapping[str, Any]) -> frozenset[str]:
+    """The tables whose configuration says `sample: false`, as `schema.name`."""
+    nodes = [*graph["nodes"].values(), *graph["sources"].values()]
+    return frozenset(
+        f"{node['schema']}.{_name(node)}"
+        for node in nodes
+        if node.get("config", {}).get("sample") is False
+    )
+
+
+def _name(node: Mapping[str, Any]) -> str:
+    """The name of a model's, a snapshot's, a seed's or a source's table."""
+    return str(node.get("alias") or node.get("identifier") or node["name"])
+
+
+def _properties(session: SparkSession, table: str) -> list[Any]:
+    return session.sql(f"show tblproperties {table}").collect()
+
+
+def _credentials(config: AdapterRequiredConfig) -> QbeastCredentials:
+    credentials: QbeastCredentials = config.credentials  # type: ignore[assignment]
+    return credentials

@@ -1,0 +1,50 @@
+"""Which tables an operation is run on."""
+
+from typing import Any
+
+import pytest
+from dbt.adapters.qbeast.operations import tables_of
+from dbt_common.exceptions import DbtRuntimeError
+
+
+def node(name: str, materialized: str = "qbeast", **more: Any) -> dict[str, Any]:
+    config = {"materialized": materialized, "columns_to_index": more.pop("columns", "id")}
+    kind = "snapshot" if materialized == "snapshot" else "model"
+    path = f"models/{more.pop('folder', 'base')}/{name}.sql"
+    found = {"name": name, "alias": name, "schema": "shop", "resource_type": kind, "tags": []}
+    return {**found, "config": config, "original_file_path": path, **more}
+
+
+NODES = [
+    node("events", tags=["nightly"]),
+    node("trips", "incremental", folder="base_more"),
+    node("history", "snapshot"),
+    node("seen", "view", tags=["nightly"]),
+    node("plain", "table", columns=None, tags=["nightly"]),
+    {"resource_type": "test", "name": "unique_events"},
+]
+GRAPH = {"nodes": {str(place): found for place, found in enumerate(NODES)}}
+
+
+@pytest.mark.parametrize(
+    ("selected", "labels"),
+    [
+        (None, ["shop.events", "shop.trips", "shop.history"]),
+        ("tag:nightly", ["shop.events"]),
+        ("path:models/base", ["shop.events", "shop.history"]),
+        ("path:models/base/events.sql", ["shop.events"]),
+        # What is named is taken, and the operation tells that it has no index.
+        (["plain", "tag:nightly", "events"], ["shop.plain", "shop.events"]),
+        ([], []),
+    ],
+)
+def test_selections(selected: Any, labels: list[str]) -> None:
+    found = tables_of(GRAPH, selected)
+    assert [table.label for table in found] == labels
+    assert all(table.name == "`shop`." + f"`{table.label[5:]}`" for table in found)
+
+
+@pytest.mark.parametrize("selected", ["event", "tag:weekly", "path:models/b", ["events", "x"]])
+def test_a_selection_of_nothing_is_an_error(selected: Any) -> None:
+    with pytest.raises(DbtRuntimeError, match=r"no model is selected by .* the models are events"):
+        tables_of(GRAPH, selected)

@@ -118,7 +118,7 @@ def require_no_mixture(session: SparkSession, table: str, fraction: float | None
     if present != fraction:
         raise DbtRuntimeError(
             f"{table.replace('`', '')} was built from {told(present)}, and this run would add rows "
-            f"from {told(fraction)}: run with --full-refresh to build it anew"
+            f"from {told(fraction)}: build it anew with --full-refresh (a snapshot: drop it first)"
         )
 
 

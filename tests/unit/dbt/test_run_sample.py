@@ -1,0 +1,41 @@
+"""Whether a run is one on a sample."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from dbt.adapters.qbeast.credentials import QbeastCredentials
+from dbt.adapters.qbeast.run_sample import fraction_of_run
+from dbt_common.exceptions import DbtRuntimeError
+
+
+def fraction(which: str = "run", variable: Any = None, **target: Any) -> float | None:
+    """Of a command with that variable, on a target with those keys."""
+    config: Any = SimpleNamespace(
+        credentials=QbeastCredentials.from_dict({"schema": "s", **target}),
+        cli_vars={} if variable is None else {"qbeast_sample": variable},
+        args=SimpleNamespace(which=which),
+        target_name="prod",
+    )
+    return fraction_of_run(config)
+
+
+def test_the_variable_goes_before_the_target() -> None:
+    assert fraction() is None
+    assert fraction(allow_sampled_build=True) is None
+    assert fraction(allow_sampled_build=True, sample=0.1) == 0.1
+    assert fraction(allow_sampled_build=True, sample=0.1, variable="0.01") == 0.01
+    assert fraction(allow_sampled_build=True, sample=0.1, variable=1) is None
+
+
+@pytest.mark.parametrize("command", ["run-operation", "generate", "list", "freshness"])
+def test_some_commands_look_at_whole_tables(command: str) -> None:
+    assert fraction(command, allow_sampled_build=True, sample=0.1) is None
+
+
+def test_a_target_has_to_allow_it() -> None:
+    with pytest.raises(DbtRuntimeError, match=r"target 'prod' .* `allow_sampled_build: true`"):
+        fraction(variable=0.1)
+    assert fraction(variable=1) is None
+    with pytest.raises(DbtRuntimeError, match="between 0 and 1"):
+        fraction(variable=10, allow_sampled_build=True)

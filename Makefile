@@ -49,7 +49,11 @@ test-fast: $(INSTALLED) lint typecheck  ## Run what needs no JVM: lint, types an
 	$(PYTHON) -m pytest tests/unit
 
 .PHONY: test-all
-test-all: test  ## Run every suite there is; today that is `make test`.
+test-all: test mutants  ## Run every suite there is.
+
+.PHONY: mutants
+mutants: java $(INSTALLED)  ## Put faults into the code, one by one, and see the tests fail.
+	$(PYTHON) scripts/mutants.py
 
 .PHONY: interop
 interop: java $(INSTALLED)  ## Share tables with the real qbeast-spark (QBEAST_SPARK_JARS).

@@ -1,0 +1,161 @@
+"""dbt on a standalone cluster: a master, a worker and dbt's driver, each a process of its own."""
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+import pytest
+
+SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
+
+PROJECT = """
+name: demo
+version: "1.0"
+profile: demo
+"""
+PROFILE = """
+demo:
+  target: dev
+  outputs:
+    dev:
+      type: qbeast
+      schema: s
+      threads: 2
+      master: MASTER
+      catalog: memory
+      spark_config:
+        spark.driver.host: 127.0.0.1
+        spark.driver.bindAddress: 127.0.0.1
+        spark.driver.memory: 1g
+        spark.executor.memory: 1g
+        spark.sql.shuffle.partitions: 2
+        spark.ui.enabled: false
+"""
+EVENTS = """
+{{ config(materialized='qbeast', columns_to_index=['id', 'kind'], cube_size=2000,
+          incremental_strategy='append') }}
+select id, cast(id % 7 as string) as kind from range(0, 3000, 1, 2)
+{% if is_incremental() %} where id < 300 {% endif %}
+"""
+SAMPLED = (
+    "{{ config(materialized='table') }} select id from {{ qbeast_sample(ref('events'), 0.1) }}"
+)
+SCHEMA = """
+models:
+  - name: events
+    columns:
+      - name: id
+        data_tests:
+          - not_null: {config: {sample: 0.1}}
+"""
+COMMANDS = """
+import sys
+from dbt.cli.main import dbtRunner
+runner = dbtRunner()
+for command in (
+    ["run"],
+    ["run", "-s", "events"],
+    ["run", "-s", "events"],
+    ["run-operation", "optimize"],
+    ["run-operation", "check_index"],
+    ["test"],
+):
+    if not runner.invoke(["--no-use-colors", *command]).success:
+        sys.exit(f"{command} failed")
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """The master's URL, and the directory in which the worker's applications leave their output."""
+    directory = tmp_path_factory.mktemp("cluster")
+    host = ["--host", "127.0.0.1", "--webui-port", "0"]
+    with daemon("master.Master", *host, "--port", "0") as master:
+        port = master.wait_for(r"'sparkMaster' on port (\d+)")
+        url = f"spark://127.0.0.1:{port}"
+        options = [*host, "--cores", "1", "--memory", "1g", "--work-dir", str(directory)]
+        with daemon("worker.Worker", *options, url) as worker:
+            worker.wait_for("(Successfully registered) with master")
+            yield url, directory
+
+
+class Daemon:
+    """A process of Spark's, whose output is read as long as it lives."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.lines: list[str] = []
+        self._more = threading.Condition()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def wait_for(self, pattern: str) -> str:
+        """The first group of the pattern in a line of the output; fails after a minute."""
+        with self._more:
+            arrived = self._more.wait_for(lambda: self._find(pattern), timeout=60)
+        assert arrived, f"{pattern!r} was not printed:\n{''.join(self.lines)}"
+        return self._find(pattern)
+
+    def _find(self, pattern: str) -> str:
+        found = (re.search(pattern, line) for line in self.lines)
+        return next((match.group(1) for match in found if match), "")
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with self._more:
+                self.lines.append(line)
+                self._more.notify_all()
+
+
+@contextmanager
+def daemon(name: str, *arguments: str) -> Iterator[Daemon]:
+    command = [str(SPARK_CLASS), f"org.apache.spark.deploy.{name}", *arguments]
+    environment = {**os.environ, "SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_IP": "127.0.0.1"}
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        yield Daemon(process)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def test_a_model_is_built_sampled_and_optimized_on_a_cluster(
+    cluster: tuple[str, Path], tmp_path: Path
+) -> None:
+    url, work_directory = cluster
+    (tmp_path / "models").mkdir()
+    for name, text in {
+        "dbt_project.yml": PROJECT,
+        "profiles.yml": PROFILE.replace("MASTER", url),
+        "models/events.sql": EVENTS,
+        "models/sampled.sql": SAMPLED,
+        "models/schema.yml": SCHEMA,
+    }.items():
+        (tmp_path / name).write_text(text)
+
+    run = subprocess.run(
+        [sys.executable, "-c", COMMANDS],
+        cwd=tmp_path,
+        env={**os.environ, "DO_NOT_TRACK": "1", "PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+    )
+    told = run.stdout + run.stderr
+    assert run.returncode == 0, told
+    assert f"on {url}" in told
+    assert "rebuilt 3,000 rows" in told
+    assert told.count("appended 300 rows") == 2
+    assert "optimize s.events: rewrote 3 files" in told
+    assert "check_index s.events: ok" in told
+    assert "not_null_events_id looks at a sample of 10 percent of s.events" in told
+    # An executor of the worker did the work, for a client's driver runs no tasks.
+    (executor,) = work_directory.glob("app-*/0/stderr")
+    assert "Running task" in executor.read_text()

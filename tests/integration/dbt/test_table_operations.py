@@ -92,6 +92,6 @@ class TestMigrate:
 
         run_dbt(["run"])
         log = run_operation("migrate_format", "{}")
-        assert "`events`: has nothing in the old format" in log
+        assert ".events: has nothing in the old format" in log
         log = run_operation("migrate_format", "{table: nothing.here}", passes=False)
         assert "migrate_format of nothing.here failed" in log

@@ -17,7 +17,13 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot
 from qbeast_core.errors import UnsupportedColumnType
-from qbeast_core.model.block import BLOCKS_TAG, REVISION_TAG, Block, parse_blocks
+from qbeast_core.model.block import (
+    BLOCKS_TAG,
+    REVISION_TAG,
+    WEIGHT_KEY_TAG,
+    Block,
+    parse_blocks,
+)
 from qbeast_core.model.datatypes import DataType
 from qbeast_core.model.legacy import has_legacy_tags, is_copy
 from qbeast_core.model.revision import STAGING_REVISION_ID, IndexConfiguration, Revision
@@ -149,6 +155,10 @@ class TableIndex:
             return _untrusted(f"revision {tag} is not in the table's configuration")
         if reason := self._distrusted.get(revision.revision_id):
             return _untrusted(reason)
+        if (key := file.tags.get(WEIGHT_KEY_TAG)) != revision.weight_key:
+            made_of = key or "the indexed columns"
+            wanted = revision.weight_key or "the indexed columns"
+            return _untrusted(f"its weights are made of {made_of}, those of the table of {wanted}")
         if BLOCKS_TAG not in file.tags:
             return _untrusted("it has a revision tag but no blocks")
         try:
@@ -166,8 +176,8 @@ class TableIndex:
 def _distrusted_revisions(configuration: IndexConfiguration, schema: StructType) -> dict[int, str]:
     """The revisions whose files cannot be chosen by the index, with the reason.
 
-    A row's weight is the hash of the latest revision's columns with their present types; blocks
-    written for other columns or types speak of other weights.
+    A row's weight is the hash of the latest revision's columns (or of the table's sample key) with
+    their present types; blocks written for other columns or types speak of other weights.
     """
     last = configuration.revisions.get(configuration.last_revision_id or STAGING_REVISION_ID)
     reasons = {}
@@ -183,6 +193,11 @@ def _distrusted_revisions(configuration: IndexConfiguration, schema: StructType)
 
 def _changed_column(revision: Revision, schema: StructType) -> str | None:
     fields = {field.name: field for field in schema.fields}
+    for name in revision.sample_key:
+        if name not in fields:
+            return f"column {name!r} of the sample key is not in the table"
+        if "delta.typeChanges" in fields[name].metadata:
+            return f"column {name!r} of the sample key changed its type"
     for transformer in revision.transformers:
         field = fields.get(transformer.column)
         if field is None:

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from qbeast_core.errors import InvalidOptions, UnknownColumn, UnsupportedColumnType
 from qbeast_core.model.transformer import Transformer, transformer_for
 
 AUTO = "auto"
+ALL = "all"
 MAX_COLUMNS = 8
 MAX_CUBE_SIZE = 2**31 - 1
 
@@ -25,6 +26,7 @@ _KINDS = {
     "quantile": "quantiles",
     "quantiles": "quantiles",
 }
+_WITHOUT_HASH = ("variant",)
 _COLUMN = re.compile(r"(?P<name>.+?)(?:\s*:\s*(?P<kind>[A-Za-z_]+))?", re.DOTALL)
 
 
@@ -93,6 +95,48 @@ def resolve_columns(
     return transformers
 
 
+def parse_sample_key(value: str | Sequence[str] | None) -> tuple[str, ...] | str | None:
+    """The columns of `"a,b"` or `["a", "b"]`; `ALL` for `"all"`, None for None.
+
+    Raises InvalidOptions.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str) and value.strip().lower() == ALL:
+        return ALL
+    names = list(value.split(",")) if isinstance(value, str) else value
+    if not isinstance(names, Sequence) or not names or not all(map(_is_name, names)):
+        raise InvalidOptions(
+            f"sample_key {value!r} must be 'all' or name columns, as in ['order_id'] or "
+            "'order_id,line'"
+        )
+    return tuple(name.strip() for name in names)
+
+
+def resolve_sample_key(key: Sequence[str] | str, schema: StructType) -> tuple[str, ...]:
+    """The columns of a key in the schema's spelling; for `ALL`, all that have a hash.
+
+    Raises:
+        UnknownColumn: the schema has no such column.
+        UnsupportedColumnType: a column has no hash.
+    """
+    if key == ALL:
+        found = [field for field in schema.fields if _has_hash(field.dataType)]
+    else:
+        found = [_field_of(name, schema, "of the sample key") for name in key]
+    if not found:
+        raise UnsupportedColumnType("sample_key 'all': no column of the table has a hash")
+    for field in found:
+        if not _has_hash(field.dataType):
+            raise UnsupportedColumnType(
+                f"column {field.name!r} of type {field.dataType.simpleString()} cannot be part of "
+                "a sample key: Spark has no hash of it; name other columns"
+            )
+        if found.count(field) > 1:
+            raise InvalidOptions(f"sample_key names {field.name!r} twice; name each column once")
+    return tuple(field.name for field in found)
+
+
 def parse_cube_size(value: int | str) -> int | None:
     """The rows of a cube, or None for `auto`. Raises InvalidOptions."""
     if value == AUTO:
@@ -139,20 +183,39 @@ def _parse_column(item: object) -> IndexedColumn:
 
 
 def _resolve(column: IndexedColumn, schema: StructType, case_sensitive: bool) -> Transformer:
-    found = next((field for field in schema.fields if field.name == column.name), None)
-    if found is None and not case_sensitive:
-        lowered = column.name.lower()
-        found = next((field for field in schema.fields if field.name.lower() == lowered), None)
-    if found is None:
-        raise UnknownColumn(
-            f"column {column.name!r} to index does not exist"
-            f"{_meant(column.name, schema.fieldNames())}; "
-            f"the columns are {_list(schema.fieldNames())}"
-        )
+    found = _field_of(column.name, schema, "to index", case_sensitive)
     try:
         return transformer_for(found.name, found.dataType.simpleString(), column.kind)
     except UnsupportedColumnType as problem:
         raise UnsupportedColumnType(f"column {found.name!r}: {problem}") from None
+
+
+def _field_of(
+    name: str, schema: StructType, what: str, case_sensitive: bool = False
+) -> StructField:
+    found = next((field for field in schema.fields if field.name == name), None)
+    if found is None and not case_sensitive:
+        lowered = name.lower()
+        found = next((field for field in schema.fields if field.name.lower() == lowered), None)
+    if found is None:
+        raise UnknownColumn(
+            f"column {name!r} {what} does not exist{_meant(name, schema.fieldNames())}; "
+            f"the columns are {_list(schema.fieldNames())}"
+        )
+    return found
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _has_hash(data_type: DataType) -> bool:
+    """Whether Spark's `hash()` takes values of the type: all but maps and variants."""
+    if isinstance(data_type, StructType):
+        return all(_has_hash(field.dataType) for field in data_type.fields)
+    if isinstance(data_type, ArrayType):
+        return _has_hash(data_type.elementType)
+    return not isinstance(data_type, MapType) and data_type.simpleString() not in _WITHOUT_HASH
 
 
 def _meant(word: str, known: Iterable[str]) -> str:

@@ -23,12 +23,13 @@ from qbeast_core.operations.merge import Choice, Match, Merge, merge_rows
 from qbeast_core.operations.metrics import block_rows, table_metrics
 from qbeast_core.operations.optimize import OptimizeResult, Scope, optimize_table
 from qbeast_core.operations.replace import replace_rows_matching, replace_rows_where
+from qbeast_core.operations.revisions import chosen_automatically
 from qbeast_core.operations.rewrite import RewriteResult
 from qbeast_core.operations.sample import FileEntry
 from qbeast_core.operations.target import Target
 from qbeast_core.operations.update import update_rows
 from qbeast_core.operations.visualize import visualize_table
-from qbeast_core.options import parse_fraction
+from qbeast_core.options import ALL, parse_fraction
 from qbeast_core.tree.metrics import IndexMetrics
 
 
@@ -100,6 +101,16 @@ class QbeastTable:
     def columns_to_index(self) -> list[str]:
         """The indexed columns, in order."""
         return list(self.latest_revision.columns)
+
+    @property
+    def sample_key(self) -> list[str] | str | None:
+        """The columns whose hash decides in which samples a row is; `all` if that was asked for.
+
+        None where these are the indexed columns.
+        """
+        if chosen_automatically(self._snapshot.configuration, "sample_key"):
+            return ALL
+        return list(self.latest_revision.sample_key) or None
 
     @property
     def cube_size(self) -> int:

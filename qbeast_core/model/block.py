@@ -13,6 +13,8 @@ from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
 
 REVISION_TAG = "revision"
 BLOCKS_TAG = "blocks"
+WEIGHT_KEY_TAG = "weightKey"
+"""On the files of a table with a sample key: the columns that their weights are made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,12 @@ def parse_blocks(text: str, dimensions: int) -> tuple[Block, ...]:
     return tuple(_block_of(entry, dimensions) for entry in entries)
 
 
-def file_tags(revision_id: int, blocks: Sequence[Block]) -> dict[str, str]:
+def file_tags(
+    revision_id: int, blocks: Sequence[Block], weight_key: str | None = None
+) -> dict[str, str]:
     """The tags of an `add` action for a file of that revision with these blocks."""
-    return {REVISION_TAG: str(revision_id), BLOCKS_TAG: blocks_to_json(blocks)}
+    tags = {REVISION_TAG: str(revision_id), BLOCKS_TAG: blocks_to_json(blocks)}
+    return tags if weight_key is None else {**tags, WEIGHT_KEY_TAG: weight_key}
 
 
 def _block_text(block: Block) -> str:

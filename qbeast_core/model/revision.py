@@ -33,6 +33,8 @@ STAGING_REVISION_ID = 0
 LAST_REVISION_KEY = "qbeast.lastRevisionID"
 COLUMNS_KEY = "columnsToIndex"
 REVISION_KEY_PREFIX = "qbeast.revision."
+SAMPLE_KEY = "qbeast.sampleKey"
+"""What holds the columns that weights are made of where these are not the indexed ones."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,9 @@ class Revision:
     desired_cube_size: int
     transformers: tuple[Transformer, ...]
     transformations: tuple[Transformation, ...]
+    sample_key: tuple[str, ...] = ()
+    """The columns that weights are made of, as the whole table has them; empty for the indexed
+    ones. Not part of the revision's own JSON."""
 
     def __post_init__(self) -> None:
         if self.revision_id < 0:
@@ -67,6 +72,21 @@ class Revision:
     def columns(self) -> tuple[str, ...]:
         """The indexed columns, in the order of the dimensions."""
         return tuple(transformer.column for transformer in self.transformers)
+
+    @property
+    def weight_columns(self) -> tuple[str, ...]:
+        """The columns whose hash is a row's weight, in its order."""
+        return self.sample_key or self.columns
+
+    @property
+    def placing_columns(self) -> tuple[str, ...]:
+        """All columns that a row's place depends on: those of its point and of its weight."""
+        return tuple(dict.fromkeys([*self.columns, *self.weight_columns]))
+
+    @property
+    def weight_key(self) -> str | None:
+        """The text that tables and files are marked with where the table has a sample key."""
+        return to_json_text(self.sample_key) if self.sample_key else None
 
     @property
     def dimensions(self) -> int:
@@ -97,6 +117,7 @@ class Revision:
             desired_cube_size=of.desired_cube_size,
             transformers=tuple(EmptyTransformer(column) for column in of.columns),
             transformations=tuple(EmptyTransformation() for _ in of.columns),
+            sample_key=of.sample_key,
         )
 
     def to_json_text(self) -> str:
@@ -198,6 +219,7 @@ class IndexConfiguration:
     @staticmethod
     def read(conf: Mapping[str, str]) -> IndexConfiguration:
         """Reads a table's configuration; never raises for what a revision holds."""
+        sample_key = _sample_key_of(conf.get(SAMPLE_KEY))
         texts: dict[int, str] = {}
         revisions: dict[int, Revision] = {}
         broken: dict[int, str] = {}
@@ -213,7 +235,8 @@ class IndexConfiguration:
                 broken[revision_id] = str(problem)
                 continue
             if revision.revision_id == revision_id:
-                revisions[revision_id] = _with_declared_kinds(revision, conf.get(COLUMNS_KEY, ""))
+                declared = _with_declared_kinds(revision, conf.get(COLUMNS_KEY, ""))
+                revisions[revision_id] = replace(declared, sample_key=sample_key)
             else:
                 broken[revision_id] = f"{key} holds a revision of id {revision.revision_id}"
         last = conf.get(LAST_REVISION_KEY, "")
@@ -260,6 +283,9 @@ class IndexConfiguration:
         keys = {f"{REVISION_KEY_PREFIX}{number}": text for number, text in sorted(texts.items())}
         if self.last_revision_id is not None:
             keys[LAST_REVISION_KEY] = str(self.last_revision_id)
+            last = self.revisions.get(self.last_revision_id)
+            if last is not None and last.weight_key is not None:
+                keys[SAMPLE_KEY] = last.weight_key
         return keys
 
 
@@ -278,6 +304,17 @@ def _with_declared_kinds(revision: Revision, columns_to_index: str) -> Revision:
             for each in revision.transformers
         ),
     )
+
+
+def _sample_key_of(text: str | None) -> tuple[str, ...]:
+    """The stored columns. Of a text that is none, nothing is known: files that are marked with a
+    key then count as not indexed."""
+    try:
+        names = json.loads(text or "[]")
+    except ValueError:
+        return ()
+    known = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return tuple(names) if known else ()
 
 
 def _typed(value: Any, transformer: Transformer) -> Any:

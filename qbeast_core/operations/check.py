@@ -162,7 +162,7 @@ def _rows_by_block(
     schema = f"block int, in_file string, {', '.join(bounds)}, low int, high int"
     listed = snapshot.spark.createDataFrame(entries, schema)
     with_file = indexed.select(
-        *(column(name) for name in revision.columns),
+        *(column(name) for name in revision.placing_columns),
         F.col("_metadata.file_name").alias(names.file),
     )
     rows = located(Catalyst(Jvm(snapshot.spark)), with_file, revision, names).select(

@@ -127,9 +127,9 @@ def write_indexed(
         )
     if anchors := missing_anchors([*kept_blocks, *blocks], plan.weights):
         held[staged[0].name] += anchors
-    revision_id = plan.revision.revision_id
+    revision_id, weight_key = plan.revision.revision_id, plan.revision.weight_key
     return IndexedFiles(
-        tuple(file.tagged(file_tags(revision_id, held[file.name])) for file in staged),
+        tuple(file.tagged(file_tags(revision_id, held[file.name], weight_key)) for file in staged),
         cubes=len({block.cube for block in blocks}),
     )
 
@@ -141,7 +141,9 @@ def _placed(catalyst: Catalyst, rows: DataFrame, plan: TreePlan) -> DataFrame:
     more would have to be copied once again to lose them.
     """
     words = path(catalyst, plan.revision)
-    target = columns.target(catalyst, plan.assignment, words, columns.weight(plan.revision.columns))
+    target = columns.target(
+        catalyst, plan.assignment, words, columns.weight(plan.revision.weight_columns)
+    )
     placed = repartition_by_id(rows, plan.files, target.file.cast("int"))
     # Neighbours in space become neighbours in the file, so that readers skip inside of it. One
     # word is fine enough for that, and Spark sorts by a single bigint in linear time.
@@ -155,7 +157,7 @@ def _read_back(catalyst: Catalyst, rows: DataFrame, plan: TreePlan) -> dict[str,
     words = [F.col(name) for name in names.words]
     target = columns.target(catalyst, plan.assignment, words, F.col(names.weight))
     indexed = rows.select(
-        *(columns.column(name) for name in revision.columns),
+        *(columns.column(name) for name in revision.placing_columns),
         F.col("_metadata.file_name").alias(names.file),
     )
     cubes = (

@@ -132,7 +132,7 @@ class _Plan:
             parts.append(self._updates(removed))
         if self.inserted is not None:
             parts.append(self._insertions(matched))
-        indexed = self.index.configuration.latest.columns
+        indexed = self.index.configuration.latest.placing_columns
         return Rewrite(
             operation=Operation.MERGE,
             candidates=candidates,

@@ -378,7 +378,7 @@ def _plan(
     revision = known.revisions[revision_id]
     rows = snapshot.dataframe(np.array(list(survey.counting.get(revision_id, ())), dtype=np.int64))
     transformers = continued_transformers(revision, None, snapshot.schema, label)
-    statistics = collect(Catalyst(Jvm(snapshot.spark)), rows, transformers)
+    statistics = collect(Catalyst(Jvm(snapshot.spark)), rows, transformers, revision.weight_columns)
     if not statistics.rows:
         return None
     # Another one where the bounds of dates are off by the old writer's time zone.

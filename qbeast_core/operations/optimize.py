@@ -208,7 +208,7 @@ def _rewrite(
     transaction.track_reads(chosen)
     rows = snapshot.dataframe(chosen)
     transformers = continued_transformers(revision, None, snapshot.schema, label)
-    statistics = collect(Catalyst(Jvm(snapshot.spark)), rows, transformers)
+    statistics = collect(Catalyst(Jvm(snapshot.spark)), rows, transformers, revision.weight_columns)
     if not statistics.rows:
         return NO_FILES, 0
     target = continued_revision(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
@@ -36,12 +36,14 @@ from qbeast_core.model.transformer import (
     Transformer,
     wanted_kind,
 )
-from qbeast_core.options import IndexedColumn, resolve_columns
+from qbeast_core.options import ALL, IndexedColumn, resolve_columns, resolve_sample_key
 from qbeast_core.spark.statistics import Bounds, InputStatistics
 
 _FIRST_REVISION_ID = 1
 _BY_QUANTILES = (NumericQuantilesTransformer, StringQuantilesTransformer)
 COLUMN_STATS_KEY = "columnStats"
+AUTOMATIC_KEY = "qbeast.automatic"
+"""What was left to the first write to choose, names of options separated by commas."""
 _OPTION_KEYS = frozenset((COLUMNS_KEY, "cubeSize", "tableFormat", COLUMN_STATS_KEY))
 
 
@@ -51,6 +53,7 @@ def first_revision(
     *,
     table_id: str,
     cube_size: int,
+    sample_key: tuple[str, ...] = (),
 ) -> Revision:
     """The revision of a new or replaced table: number 1, or number 0 while there are no rows."""
     empty = Revision(
@@ -60,6 +63,7 @@ def first_revision(
         desired_cube_size=cube_size,
         transformers=tuple(transformers),
         transformations=(),
+        sample_key=sample_key,
     )
     if not statistics.rows:
         return empty
@@ -125,6 +129,31 @@ def continued_transformers(
         new if column.kind is not None or isinstance(old, EmptyTransformer) else old
         for old, new, column in zip(current.transformers, resolved, columns, strict=True)
     )
+
+
+def chosen_automatically(configuration: Mapping[str, str], option: str) -> bool:
+    """Whether an option of a table was left to its first write to choose."""
+    return option in configuration.get(AUTOMATIC_KEY, "").split(",")
+
+
+def check_sample_key(
+    wanted: Sequence[str] | str,
+    current: Revision,
+    configuration: Mapping[str, str],
+    schema: StructType,
+    table: str,
+) -> None:
+    """Raises IndexMismatch where a table's sample key is another one than is asked for."""
+    if wanted == ALL and chosen_automatically(configuration, "sample_key"):
+        return
+    if wanted == ALL or resolve_sample_key(wanted, schema) != current.sample_key:
+        asked = ALL if wanted == ALL else ", ".join(wanted)
+        has = f"the sample key {', '.join(current.sample_key)}" if current.sample_key else "none"
+        raise IndexMismatch(
+            f"{table} has {has}, the write asks for sample_key {asked}; all its rows were "
+            "placed by the one it has: leave sample_key as it was, or rebuild the table (in dbt "
+            "with --full-refresh, in Python with mode='overwrite')"
+        )
 
 
 def stored_keys(configuration: IndexConfiguration, revision: Revision) -> dict[str, str]:

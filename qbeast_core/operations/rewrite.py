@@ -128,7 +128,12 @@ def commit_rewrite(
         data = data_rows(changes)
         schema = transaction.snapshot.schema
         transformers = continued_transformers(index.configuration.latest, None, schema, label)
-        statistics = collect(Catalyst(Jvm(transaction.snapshot.spark)), data, transformers)
+        statistics = collect(
+            Catalyst(Jvm(transaction.snapshot.spark)),
+            data,
+            transformers,
+            index.configuration.latest.weight_columns,
+        )
         failpoints.reach(failpoints.BETWEEN_PASSES)
         if not statistics.rows and not len(rewrite.removed):
             return _unchanged(transaction, rewrite, index)
@@ -268,7 +273,7 @@ def retags(
         kept = [block for i in staying for block in index.files[i].blocks]
         if anchors := missing_anchors(kept, index.tree(revision).weights):
             blocks = [*index.files[staying[0]].blocks, *anchors]
-            tags[staying[0]] = file_tags(revision_id, blocks)
+            tags[staying[0]] = file_tags(revision_id, blocks, revision.weight_key)
     return tags
 
 

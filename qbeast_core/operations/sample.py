@@ -109,14 +109,14 @@ def sample_condition(index: TableIndex, fraction: float) -> Column | None:
 
 def row_weight(index: TableIndex) -> Column:
     """The weight of each row, int, by which samples of the table are taken."""
-    return weight(index.configuration.latest.columns)
+    return weight(index.configuration.latest.weight_columns)
 
 
 def sample_condition_text(index: TableIndex, fraction: float) -> str:
     """The same condition as SQL text that any Spark understands."""
     if fraction in (0.0, 1.0):
         return "true" if fraction else "false"
-    names = ", ".join(quoted(name) for name in index.configuration.latest.columns)
+    names = ", ".join(quoted(name) for name in index.configuration.latest.weight_columns)
     return f"hash({names}) < {weight_of_fraction(fraction)}"
 
 

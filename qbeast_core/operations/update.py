@@ -64,7 +64,7 @@ def _update(
         candidates=candidates,
         changes=changes,
         removed=removed,
-        moves_rows=not values.keys().isdisjoint(index.configuration.latest.columns),
+        moves_rows=not values.keys().isdisjoint(index.configuration.latest.placing_columns),
         rows_updated=sum(count for (count,) in found.values()),
         predicate=None if where is None else condition,
     )

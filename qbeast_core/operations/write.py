@@ -30,7 +30,10 @@ from qbeast_core.operations.destination import RELATION_KEY, Destination, resolv
 from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, plan_tree, write_indexed
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
+    AUTOMATIC_KEY,
     COLUMN_STATS_KEY,
+    check_sample_key,
+    chosen_automatically,
     continued_revision,
     continued_transformers,
     first_revision,
@@ -40,12 +43,15 @@ from qbeast_core.operations.revisions import (
 )
 from qbeast_core.operations.sizing import automatic_cube_size
 from qbeast_core.options import (
+    ALL,
     AUTO,
     IndexedColumn,
     WriteMode,
     parse_columns,
     parse_cube_size,
+    parse_sample_key,
     resolve_columns,
+    resolve_sample_key,
 )
 from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.spark.evaluation import evaluated_once
@@ -89,6 +95,7 @@ def write_table(
     columns_to_index: str | Sequence[str] | None = None,
     cube_size: int | str = AUTO,
     column_stats: str | Mapping[str, Any] | None = None,
+    sample_key: str | Sequence[str] | None = None,
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,
     location: str | None = None,
@@ -112,6 +119,9 @@ def write_table(
             new revision), `{"quantiles": [0, 5, 100]}` gives those of a column indexed by
             quantiles, which are measured otherwise. Also as the format's JSON text,
             `{"price_min": 0, "price_max": 9}`. Dates and timestamps are texts, in UTC.
+        sample_key: the columns whose hash decides in which samples a row is, as `["order_id"]` or
+            `"order_id,line"`, or `all`; without it, the indexed columns. Tables with the same key
+            are sampled alike, so that their samples join. It is fixed until a rebuild.
         properties: table properties. On overwrite they replace all properties but the index's own;
             None keeps those that the table has. An append ignores them.
         comment: the table's description, for a new or replaced table.
@@ -120,7 +130,7 @@ def write_table(
 
     Raises:
         InvalidOptions: an option is wrong (also UnknownColumn, UnsupportedColumnType).
-        IndexMismatch: an append asks for other columns than the table is indexed by.
+        IndexMismatch: an append asks for other columns or another sample key than the table has.
         NotAQbeastTable: an append to a Delta table without an index.
         IncompatibleTable: the table has features that a write would break.
         SourceChanged: the rows changed while they were written.
@@ -137,6 +147,7 @@ def write_table(
         columns=None if columns_to_index is None else parse_columns(columns_to_index),
         cube_size=parse_cube_size(cube_size),
         column_stats=parse_column_stats(column_stats),
+        sample_key=parse_sample_key(sample_key),
         properties=properties,
         user_metadata=user_metadata,
         started=started,
@@ -157,6 +168,7 @@ class _Write:
     columns: tuple[IndexedColumn, ...] | None
     cube_size: int | None
     column_stats: Mapping[str, Any]
+    sample_key: tuple[str, ...] | str | None
     properties: Mapping[str, str] | None
     user_metadata: str | None
     started: float
@@ -176,6 +188,7 @@ class _Write:
             _, transformers = self._transformers_of(snapshot)
         else:
             transformers = resolve_columns(self._new_columns(snapshot), schema)
+            self._new_sample_key(snapshot, schema)
         resolve_column_stats(self.column_stats, transformers)
         return None
 
@@ -193,18 +206,22 @@ class _Write:
         schema = nullable(rows.schema)
         columns = self._new_columns(snapshot)
         transformers = resolve_columns(columns, schema)
-        statistics = self._measure(rows, transformers)
+        key, automatic = self._new_sample_key(snapshot, schema)
+        weight_columns = key or tuple(transformer.column for transformer in transformers)
+        statistics = self._measure(rows, transformers, weight_columns)
         revision = first_revision(
             transformers,
             statistics,
             table_id=self.destination.location,
             cube_size=self.cube_size or automatic_cube_size(statistics.rows, schema),
+            sample_key=key,
         )
         configuration = {
             **self._kept_properties(snapshot.configuration),
             **_column_mapping(schema),
             **option_keys(columns, revision),
             **self._given_stats(transformers),
+            **({AUTOMATIC_KEY: ",".join(automatic)} if automatic else {}),
             **stored_keys(IndexConfiguration.read({}), revision),
         }
         if self.destination.name:
@@ -232,7 +249,7 @@ class _Write:
         snapshot = transaction.snapshot
         current, transformers = self._transformers_of(snapshot)
         rows = cast_to(given, snapshot.schema, self.destination.label)
-        statistics = self._measure(rows, transformers)
+        statistics = self._measure(rows, transformers, current.weight_columns)
         if not statistics.rows:
             return self._result(snapshot.version, current.revision_id, WriteMode.APPEND)
         index = TableIndex.of(snapshot)
@@ -261,8 +278,14 @@ class _Write:
             new_revision=revision is not current,
         )
 
-    def _measure(self, rows: DataFrame, transformers: tuple[Transformer, ...]) -> InputStatistics:
-        statistics = collect(Catalyst(Jvm(rows.sparkSession)), rows, transformers)
+    def _measure(
+        self,
+        rows: DataFrame,
+        transformers: tuple[Transformer, ...],
+        weight_columns: tuple[str, ...],
+    ) -> InputStatistics:
+        catalyst = Catalyst(Jvm(rows.sparkSession))
+        statistics = collect(catalyst, rows, transformers, weight_columns)
         failpoints.reach(failpoints.BETWEEN_PASSES)
         return statistics.with_given(resolve_column_stats(self.column_stats, transformers))
 
@@ -343,6 +366,9 @@ class _Write:
                 "convert it first, or replace it with mode='overwrite'"
             )
         current = configuration.latest
+        if self.sample_key is not None:
+            key, stored = self.sample_key, snapshot.configuration
+            check_sample_key(key, current, stored, snapshot.schema, label)
         return current, continued_transformers(current, self.columns, snapshot.schema, label)
 
     def _new_columns(self, snapshot: TableSnapshot) -> tuple[IndexedColumn, ...]:
@@ -359,6 +385,23 @@ class _Write:
             IndexedColumn(transformer.column, wanted_kind(transformer))
             for transformer in configuration.latest.transformers
         )
+
+    def _new_sample_key(
+        self, snapshot: TableSnapshot, schema: StructType
+    ) -> tuple[tuple[str, ...], list[str]]:
+        """The sample key of a new index (none: empty), and the options that were left open.
+
+        It is the one asked for. A rebuild that does not say by which columns keeps the table's.
+        """
+        wanted = self.sample_key
+        if wanted is None and self.columns is None:
+            known = IndexConfiguration.read(snapshot.configuration)
+            wanted = known.latest.sample_key or None
+            if chosen_automatically(snapshot.configuration, "sample_key"):
+                wanted = ALL
+        if wanted is None:
+            return (), []
+        return resolve_sample_key(wanted, schema), ["sample_key"] if wanted == ALL else []
 
     def _given_stats(self, transformers: Sequence[Transformer]) -> dict[str, str]:
         """The key that stores what the user said of the columns, where that was anything."""

@@ -3,7 +3,7 @@
 ordinal     the value as a plain number (a date is milliseconds, a decimal a double)
 coordinate  the ordinal in the revision's space, 0 to 1
 path words  the interleaved bits of the coordinates (`tree.path`)
-weight      Spark's `hash()` of the indexed columns
+weight      Spark's `hash()` of the indexed columns, or of those of the table's sample key
 target      depth of the row's cube and number of its file (`tree.assignment`)
 """
 
@@ -61,7 +61,7 @@ def column(name: str) -> Column:
 
 
 def weight(columns: Sequence[str]) -> Column:
-    """The row's weight, int (FORMAT section 4)."""
+    """The row's weight, int: the hash of a revision's `weight_columns` (FORMAT section 4)."""
     return F.hash(*(column(name) for name in columns))
 
 

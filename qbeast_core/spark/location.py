@@ -54,7 +54,7 @@ def located(
     words = path(catalyst, revision)
     return rows.withColumns(
         {
-            names.weight: columns.weight(revision.columns),
+            names.weight: columns.weight(revision.weight_columns),
             **dict(zip(names.words, words, strict=True)),
         }
     )

@@ -122,7 +122,10 @@ class InputStatistics:
 
 
 def collect(
-    catalyst: Catalyst, rows: DataFrame, transformers: Sequence[Transformer]
+    catalyst: Catalyst,
+    rows: DataFrame,
+    transformers: Sequence[Transformer],
+    weight_columns: Sequence[str],
 ) -> InputStatistics:
     """Count, bound and sample the rows in one evaluation.
 
@@ -130,10 +133,9 @@ def collect(
     without knowing the number of rows first. Not more than `SAMPLE_ROWS` of them reach the driver.
     """
     numbers = [_number(catalyst, transformer) for transformer in transformers]
-    names = [transformer.column for transformer in transformers]
     measured = rows.select(
         *(number.alias(f"x{i}") for i, number in enumerate(numbers)),
-        columns.weight(names).alias("weight"),
+        columns.weight(weight_columns).alias("weight"),
         F.rand(_SEED).alias("draw"),
     )
     observation = Observation()

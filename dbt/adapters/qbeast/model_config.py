@@ -19,11 +19,7 @@ INDEXED_MATERIALIZATIONS = ("qbeast", "table", "incremental")
 BUILT_FROM_SAMPLE = "qbeast.builtFromSample"
 NEVER, AUTO, ALWAYS = "never", "auto", "always"
 _NO_INDEX = ("none", "")
-_OWN_KEYS = ("columns_to_index", "cube_size", "column_stats", "optimize")
-# Keys that tables with an index will have, and what to do until then.
-_NOT_YET = {
-    "sample_key": "remove it: rows are sampled by the hash of the columns in columns_to_index",
-}
+_OWN_KEYS = ("columns_to_index", "cube_size", "column_stats", "sample_key", "optimize")
 # Keys that other Delta adapters have, and what takes their place.
 _REPLACED = {
     "partition_by": "the index already places rows by all indexed columns at once, and partitions "
@@ -47,6 +43,7 @@ class QbeastConfig(SparkConfig):
     columns_to_index: str | list[str] | None = None
     cube_size: int | str | None = None
     column_stats: dict[str, Any] | str | None = None
+    sample_key: str | list[str] | None = None
     optimize: str | None = None
     sample: float | bool | None = None
     tblproperties: dict[str, Any] | None = None
@@ -60,6 +57,7 @@ class ModelSpec:
     columns_to_index: str | list[str]
     cube_size: int | str
     column_stats: str | Mapping[str, Any] | None
+    sample_key: str | list[str] | None
     increment: Increment | None
     """What a run does with a table that exists; None to rebuild it."""
     batch: str | None
@@ -126,6 +124,7 @@ def model_spec(config: Any, model: Mapping[str, Any], built_from: float | None =
         columns_to_index=columns if isinstance(columns, str) else list(columns),
         cube_size=_or(config.get("cube_size"), "auto"),
         column_stats=config.get("column_stats"),
+        sample_key=config.get("sample_key"),
         increment=model_increment(config),
         batch=batch_condition(config) or None,
         tells_increments="is_incremental" in (model.get("raw_code") or ""),
@@ -182,12 +181,6 @@ def _refuse_what_does_not_go_with_an_index(config: Any) -> None:
             raise DbtRuntimeError(
                 f"{key}={config.get(key)!r} does not go with columns_to_index: "
                 f"{reason.format(key=key)}."
-            )
-    for key, instead in _NOT_YET.items():
-        if config.get(key) is not None:
-            raise DbtRuntimeError(
-                f"{key}={config.get(key)!r} is not available for a table with columns_to_index "
-                f"yet: {instead}"
             )
     if config.get("sample") not in (None, False):
         raise DbtRuntimeError(

@@ -14,7 +14,7 @@ _MAPPING = "delta.columnMapping.mode"
 
 
 def fit_to_table(
-    frame: DataFrame, table: str, on_schema_change: str, model: str, indexed: Sequence[str]
+    frame: DataFrame, table: str, on_schema_change: str, model: str, placing: Sequence[str]
 ) -> DataFrame:
     """The rows with the columns that the table has, or is given for them.
 
@@ -24,7 +24,7 @@ def fit_to_table(
         on_schema_change: `ignore` leaves new columns out, `fail` refuses any difference,
             `append_new_columns` adds columns, `sync_all_columns` adds, drops and retypes them.
         model: the model's name, for messages.
-        indexed: the columns that the table is indexed by.
+        placing: the columns that the table is indexed and sampled by.
     """
     session = frame.sparkSession
     present = session.table(table).schema
@@ -39,7 +39,7 @@ def fit_to_table(
     if on_schema_change == "ignore":
         return frame.select(*[F.col(quote(n)) for n in frame.columns if n not in new])
     if on_schema_change == "sync_all_columns":
-        _require_unindexed([*gone, *retyped], indexed, model)
+        _require_unindexed([*gone, *retyped], placing, model)
         for name in retyped:
             _retype(session, table, frame.schema[name].dataType.simpleString(), name)
     if new:
@@ -89,14 +89,15 @@ def _differences(wanted: StructType, present: StructType) -> tuple[list[str], li
     return new, gone, retyped
 
 
-def _require_unindexed(changed: Sequence[str], indexed: Sequence[str], model: str) -> None:
-    lower = {name.lower() for name in indexed}
+def _require_unindexed(changed: Sequence[str], placing: Sequence[str], model: str) -> None:
+    lower = {name.lower() for name in placing}
     for name in changed:
         if name.lower() in lower:
             raise DbtRuntimeError(
-                f"{model} is indexed by {name!r}, which its query no longer has with the type that "
-                "the table has: keep the column, or take it out of columns_to_index and rebuild "
-                "the table with --full-refresh"
+                f"{model} is indexed by {name!r} or has it in its sample_key, and its query no "
+                "longer has the column with the type that the table has: keep the column, or take "
+                "it out of columns_to_index and sample_key and rebuild the table with "
+                "--full-refresh"
             )
 
 

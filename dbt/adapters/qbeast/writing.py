@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import IndexMismatch, NotAQbeastTable
-from qbeast_core.options import parse_columns
+from qbeast_core.options import parse_columns, parse_sample_key
 
 # dbt's names for the two sides of a merge, which predicates use.
 _SOURCE, _TARGET = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"
@@ -51,8 +51,8 @@ def write_model(frame: DataFrame, table: str, spec: ModelSpec, *, add: bool) -> 
         if increment is None:
             response = _rebuild(frame, table, spec)
         else:
-            indexed = QbeastTable.for_name(session, table).columns_to_index
-            rows = fit_to_table(frame, table, increment.on_schema_change, spec.name, indexed)
+            placing = QbeastTable.for_name(session, table).latest_revision.placing_columns
+            rows = fit_to_table(frame, table, increment.on_schema_change, spec.name, placing)
             response = _STRATEGIES[increment.strategy](rows, table, spec, increment)
     except (IndexMismatch, NotAQbeastTable) as error:
         raise DbtRuntimeError(f"{error}. To rebuild the table, run with --full-refresh.") from error
@@ -96,6 +96,7 @@ def _rebuild(frame: DataFrame, table: str, spec: ModelSpec) -> Response:
         columns_to_index=spec.columns_to_index,
         cube_size=spec.cube_size,
         column_stats=spec.column_stats,
+        sample_key=spec.sample_key,
         properties=spec.properties,
         comment=spec.comment,
         location=spec.location,
@@ -114,6 +115,7 @@ def _append(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment)
         columns_to_index=spec.columns_to_index,
         cube_size=spec.cube_size,
         column_stats=spec.column_stats,
+        sample_key=spec.sample_key,
     )
     return response_of_write("appended", result)
 
@@ -161,6 +163,7 @@ def _insert_overwrite(
         columns_to_index=spec.columns_to_index,
         cube_size=spec.cube_size,
         column_stats=spec.column_stats,
+        sample_key=spec.sample_key,
         comment=spec.comment,
     )
     if spec.built_from is not None:
@@ -188,7 +191,8 @@ _STRATEGIES: dict[str, Callable[[DataFrame, str, ModelSpec, Increment], Response
 
 
 def _require_same_index(session: SparkSession, table: str, spec: ModelSpec) -> None:
-    """Raises IndexMismatch when the model is to be indexed by other columns than its table."""
+    """Raises IndexMismatch when the model is to be indexed or sampled in another way than its table
+    is."""
     present = QbeastTable.for_name(session, table)
     names = [column.name for column in parse_columns(spec.columns_to_index)]
     if [name.lower() for name in names] != [name.lower() for name in present.columns_to_index]:
@@ -196,6 +200,16 @@ def _require_same_index(session: SparkSession, table: str, spec: ModelSpec) -> N
             f"{spec.name} is indexed by {present.columns_to_index}, and the model's "
             f"columns_to_index is now {names}"
         )
+    key = parse_sample_key(spec.sample_key)
+    wanted = list(key) if isinstance(key, tuple) else key
+    if _lowered(wanted) != _lowered(present.sample_key):
+        raise IndexMismatch(
+            f"{spec.name} has the sample_key {present.sample_key}, and the model's is now {wanted}"
+        )
+
+
+def _lowered(key: str | list[str] | None) -> str | list[str] | None:
+    return [name.lower() for name in key] if isinstance(key, list) else key
 
 
 def _warn_of_blind_append(spec: ModelSpec) -> None:

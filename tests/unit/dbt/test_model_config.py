@@ -72,6 +72,7 @@ def test_what_is_known_of_columns_is_passed_on() -> None:
     stats = {"id": {"min": 0, "max": 9}}
     assert spec(column_stats=stats).column_stats == stats
     assert spec().column_stats is None
+    assert spec(sample_key=["id"]).sample_key == ["id"]
 
 
 @pytest.mark.parametrize("columns", [None, [], "none", "None "])
@@ -94,7 +95,6 @@ def test_columns_make_a_table_an_indexed_one() -> None:
         ({"zorder": "day"}, "remove zorder"),
         ({"buckets": 4}, "remove buckets"),
         ({"options": {"a": "b"}}, "tblproperties"),
-        ({"sample_key": ["id"]}, "sample_key=.* yet: remove it"),
         ({"optimize": "daily"}, "optimize='daily' .* 'auto' .*'always' .*'never'"),
         ({"optimize": True}, "optimize=True is not known"),
         ({"sample": 0.1}, "sample=0.1 is for data tests.*qbeast_sample"),

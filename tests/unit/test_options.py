@@ -1,0 +1,75 @@
+"""What a user may say about an index."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    VariantType,
+)
+
+from qbeast_core.errors import InvalidOptions
+from qbeast_core.options import (
+    ALL,
+    IndexedColumn,
+    parse_columns,
+    parse_sample_key,
+    resolve_sample_key,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("price", None),
+        (" price : Linear ", "linear"),
+        ("price:hash", "hashing"),
+        ("price:HASHING", "hashing"),
+        ("price:quantile", "quantiles"),
+        ("price: Quantiles", "quantiles"),
+    ],
+)
+def test_kinds_have_short_names_in_any_case(text: str, kind: str | None) -> None:
+    assert parse_columns(text) == (IndexedColumn("price", kind),)
+    assert parse_columns([text]) == (IndexedColumn("price", kind),)
+
+
+@pytest.mark.parametrize(
+    ("value", "key"),
+    [
+        (None, None),
+        ("all", ALL),
+        (" ALL", ALL),
+        (["all"], ("all",)),
+        ("a, b", ("a", "b")),
+        (["a,b"], ("a,b",)),
+    ],
+)
+def test_a_sample_key_is_all_or_a_list(value: Any, key: Any) -> None:
+    assert parse_sample_key(value) == key
+
+
+@pytest.mark.parametrize("value", ["", [], "a,,b", 5, ["a", None], True])
+def test_a_sample_key_of_something_else_is_refused(value: Any) -> None:
+    with pytest.raises(InvalidOptions, match="must be 'all' or name columns"):
+        parse_sample_key(value)
+
+
+def test_all_are_the_columns_that_have_a_hash() -> None:
+    numbers = MapType(LongType(), LongType())
+    types = {
+        "a": LongType(),
+        "m": numbers,
+        "s": StructType().add("x", numbers),
+        "l": ArrayType(StringType()),
+        "v": VariantType(),
+        "t": StringType(),
+    }
+    schema = StructType([StructField(name, data_type) for name, data_type in types.items()])
+    assert resolve_sample_key(ALL, schema) == ("a", "l", "t")
+    assert resolve_sample_key(("T", "a"), schema) == ("t", "a")

@@ -48,6 +48,10 @@ class SourceChanged(QbeastError):
     """The model query gave other rows while writing than while its statistics were taken."""
 
 
+class SampleWarning(UserWarning):
+    """Samples of a table that was written will be less certain than one would think."""
+
+
 class CommitConflict(QbeastError):
     """Other writers changed the table on every attempt; nothing was written."""
 

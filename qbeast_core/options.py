@@ -27,6 +27,8 @@ _KINDS = {
     "quantiles": "quantiles",
 }
 _WITHOUT_HASH = ("variant",)
+_AUTOMATIC = re.compile(r"\s*auto\s*(?::\s*(?P<at_most>\d{1,9})\s*)?", re.IGNORECASE)
+_AUTOMATIC_COLUMNS = 3
 _COLUMN = re.compile(r"(?P<name>.+?)(?:\s*:\s*(?P<kind>[A-Za-z_]+))?", re.DOTALL)
 
 
@@ -76,6 +78,27 @@ def parse_columns(value: str | Sequence[str]) -> tuple[IndexedColumn, ...]:
             f"columns_to_index names {len(columns)} columns; 1 to {MAX_COLUMNS} can be indexed"
         )
     return columns
+
+
+def parse_automatic(value: str | Sequence[str] | None) -> int | None:
+    """How many columns `"auto"` (3) or `"auto:2"` is to choose at most; None for anything else.
+
+    Raises InvalidOptions.
+    """
+    match = _AUTOMATIC.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return None
+    at_most = int(match["at_most"] or _AUTOMATIC_COLUMNS)
+    if not 1 <= at_most <= MAX_COLUMNS:
+        raise InvalidOptions(
+            f"columns_to_index {value!r}: 1 to {MAX_COLUMNS} columns can be chosen, as in 'auto:2'"
+        )
+    return at_most
+
+
+def can_be_named(column: str) -> bool:
+    """Whether the format has a way to store the name among the columns to index."""
+    return not set(column) & set(",:")
 
 
 def resolve_columns(
@@ -169,7 +192,7 @@ def _parse_column(item: object) -> IndexedColumn:
             "write names like 'ts' or 'user_id:hash'"
         )
     name, kind = match["name"], match["kind"]
-    if "," in name or ":" in name:
+    if not can_be_named(name):
         raise InvalidOptions(
             f"column {name!r} cannot be indexed: the format has no way to store a name with a "
             f"comma or colon, and the kinds of index are {_list(_KINDS)}; rename the column"

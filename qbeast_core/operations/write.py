@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,24 +17,17 @@ from qbeast_core import failpoints
 from qbeast_core.delta.jvm import Jvm
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
-from qbeast_core.errors import InvalidOptions, NotAQbeastTable
+from qbeast_core.errors import InvalidOptions, NotAQbeastTable, SampleWarning
 from qbeast_core.index import TableIndex
-from qbeast_core.model.column_stats import (
-    column_stats_text,
-    parse_column_stats,
-    resolve_column_stats,
-)
 from qbeast_core.model.revision import IndexConfiguration, Revision
-from qbeast_core.model.transformer import Transformer, wanted_kind
+from qbeast_core.model.transformer import Transformer
 from qbeast_core.operations.compatibility import check_writable
 from qbeast_core.operations.destination import RELATION_KEY, Destination, resolve_destination
+from qbeast_core.operations.index_options import IndexOptions
 from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, plan_tree, write_indexed
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
-    AUTOMATIC_KEY,
-    COLUMN_STATS_KEY,
     check_sample_key,
-    chosen_automatically,
     continued_revision,
     continued_transformers,
     first_revision,
@@ -41,22 +35,14 @@ from qbeast_core.operations.revisions import (
     option_keys,
     stored_keys,
 )
+from qbeast_core.operations.sample_warning import sample_warnings
 from qbeast_core.operations.sizing import automatic_cube_size
-from qbeast_core.options import (
-    ALL,
-    AUTO,
-    IndexedColumn,
-    WriteMode,
-    parse_columns,
-    parse_cube_size,
-    parse_sample_key,
-    resolve_columns,
-    resolve_sample_key,
-)
+from qbeast_core.options import AUTO, WriteMode, resolve_columns
 from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.spark.evaluation import evaluated_once
 from qbeast_core.spark.schema import cast_to, nullable
 from qbeast_core.spark.statistics import InputStatistics, collect
+from qbeast_core.tree.column_choice import ColumnChoice
 
 # Parquet columns may not have these in their names unless Delta maps them to others.
 _NEED_COLUMN_MAPPING = set(" ,;{}()\n\t=")
@@ -78,6 +64,10 @@ class WriteResult:
     mode: WriteMode
     """APPEND if the table's earlier rows are still there, else OVERWRITE."""
     new_revision: bool
+    column_choice: ColumnChoice | None = None
+    """Which columns `auto` chose in this write, and why; None where it chose none."""
+    warnings: tuple[str, ...] = ()
+    """What the user should know of the table's samples."""
 
     def __str__(self) -> str:
         return (
@@ -100,6 +90,7 @@ def write_table(
     comment: str | None = None,
     location: str | None = None,
     user_metadata: str | None = None,
+    rechoose: bool = False,
 ) -> WriteResult:
     """Write the rows of `df`, indexed, in a single Delta commit.
 
@@ -111,7 +102,8 @@ def write_table(
             keeps the history), `error` or `ignore` if the table exists.
         columns_to_index: as in `["ts", "user_id:hash"]` or `"ts,user_id:hash"`, at most 8. Needed
             for a new table; an append may repeat them and cannot change them. Kinds are `linear`,
-            `hash` and `quantiles`.
+            `hash` and `quantiles`. `"auto"` chooses the columns that prune best, at most three, or
+            two with `"auto:2"`; they stay until a rebuild with `rechoose`.
         cube_size: rows per cube and about rows per file, or `auto`. On append, a number other than
             the table's opens a new revision and `auto` keeps the table's.
         column_stats: what is known of indexed columns beforehand, by column: `{"min": 0, "max": 9}`
@@ -127,6 +119,10 @@ def write_table(
         comment: the table's description, for a new or replaced table.
         location: where a new table of that name is to lie; it is then external.
         user_metadata: text for the commit's `userMetadata` in the table's history.
+        rechoose: whether a rebuild chooses automatic columns anew.
+
+    Where rows share their weights in large groups, so that samples say little, a new or rebuilt
+    table issues a `SampleWarning`.
 
     Raises:
         InvalidOptions: an option is wrong (also UnknownColumn, UnsupportedColumnType).
@@ -144,10 +140,7 @@ def write_table(
             spark, table=table, path=path, location=location, comment=comment
         ),
         mode=WriteMode.parse(mode),
-        columns=None if columns_to_index is None else parse_columns(columns_to_index),
-        cube_size=parse_cube_size(cube_size),
-        column_stats=parse_column_stats(column_stats),
-        sample_key=parse_sample_key(sample_key),
+        options=IndexOptions.parse(columns_to_index, cube_size, column_stats, sample_key, rechoose),
         properties=properties,
         user_metadata=user_metadata,
         started=started,
@@ -156,7 +149,10 @@ def write_table(
     if skipped is not None:
         return skipped
     with evaluated_once(df) as rows:
-        return until_committed(write.destination.label, lambda: write.attempt(rows))
+        result = until_committed(write.destination.label, lambda: write.attempt(rows))
+    for warning in result.warnings:
+        warnings.warn(warning, SampleWarning, stacklevel=2)
+    return result
 
 
 @dataclass(frozen=True)
@@ -165,10 +161,7 @@ class _Write:
 
     destination: Destination
     mode: WriteMode
-    columns: tuple[IndexedColumn, ...] | None
-    cube_size: int | None
-    column_stats: Mapping[str, Any]
-    sample_key: tuple[str, ...] | str | None
+    options: IndexOptions
     properties: Mapping[str, str] | None
     user_metadata: str | None
     started: float
@@ -185,11 +178,9 @@ class _Write:
             last = IndexConfiguration.read(snapshot.configuration).last_revision_id or 0
             return self._result(snapshot.version, last, WriteMode.APPEND)
         if self._appends(snapshot):
-            _, transformers = self._transformers_of(snapshot)
+            self.options.stats_of(self._transformers_of(snapshot)[1])
         else:
-            transformers = resolve_columns(self._new_columns(snapshot), schema)
-            self._new_sample_key(snapshot, schema)
-        resolve_column_stats(self.column_stats, transformers)
+            self.options.check_new(snapshot, schema)
         return None
 
     def attempt(self, rows: DataFrame) -> WriteResult:
@@ -204,24 +195,25 @@ class _Write:
         """Write a new table, or all of an existing one anew."""
         snapshot = transaction.snapshot
         schema = nullable(rows.schema)
-        columns = self._new_columns(snapshot)
+        columns, choice = self.options.new_columns(snapshot, rows)
         transformers = resolve_columns(columns, schema)
-        key, automatic = self._new_sample_key(snapshot, schema)
-        weight_columns = key or tuple(transformer.column for transformer in transformers)
-        statistics = self._measure(rows, transformers, weight_columns)
+        indexed = tuple(transformer.column for transformer in transformers)
+        key = self.options.new_sample_key(snapshot, schema)
+        statistics = self._measure(rows, transformers, key or indexed)
+        told = () if key else sample_warnings(rows, statistics, indexed)
         revision = first_revision(
             transformers,
             statistics,
             table_id=self.destination.location,
-            cube_size=self.cube_size or automatic_cube_size(statistics.rows, schema),
+            cube_size=self.options.cube_size or automatic_cube_size(statistics.rows, schema),
             sample_key=key,
         )
         configuration = {
             **self._kept_properties(snapshot.configuration),
             **_column_mapping(schema),
             **option_keys(columns, revision),
-            **self._given_stats(transformers),
-            **({AUTOMATIC_KEY: ",".join(automatic)} if automatic else {}),
+            **self.options.given_stats(transformers),
+            **self.options.left_open(snapshot),
             **stored_keys(IndexConfiguration.read({}), revision),
         }
         if self.destination.name:
@@ -240,9 +232,10 @@ class _Write:
         )
         failpoints.reach(failpoints.BEFORE_REGISTRATION)
         self.destination.register()
-        return self._result(
+        result = self._result(
             version, revision.revision_id, WriteMode.OVERWRITE, statistics.rows, written, True
         )
+        return replace(result, column_choice=choice, warnings=told)
 
     def _append(self, transaction: Transaction, given: DataFrame) -> WriteResult:
         """Add rows to an indexed table."""
@@ -254,7 +247,7 @@ class _Write:
             return self._result(snapshot.version, current.revision_id, WriteMode.APPEND)
         index = TableIndex.of(snapshot)
         revision = continued_revision(
-            index.configuration, current, transformers, statistics, cube_size=self.cube_size
+            index.configuration, current, transformers, statistics, cube_size=self.options.cube_size
         )
         if revision is current:
             written = self._index(transaction, rows, revision, statistics, index)
@@ -263,7 +256,7 @@ class _Write:
                 {
                     **snapshot.configuration,
                     "cubeSize": str(revision.desired_cube_size),
-                    **self._given_stats(transformers),
+                    **self.options.given_stats(transformers),
                     **stored_keys(index.configuration, revision),
                 }
             )
@@ -287,7 +280,7 @@ class _Write:
         catalyst = Catalyst(Jvm(rows.sparkSession))
         statistics = collect(catalyst, rows, transformers, weight_columns)
         failpoints.reach(failpoints.BETWEEN_PASSES)
-        return statistics.with_given(resolve_column_stats(self.column_stats, transformers))
+        return statistics.with_given(self.options.stats_of(transformers))
 
     def _index(
         self,
@@ -366,48 +359,10 @@ class _Write:
                 "convert it first, or replace it with mode='overwrite'"
             )
         current = configuration.latest
-        if self.sample_key is not None:
-            key, stored = self.sample_key, snapshot.configuration
-            check_sample_key(key, current, stored, snapshot.schema, label)
-        return current, continued_transformers(current, self.columns, snapshot.schema, label)
-
-    def _new_columns(self, snapshot: TableSnapshot) -> tuple[IndexedColumn, ...]:
-        """The columns of a new index: those asked for, or those of the table that is replaced."""
-        if self.columns is not None:
-            return self.columns
-        configuration = IndexConfiguration.read(snapshot.configuration)
-        if configuration.last_revision_id is None:
-            raise InvalidOptions(
-                f"columns_to_index is needed to create {self.destination.label}; name the columns "
-                "that filters use most, such as ['ts', 'user_id:hash']"
-            )
-        return tuple(
-            IndexedColumn(transformer.column, wanted_kind(transformer))
-            for transformer in configuration.latest.transformers
-        )
-
-    def _new_sample_key(
-        self, snapshot: TableSnapshot, schema: StructType
-    ) -> tuple[tuple[str, ...], list[str]]:
-        """The sample key of a new index (none: empty), and the options that were left open.
-
-        It is the one asked for. A rebuild that does not say by which columns keeps the table's.
-        """
-        wanted = self.sample_key
-        if wanted is None and self.columns is None:
-            known = IndexConfiguration.read(snapshot.configuration)
-            wanted = known.latest.sample_key or None
-            if chosen_automatically(snapshot.configuration, "sample_key"):
-                wanted = ALL
-        if wanted is None:
-            return (), []
-        return resolve_sample_key(wanted, schema), ["sample_key"] if wanted == ALL else []
-
-    def _given_stats(self, transformers: Sequence[Transformer]) -> dict[str, str]:
-        """The key that stores what the user said of the columns, where that was anything."""
-        stats = resolve_column_stats(self.column_stats, transformers)
-        text = column_stats_text(stats, transformers)
-        return {COLUMN_STATS_KEY: text} if text else {}
+        schema, key = snapshot.schema, self.options.sample_key
+        if key is not None:
+            check_sample_key(key, current, snapshot.configuration, schema, label)
+        return current, continued_transformers(current, self.options.columns, schema, label)
 
     def _kept_properties(self, present: Mapping[str, str]) -> dict[str, str]:
         """The table's own properties, which a rebuild keeps unless it is given others."""

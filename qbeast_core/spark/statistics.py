@@ -136,20 +136,24 @@ def collect(
     measured = rows.select(
         *(number.alias(f"x{i}") for i, number in enumerate(numbers)),
         columns.weight(weight_columns).alias("weight"),
-        F.rand(_SEED).alias("draw"),
     )
     observation = Observation()
     passing = measured.observe(observation, *_aggregates(transformers))
-    at_most = max_rows(passing)
-    if at_most is None or at_most > SAMPLE_ROWS:
-        passing = passing.orderBy("draw").limit(SAMPLE_ROWS)
-    # else Spark would drop the limit, sort everything, and evaluate the rows twice for that.
-    sample = passing.drop("draw").toArrow()
+    sample = drawn_rows(passing, SAMPLE_ROWS).toArrow()
     observed: dict[str, Any] = observation.get
     bounds = tuple(
         Bounds(observed[f"min{i}"], observed[f"max{i}"]) for i in range(len(transformers))
     )
     return InputStatistics(observed["rows"], bounds, _row_sample(sample, len(transformers)))
+
+
+def drawn_rows(rows: DataFrame, at_most: int) -> DataFrame:
+    """Not more than so many of the rows, each as likely as any other."""
+    known = max_rows(rows)
+    if known is not None and known <= at_most:
+        # Spark would drop the limit, sort everything, and evaluate the rows twice for that.
+        return rows
+    return rows.withColumn("draw", F.rand(_SEED)).orderBy("draw").limit(at_most).drop("draw")
 
 
 def _number(catalyst: Catalyst, transformer: Transformer) -> Column:

@@ -17,6 +17,7 @@ from qbeast_core.errors import InvalidOptions
 from qbeast_core.options import (
     ALL,
     IndexedColumn,
+    parse_automatic,
     parse_columns,
     parse_sample_key,
     resolve_sample_key,
@@ -37,6 +38,29 @@ from qbeast_core.options import (
 def test_kinds_have_short_names_in_any_case(text: str, kind: str | None) -> None:
     assert parse_columns(text) == (IndexedColumn("price", kind),)
     assert parse_columns([text]) == (IndexedColumn("price", kind),)
+
+
+@pytest.mark.parametrize(
+    ("value", "at_most"),
+    [
+        ("auto", 3),
+        (" AUTO ", 3),
+        ("auto:1", 1),
+        ("auto : 8", 8),
+        ("auto:hash", None),
+        ("automatic", None),
+        (["auto"], None),
+        (None, None),
+    ],
+)
+def test_columns_may_be_left_to_choose(value: Any, at_most: int | None) -> None:
+    assert parse_automatic(value) == at_most
+
+
+@pytest.mark.parametrize("value", ["auto:0", "auto:9"])
+def test_as_many_are_chosen_as_can_be_indexed(value: str) -> None:
+    with pytest.raises(InvalidOptions, match="1 to 8 columns"):
+        parse_automatic(value)
 
 
 @pytest.mark.parametrize(

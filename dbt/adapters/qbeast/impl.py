@@ -143,10 +143,14 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_model_spec(
-        self, config: Any, model: Mapping[str, Any], built_from: float | None
+        self,
+        config: Any,
+        model: Mapping[str, Any],
+        built_from: float | None,
+        full_refresh: bool = False,
     ) -> "ModelSpec":
         """The model's configuration, checked before anything runs (`model_config.py`)."""
-        return model_config.model_spec(config, model, built_from)
+        return model_config.model_spec(config, model, built_from, full_refresh=full_refresh)
 
     @available.parse_none
     def qbeast_write(

@@ -58,6 +58,8 @@ class ModelSpec:
     cube_size: int | str
     column_stats: str | Mapping[str, Any] | None
     sample_key: str | list[str] | None
+    rechoose: bool
+    """Whether a rebuild chooses automatic columns anew."""
     increment: Increment | None
     """What a run does with a table that exists; None to rebuild it."""
     batch: str | None
@@ -97,13 +99,20 @@ def model_increment(config: Any) -> Increment | None:
     return increment_of(config, APPEND if config.get("materialized") == "incremental" else None)
 
 
-def model_spec(config: Any, model: Mapping[str, Any], built_from: float | None = None) -> ModelSpec:
+def model_spec(
+    config: Any,
+    model: Mapping[str, Any],
+    built_from: float | None = None,
+    *,
+    full_refresh: bool = False,
+) -> ModelSpec:
     """The specification of an indexed model.
 
     Args:
         config: the `config` object of dbt's context.
         model: the `model` of dbt's context.
         built_from: the fraction of the sample that the rows come from; None for all.
+        full_refresh: whether the run is to start the table over.
 
     Raises:
         DbtRuntimeError: a key is missing, has a value that is not allowed, or does not go with an
@@ -114,7 +123,7 @@ def model_spec(config: Any, model: Mapping[str, Any], built_from: float | None =
     if not columns or _opts_out(columns):
         raise DbtRuntimeError(
             "materialized='qbeast' needs columns_to_index: the columns that the table is filtered "
-            "by, such as columns_to_index=['ts', 'user_id:hash']"
+            "by, such as columns_to_index=['ts', 'user_id:hash'], or 'auto'"
         )
     _refuse_what_does_not_go_with_an_index(config)
     docs = config.get("persist_docs") or {}
@@ -125,6 +134,7 @@ def model_spec(config: Any, model: Mapping[str, Any], built_from: float | None =
         cube_size=_or(config.get("cube_size"), "auto"),
         column_stats=config.get("column_stats"),
         sample_key=config.get("sample_key"),
+        rechoose=full_refresh,
         increment=model_increment(config),
         batch=batch_condition(config) or None,
         tells_increments="is_incremental" in (model.get("raw_code") or ""),

@@ -1,9 +1,10 @@
 """A model's query written as an indexed table."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dbt.adapters.events.types import AdapterEventWarning
+from dbt.adapters.events.types import AdapterEventInfo, AdapterEventWarning
 from dbt.adapters.qbeast import run_sample
 from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.incremental import (
@@ -20,14 +21,18 @@ from dbt.adapters.qbeast.model_config import ModelSpec
 from dbt.adapters.qbeast.response import QbeastAdapterResponse as Response
 from dbt.adapters.qbeast.response import response_of_rewrite, response_of_write
 from dbt.adapters.qbeast.schema_change import fit_to_table
-from dbt_common.events.functions import warn_or_error
+from dbt_common.events.functions import fire_event, warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.errors import IndexMismatch, NotAQbeastTable
-from qbeast_core.options import parse_columns, parse_sample_key
+from qbeast_core.errors import IndexMismatch, NotAQbeastTable, SampleWarning
+from qbeast_core.operations.write import WriteResult
+from qbeast_core.options import parse_automatic, parse_columns, parse_sample_key
+
+# dbt tells them itself, with the name of the model.
+warnings.filterwarnings("ignore", category=SampleWarning)
 
 # dbt's names for the two sides of a merge, which predicates use.
 _SOURCE, _TARGET = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"
@@ -100,8 +105,18 @@ def _rebuild(frame: DataFrame, table: str, spec: ModelSpec) -> Response:
         properties=spec.properties,
         comment=spec.comment,
         location=spec.location,
+        rechoose=spec.rechoose,
     )
-    return response_of_write("rebuilt", result)
+    return _told(spec, "rebuilt", result)
+
+
+def _told(spec: ModelSpec, done: str, result: WriteResult) -> Response:
+    """The response of a write, after what else there is to say of it."""
+    if result.column_choice is not None:
+        fire_event(AdapterEventInfo(**_event(f"{spec.name}: {result.column_choice}")))
+    for warning in result.warnings:
+        _warn(f"{spec.name}: {warning}")
+    return response_of_write(done, result)
 
 
 def _append(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
@@ -168,7 +183,7 @@ def _insert_overwrite(
     )
     if spec.built_from is not None:
         run_sample.mark(frame.sparkSession, table, spec.built_from)
-    return response_of_write("overwritten", result)
+    return _told(spec, "overwritten", result)
 
 
 def _replace_where(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
@@ -194,7 +209,9 @@ def _require_same_index(session: SparkSession, table: str, spec: ModelSpec) -> N
     """Raises IndexMismatch when the model is to be indexed or sampled in another way than its table
     is."""
     present = QbeastTable.for_name(session, table)
-    names = [column.name for column in parse_columns(spec.columns_to_index)]
+    names = present.columns_to_index
+    if parse_automatic(spec.columns_to_index) is None:
+        names = [column.name for column in parse_columns(spec.columns_to_index)]
     if [name.lower() for name in names] != [name.lower() for name in present.columns_to_index]:
         raise IndexMismatch(
             f"{spec.name} is indexed by {present.columns_to_index}, and the model's "

@@ -75,6 +75,12 @@ def test_what_is_known_of_columns_is_passed_on() -> None:
     assert spec(sample_key=["id"]).sample_key == ["id"]
 
 
+def test_a_full_refresh_chooses_columns_anew() -> None:
+    config = {"materialized": "qbeast", "columns_to_index": "auto"}
+    assert not model_spec(config, MODEL).rechoose
+    assert model_spec(config, MODEL, full_refresh=True).rechoose
+
+
 @pytest.mark.parametrize("columns", [None, [], "none", "None "])
 def test_a_model_without_columns_has_no_index(columns: Any) -> None:
     assert not is_indexed({"materialized": "table", "columns_to_index": columns})

@@ -3,7 +3,8 @@
    index is made by SQL. #}
 {% macro qbeast_build_model(is_indexed) %}
   {%- set built_from = adapter.qbeast_built_from(model, graph) -%}
-  {%- set spec = adapter.qbeast_model_spec(config, model, built_from) if is_indexed else none -%}
+  {%- set spec = adapter.qbeast_model_spec(config, model, built_from, should_full_refresh())
+                 if is_indexed else none -%}
   {%- set increment = adapter.qbeast_increment(config, context) -%}
   {%- set existing = load_relation(this) -%}
   {%- set is_delta = is_indexed or config.get('file_format') == 'delta' -%}

@@ -1,0 +1,165 @@
+"""The options of an index as one write asks for them, and what they come to for a new index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.errors import InvalidOptions, UnsupportedColumnType
+from qbeast_core.model.column_stats import (
+    ColumnStats,
+    column_stats_text,
+    parse_column_stats,
+    resolve_column_stats,
+)
+from qbeast_core.model.datatypes import SUPPORTED_SPARK_TYPES
+from qbeast_core.model.revision import IndexConfiguration
+from qbeast_core.model.transformer import Transformer, wanted_kind
+from qbeast_core.operations.revisions import (
+    AUTOMATIC_KEY,
+    COLUMN_STATS_KEY,
+    chosen_automatically,
+)
+from qbeast_core.options import (
+    ALL,
+    IndexedColumn,
+    parse_automatic,
+    parse_columns,
+    parse_cube_size,
+    parse_sample_key,
+    resolve_columns,
+    resolve_sample_key,
+)
+from qbeast_core.spark.candidates import candidate_columns, sample_candidates
+from qbeast_core.tree.column_choice import ColumnChoice, choose_columns
+
+
+@dataclass(frozen=True)
+class IndexOptions:
+    """What a write says of the index; None where it says nothing."""
+
+    columns: tuple[IndexedColumn, ...] | None
+    automatic_columns: int | None
+    """How many columns are to be chosen at most; None where they are named."""
+    rechoose: bool
+    """Whether columns that were chosen before are chosen anew by a rebuild."""
+    cube_size: int | None
+    """None for `auto`."""
+    column_stats: Mapping[str, Any]
+    sample_key: tuple[str, ...] | str | None
+
+    @staticmethod
+    def parse(
+        columns_to_index: str | Sequence[str] | None,
+        cube_size: int | str,
+        column_stats: str | Mapping[str, Any] | None,
+        sample_key: str | Sequence[str] | None,
+        rechoose: bool,
+    ) -> IndexOptions:
+        """The options of `write_table`. Raises InvalidOptions."""
+        automatic = parse_automatic(columns_to_index)
+        named = None if automatic is not None else columns_to_index
+        return IndexOptions(
+            columns=None if named is None else parse_columns(named),
+            automatic_columns=automatic,
+            rechoose=rechoose,
+            cube_size=parse_cube_size(cube_size),
+            column_stats=parse_column_stats(column_stats),
+            sample_key=parse_sample_key(sample_key),
+        )
+
+    @property
+    def says_columns(self) -> bool:
+        """Whether the columns are named, or to be chosen; else those of the table are meant."""
+        return self.columns is not None or self.automatic_columns is not None
+
+    def check_new(self, snapshot: TableSnapshot, schema: StructType) -> None:
+        """Find what a new index over rows of this schema would fail at. Raises InvalidOptions."""
+        self.new_sample_key(snapshot, schema)
+        columns = self.known_columns(snapshot, schema)
+        if columns is not None:
+            self.stats_of(resolve_columns(columns, schema))
+        elif not candidate_columns(schema):
+            raise UnsupportedColumnType(
+                "columns_to_index 'auto': no column has a type that can be indexed; types that "
+                f"can: {', '.join(SUPPORTED_SPARK_TYPES)}"
+            )
+
+    def stats_of(self, transformers: Sequence[Transformer]) -> tuple[ColumnStats, ...]:
+        """What is said beforehand of each indexed column. Raises InvalidOptions."""
+        return resolve_column_stats(self.column_stats, transformers)
+
+    def new_columns(
+        self, snapshot: TableSnapshot, rows: DataFrame
+    ) -> tuple[tuple[IndexedColumn, ...], ColumnChoice | None]:
+        """The columns of a new index, and how they were chosen if they are chosen now."""
+        known = self.known_columns(snapshot, rows.schema)
+        if known is not None:
+            return known, None
+        choice = choose_columns(sample_candidates(rows), self.automatic_columns or 1)
+        return tuple(IndexedColumn(column.name, column.kind) for column in choice.columns), choice
+
+    def known_columns(
+        self, snapshot: TableSnapshot, schema: StructType
+    ) -> tuple[IndexedColumn, ...] | None:
+        """Those asked for, or those of the table that is replaced; None if they are to be chosen.
+
+        Columns that were chosen for the table before stay, as long as the new rows have them.
+        """
+        if self.columns is not None:
+            return self.columns
+        stored = snapshot.configuration
+        if self.automatic_columns is None:
+            return self._present_columns(snapshot)
+        if self.rechoose or not chosen_automatically(stored, "columns_to_index"):
+            return None
+        present = self._present_columns(snapshot)
+        candidates = {name for name, _ in candidate_columns(schema)}
+        return present if candidates.issuperset(column.name for column in present) else None
+
+    def _present_columns(self, snapshot: TableSnapshot) -> tuple[IndexedColumn, ...]:
+        configuration = IndexConfiguration.read(snapshot.configuration)
+        if configuration.last_revision_id is None:
+            raise InvalidOptions(
+                "columns_to_index is needed to create a table with an index; name the columns "
+                "that filters use most, such as ['ts', 'user_id:hash'], or let 'auto' choose them"
+            )
+        return tuple(
+            IndexedColumn(transformer.column, wanted_kind(transformer))
+            for transformer in configuration.latest.transformers
+        )
+
+    def new_sample_key(self, snapshot: TableSnapshot, schema: StructType) -> tuple[str, ...]:
+        """The sample key of a new index; empty for none."""
+        wanted = self._wanted_sample_key(snapshot)
+        return () if wanted is None else resolve_sample_key(wanted, schema)
+
+    def _wanted_sample_key(self, snapshot: TableSnapshot) -> tuple[str, ...] | str | None:
+        """The one asked for. A rebuild that does not say by which columns keeps the table's."""
+        known = IndexConfiguration.read(snapshot.configuration)
+        if self.sample_key is not None or self.says_columns or known.last_revision_id is None:
+            return self.sample_key
+        if chosen_automatically(snapshot.configuration, "sample_key"):
+            return ALL
+        return known.latest.sample_key or None
+
+    def left_open(self, snapshot: TableSnapshot) -> dict[str, str]:
+        """The key that stores which options the write was left to choose, where there are some."""
+        were_chosen = chosen_automatically(snapshot.configuration, "columns_to_index")
+        options = {
+            "columns_to_index": self.automatic_columns is not None
+            or (were_chosen and not self.says_columns),
+            "sample_key": self._wanted_sample_key(snapshot) == ALL,
+        }
+        names = [name for name, is_open in options.items() if is_open]
+        return {AUTOMATIC_KEY: ",".join(names)} if names else {}
+
+    def given_stats(self, transformers: Sequence[Transformer]) -> dict[str, str]:
+        """The key that stores what the user said of the columns, where that was anything."""
+        text = column_stats_text(self.stats_of(transformers), transformers)
+        return {COLUMN_STATS_KEY: text} if text else {}

@@ -1,0 +1,71 @@
+"""A bounded sample of every column that could be indexed, to choose among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from qbeast_core.errors import UnsupportedColumnType
+from qbeast_core.model.datatypes import DataType
+from qbeast_core.options import can_be_named
+from qbeast_core.spark import columns
+from qbeast_core.spark.statistics import SAMPLED_TEXT, drawn_rows
+from qbeast_core.tree.column_choice import SampledColumn
+
+SAMPLED_ROWS = 1 << 14
+_SAMPLED_VALUES = 1 << 22
+"""Of all columns together; a wide table is judged by fewer rows."""
+_FEWEST_ROWS = 1 << 10
+
+
+def candidate_columns(schema: StructType) -> list[tuple[str, DataType]]:
+    """The columns of a type that can be indexed, with names that can be stored."""
+    found = [(field.name, _type_of(field)) for field in schema.fields if can_be_named(field.name)]
+    return [(name, data_type) for name, data_type in found if data_type is not None]
+
+
+def sample_candidates(rows: DataFrame) -> list[SampledColumn]:
+    """The candidate columns in a uniform sample of the rows, in one more reading of them."""
+    candidates = candidate_columns(rows.schema)
+    if not candidates:
+        return []
+    at_most = max(_FEWEST_ROWS, min(SAMPLED_ROWS, _SAMPLED_VALUES // len(candidates)))
+    values = rows.select(
+        *(_value(name, data_type).alias(f"x{i}") for i, (name, data_type) in enumerate(candidates))
+    )
+    sample = drawn_rows(values, at_most).toArrow()
+    return [
+        _sampled(name, data_type, sample.column(f"x{i}").combine_chunks())
+        for i, (name, data_type) in enumerate(candidates)
+    ]
+
+
+def _type_of(field: StructField) -> DataType | None:
+    try:
+        return DataType.of_spark(field.dataType.simpleString())
+    except UnsupportedColumnType:
+        return None
+
+
+def _value(name: str, data_type: DataType) -> Column:
+    value = columns.column(name)
+    if data_type is DataType.STRING:
+        return F.make_valid_utf8(F.substring(value, 1, SAMPLED_TEXT))
+    return columns.ordinal(value, data_type)
+
+
+def _sampled(name: str, data_type: DataType, array: Any) -> SampledColumn:
+    is_null = array.is_null().to_numpy(zero_copy_only=False)
+    numbers = None
+    if data_type is DataType.STRING:
+        values = np.array(
+            ["" if text is None else text for text in array.to_pylist()], dtype=object
+        )
+    else:
+        values = numbers = array.cast("float64", safe=False).to_numpy(zero_copy_only=False)
+    codes = np.unique(values, return_inverse=True)[1].astype(np.int64)
+    return SampledColumn(name, data_type, np.where(is_null, -1, codes), numbers)

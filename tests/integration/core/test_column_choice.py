@@ -1,0 +1,71 @@
+"""Columns that the write chooses, and the warning where samples would say little."""
+
+import warnings
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from qbeast_core import QbeastTable, write_table
+from qbeast_core.errors import SampleWarning, UnsupportedColumnType
+from tests.integration.core.brute_force import assert_sound, configuration, last_version
+
+
+def test_the_columns_that_prune_best_are_chosen_and_kept(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    rows = spark.range(3000).selectExpr(
+        "id",
+        "date_add(date'2024-01-01', cast(id div 9 as int)) as day",
+        "exp(pmod(hash(id), 200) / 15D) as price",
+        "concat('s', pmod(hash(id, 1), 60)) as store",
+        "id % 2 = 0 as flag",
+        "7 as same",
+        "if(id % 100 = 0, 's', null) as note",
+        "array(id) as list",
+    )
+    result = write_table(rows, path=path, columns_to_index="auto", cube_size=300)
+    assert str(result.column_choice) == (
+        "columns_to_index auto chose day, price:quantiles, store of 6 columns, from 3,000 rows: "
+        "day has 334 values; price has 200 values, "
+        + str(result.column_choice).partition("200 values, ")[2]
+    )
+    assert result.warnings == ()
+    table = assert_sound(spark, path, range(3000), where="day < '2024-03-01' and price < 10")
+    assert table.columns_to_index == ["day", "price", "store"]
+    assert configuration(path)["columnsToIndex"] == "day,price:quantiles,store"
+    assert len(table.files(where="day < '2024-02-01'")) < len(table.files())
+
+    # A rebuild keeps them as long as the rows have them, though others would be chosen now.
+    other = rows.selectExpr("id", "day", "1D as price", "store", "id * 3 as n")
+    again = write_table(other, path=path, mode="overwrite", columns_to_index="auto")
+    assert again.column_choice is None
+    assert QbeastTable.for_path(spark, path).columns_to_index == ["day", "price", "store"]
+    assert write_table(other, path=path, columns_to_index="auto").rows == 3000
+    anew = write_table(other, path=path, mode="overwrite", columns_to_index="auto:1", rechoose=True)
+    assert anew.column_choice is not None
+    assert QbeastTable.for_path(spark, path).columns_to_index == ["day"]
+    less = write_table(other.select("n"), path=path, mode="overwrite", columns_to_index="auto")
+    assert less.column_choice is not None
+    assert QbeastTable.for_path(spark, path).columns_to_index == ["n"]
+
+
+def test_without_a_column_to_choose_nothing_is_written(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedColumnType, match="no column has a type"):
+        write_table(
+            spark.range(9).selectExpr("array(id) as a"), path=str(tmp_path), columns_to_index="auto"
+        )
+    assert last_version(tmp_path) == -1
+
+
+def test_samples_of_groups_are_warned_of(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.range(2000).selectExpr("id", "id % 20 as kind", "uuid() as text")
+    with pytest.warns(SampleWarning, match="same kind as 99 others.*such as 'id'.*sample_key='id'"):
+        result = write_table(rows, path=str(tmp_path / "kind"), columns_to_index="kind")
+    assert len(result.warnings) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_table(rows, path=str(tmp_path / "id"), columns_to_index="kind,id")
+        write_table(rows, path=str(tmp_path / "key"), columns_to_index="kind", sample_key="kind")
+        write_table(rows.limit(900), path=str(tmp_path / "few"), columns_to_index="kind")

@@ -23,7 +23,7 @@ from qbeast_core.operations.merge import Choice, Match, Merge, merge_rows
 from qbeast_core.operations.metrics import block_rows, table_metrics
 from qbeast_core.operations.optimize import OptimizeResult, Scope, optimize_table
 from qbeast_core.operations.replace import replace_rows_matching, replace_rows_where
-from qbeast_core.operations.revisions import chosen_automatically
+from qbeast_core.operations.revisions import KEY, chosen_automatically
 from qbeast_core.operations.rewrite import RewriteResult
 from qbeast_core.operations.sample import FileEntry
 from qbeast_core.operations.target import Target
@@ -108,7 +108,7 @@ class QbeastTable:
 
         None where these are the indexed columns.
         """
-        if chosen_automatically(self._snapshot.configuration, "sample_key"):
+        if chosen_automatically(self._snapshot.configuration, KEY):
             return ALL
         return list(self.latest_revision.sample_key) or None
 

@@ -20,17 +20,13 @@ from qbeast_core.errors import IncompatibleTable, IndexMismatch, NotAQbeastTable
 from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.operations.address import PARQUET, Address, resolve_address
 from qbeast_core.operations.compatibility import check_own_files, check_supported, check_writable
+from qbeast_core.operations.index_options import IndexOptions
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import option_keys
 from qbeast_core.operations.sizing import automatic_cube_size
-from qbeast_core.options import (
-    AUTO,
-    IndexedColumn,
-    parse_columns,
-    parse_cube_size,
-    resolve_columns,
-)
+from qbeast_core.options import AUTO, resolve_columns
 from qbeast_core.spark.columns import quoted
+from qbeast_core.tree.column_choice import ColumnChoice
 
 
 @dataclass(frozen=True)
@@ -47,12 +43,15 @@ class ConvertResult:
     """The rows in them."""
     changed: bool
     """False if the table had this index already."""
+    column_choice: ColumnChoice | None = None
+    """Which columns `auto` chose, and why."""
 
     def __str__(self) -> str:
         if not self.changed:
             return f"is indexed by {', '.join(self.columns)} already"
+        chosen = f" ({self.column_choice})" if self.column_choice else ""
         return (
-            f"will be indexed by {', '.join(self.columns)}; {self.rows:,} rows in "
+            f"will be indexed by {', '.join(self.columns)}{chosen}; {self.rows:,} rows in "
             f"{self.files:,} files are not indexed before an optimize"
         )
 
@@ -72,7 +71,7 @@ def convert_to_qbeast(
     Args:
         table: ``delta.`/path` ``, ``parquet.`/path` `` with an absolute path or URI, or a name as
             `schema.table`.
-        columns_to_index: as for `write_table`.
+        columns_to_index: as for `write_table`; `auto` reads the rows to choose.
         cube_size: rows per cube, or `auto` to choose it by the rows that the table has.
 
     Raises:
@@ -84,28 +83,27 @@ def convert_to_qbeast(
         CommitConflict: other writers came first on every attempt.
         In every case the table is as it was.
     """
-    columns = parse_columns(columns_to_index)
-    size = parse_cube_size(cube_size)
+    options = IndexOptions.parse(columns_to_index, cube_size)
     address = resolve_address(spark, table)
     if address.format == PARQUET and not TableSnapshot.load(spark, address.location).exists:
-        resolve_columns(columns, _convertible_rows(spark, address).schema)
+        options.check_columns(_convertible_rows(spark, address).schema)
         spark.sql(f"CONVERT TO DELTA {address.name or f'parquet.{quoted(address.location)}'}")
-    return until_committed(address.label, lambda: _attempt(spark, address, columns, size))
+    return until_committed(address.label, lambda: _attempt(spark, address, options))
 
 
-def _attempt(
-    spark: SparkSession, address: Address, columns: tuple[IndexedColumn, ...], size: int | None
-) -> ConvertResult:
+def _attempt(spark: SparkSession, address: Address, options: IndexOptions) -> ConvertResult:
     transaction = Transaction(spark, address.location)
     snapshot = transaction.snapshot
     if not snapshot.exists:
         raise NotAQbeastTable(f"there is no Delta table at {address.label}")
     present = IndexConfiguration.read(snapshot.configuration)
     if present.last_revision_id is not None:
-        return _indexed_already(snapshot, address, present, columns, size)
+        return _indexed_already(snapshot, address, present, options)
     check_supported(snapshot, address.label)
     check_writable(snapshot, address.label)
     check_own_files(snapshot, address.label)
+    options.check_columns(snapshot.schema)
+    columns, choice = options.columns_for(snapshot.dataframe())
     transformers = resolve_columns(columns, snapshot.schema)
     rows = snapshot.rows()
     staging = Revision.staging(
@@ -113,7 +111,7 @@ def _attempt(
             revision_id=1,
             timestamp_millis=int(time.time() * 1000),
             table_id=address.location,
-            desired_cube_size=size or automatic_cube_size(rows, snapshot.schema),
+            desired_cube_size=options.cube_size or automatic_cube_size(rows, snapshot.schema),
             transformers=transformers,
             transformations=(),
         )
@@ -122,6 +120,7 @@ def _attempt(
         {
             **snapshot.configuration,
             **option_keys(columns, staging),
+            **options.left_open(snapshot),
             **present.with_revision(staging).write(),
         }
     )
@@ -132,6 +131,7 @@ def _attempt(
         files=len(snapshot.files),
         rows=rows,
         changed=True,
+        column_choice=choice,
     )
 
 
@@ -139,12 +139,11 @@ def _indexed_already(
     snapshot: TableSnapshot,
     address: Address,
     present: IndexConfiguration,
-    columns: tuple[IndexedColumn, ...],
-    size: int | None,
+    options: IndexOptions,
 ) -> ConvertResult:
-    latest = present.latest
-    asked = [column.name.lower() for column in columns]
-    if asked != [name.lower() for name in latest.columns]:
+    latest, columns, size = present.latest, options.columns, options.cube_size
+    asked = [column.name.lower() for column in columns or ()]
+    if columns is not None and asked != [name.lower() for name in latest.columns]:
         raise IndexMismatch(
             f"{address.label} is indexed already, by {', '.join(latest.columns)}; to index it by "
             f"{', '.join(column.name for column in columns)}, write it anew with "

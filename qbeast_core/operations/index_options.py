@@ -23,6 +23,9 @@ from qbeast_core.model.transformer import Transformer, wanted_kind
 from qbeast_core.operations.revisions import (
     AUTOMATIC_KEY,
     COLUMN_STATS_KEY,
+    COLUMNS,
+    CUBE_SIZE,
+    KEY,
     chosen_automatically,
 )
 from qbeast_core.options import (
@@ -57,9 +60,9 @@ class IndexOptions:
     def parse(
         columns_to_index: str | Sequence[str] | None,
         cube_size: int | str,
-        column_stats: str | Mapping[str, Any] | None,
-        sample_key: str | Sequence[str] | None,
-        rechoose: bool,
+        column_stats: str | Mapping[str, Any] | None = None,
+        sample_key: str | Sequence[str] | None = None,
+        rechoose: bool = False,
     ) -> IndexOptions:
         """The options of `write_table`. Raises InvalidOptions."""
         automatic = parse_automatic(columns_to_index)
@@ -84,6 +87,14 @@ class IndexOptions:
         columns = self.known_columns(snapshot, schema)
         if columns is not None:
             self.stats_of(resolve_columns(columns, schema))
+        else:
+            self.check_columns(schema)
+
+    def check_columns(self, schema: StructType) -> None:
+        """Raises InvalidOptions where rows of this schema do not have the columns, or none that
+        could be chosen."""
+        if self.columns is not None:
+            resolve_columns(self.columns, schema)
         elif not candidate_columns(schema):
             raise UnsupportedColumnType(
                 "columns_to_index 'auto': no column has a type that can be indexed; types that "
@@ -99,8 +110,12 @@ class IndexOptions:
     ) -> tuple[tuple[IndexedColumn, ...], ColumnChoice | None]:
         """The columns of a new index, and how they were chosen if they are chosen now."""
         known = self.known_columns(snapshot, rows.schema)
-        if known is not None:
-            return known, None
+        return (known, None) if known is not None else self.columns_for(rows)
+
+    def columns_for(self, rows: DataFrame) -> tuple[tuple[IndexedColumn, ...], ColumnChoice | None]:
+        """The columns that are named, or those chosen for the rows."""
+        if self.columns is not None:
+            return self.columns, None
         choice = choose_columns(sample_candidates(rows), self.automatic_columns or 1)
         return tuple(IndexedColumn(column.name, column.kind) for column in choice.columns), choice
 
@@ -116,7 +131,7 @@ class IndexOptions:
         stored = snapshot.configuration
         if self.automatic_columns is None:
             return self._present_columns(snapshot)
-        if self.rechoose or not chosen_automatically(stored, "columns_to_index"):
+        if self.rechoose or not chosen_automatically(stored, COLUMNS):
             return None
         present = self._present_columns(snapshot)
         candidates = {name for name, _ in candidate_columns(schema)}
@@ -144,20 +159,29 @@ class IndexOptions:
         known = IndexConfiguration.read(snapshot.configuration)
         if self.sample_key is not None or self.says_columns or known.last_revision_id is None:
             return self.sample_key
-        if chosen_automatically(snapshot.configuration, "sample_key"):
+        if chosen_automatically(snapshot.configuration, KEY):
             return ALL
         return known.latest.sample_key or None
 
     def left_open(self, snapshot: TableSnapshot) -> dict[str, str]:
         """The key that stores which options the write was left to choose, where there are some."""
-        were_chosen = chosen_automatically(snapshot.configuration, "columns_to_index")
+        were_chosen = chosen_automatically(snapshot.configuration, COLUMNS)
         options = {
-            "columns_to_index": self.automatic_columns is not None
-            or (were_chosen and not self.says_columns),
-            "sample_key": self._wanted_sample_key(snapshot) == ALL,
+            COLUMNS: self.automatic_columns is not None or (were_chosen and not self.says_columns),
+            CUBE_SIZE: self.cube_size is None,
+            KEY: self._wanted_sample_key(snapshot) == ALL,
         }
         names = [name for name, is_open in options.items() if is_open]
         return {AUTOMATIC_KEY: ",".join(names)} if names else {}
+
+    def kept_by_append(self, stored: Mapping[str, str]) -> dict[str, str]:
+        """A table's configuration after an append, but for the index; a given cube size is not
+        automatic any more."""
+        left = [name for name in stored.get(AUTOMATIC_KEY, "").split(",") if name]
+        if self.cube_size is not None:
+            left = [name for name in left if name != CUBE_SIZE]
+        kept = {key: value for key, value in stored.items() if key != AUTOMATIC_KEY}
+        return {**kept, AUTOMATIC_KEY: ",".join(left)} if left else kept
 
     def given_stats(self, transformers: Sequence[Transformer]) -> dict[str, str]:
         """The key that stores what the user said of the columns, where that was anything."""

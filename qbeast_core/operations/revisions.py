@@ -44,6 +44,7 @@ _BY_QUANTILES = (NumericQuantilesTransformer, StringQuantilesTransformer)
 COLUMN_STATS_KEY = "columnStats"
 AUTOMATIC_KEY = "qbeast.automatic"
 """What was left to the first write to choose, names of options separated by commas."""
+COLUMNS, CUBE_SIZE, KEY = "columns_to_index", "cube_size", "sample_key"
 _OPTION_KEYS = frozenset((COLUMNS_KEY, "cubeSize", "tableFormat", COLUMN_STATS_KEY))
 
 
@@ -144,7 +145,7 @@ def check_sample_key(
     table: str,
 ) -> None:
     """Raises IndexMismatch where a table's sample key is another one than is asked for."""
-    if wanted == ALL and chosen_automatically(configuration, "sample_key"):
+    if wanted == ALL and chosen_automatically(configuration, KEY):
         return
     if wanted == ALL or resolve_sample_key(wanted, schema) != current.sample_key:
         asked = ALL if wanted == ALL else ", ".join(wanted)

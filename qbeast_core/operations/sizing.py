@@ -11,6 +11,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 _SMALLEST_FILE_BYTES = 16 << 20
 _LARGEST_FILE_BYTES = 128 << 20
 _FILES_WANTED = 21
+_GROWTH = 8
 
 # Rough Parquet sizes; a factor of two more or less only moves the size of files.
 _COMPRESSION = 0.5
@@ -38,6 +39,16 @@ def automatic_cube_size(rows: int, schema: StructType) -> int:
     smallest = int(_SMALLEST_FILE_BYTES / row_bytes)
     largest = int(_LARGEST_FILE_BYTES / row_bytes)
     return max(1, smallest, min(largest, rows // _FILES_WANTED))
+
+
+def outgrown_cube_size(present: int, rows: int, schema: StructType) -> int | None:
+    """The cube size for a table that has grown to `rows` rows, if the present one is too small.
+
+    That is when it would be eight times as large today. A new size opens a new revision, whose tree
+    starts from nothing, so sizes that are a little off are better kept.
+    """
+    wanted = automatic_cube_size(rows, schema)
+    return wanted if wanted >= _GROWTH * present else None
 
 
 def _type_bytes(data_type: DataType) -> float:

@@ -27,7 +27,9 @@ from qbeast_core.operations.index_options import IndexOptions
 from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, plan_tree, write_indexed
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
+    CUBE_SIZE,
     check_sample_key,
+    chosen_automatically,
     continued_revision,
     continued_transformers,
     first_revision,
@@ -36,7 +38,7 @@ from qbeast_core.operations.revisions import (
     stored_keys,
 )
 from qbeast_core.operations.sample_warning import sample_warnings
-from qbeast_core.operations.sizing import automatic_cube_size
+from qbeast_core.operations.sizing import automatic_cube_size, outgrown_cube_size
 from qbeast_core.options import AUTO, WriteMode, resolve_columns
 from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.spark.evaluation import evaluated_once
@@ -105,7 +107,8 @@ def write_table(
             `hash` and `quantiles`. `"auto"` chooses the columns that prune best, at most three, or
             two with `"auto:2"`; they stay until a rebuild with `rechoose`.
         cube_size: rows per cube and about rows per file, or `auto`. On append, a number other than
-            the table's opens a new revision and `auto` keeps the table's.
+            the table's opens a new revision, and `auto` keeps the table's; only where that was
+            chosen by `auto` too and the table has outgrown it eight times, one is opened.
         column_stats: what is known of indexed columns beforehand, by column: `{"min": 0, "max": 9}`
             lets a linear one start with a wider range than its rows have (appends within it need no
             new revision), `{"quantiles": [0, 5, 100]}` gives those of a column indexed by
@@ -247,14 +250,19 @@ class _Write:
             return self._result(snapshot.version, current.revision_id, WriteMode.APPEND)
         index = TableIndex.of(snapshot)
         revision = continued_revision(
-            index.configuration, current, transformers, statistics, cube_size=self.options.cube_size
+            index.configuration,
+            current,
+            transformers,
+            statistics,
+            cube_size=self.options.cube_size
+            or _outgrown_cube_size(snapshot, current, statistics.rows),
         )
         if revision is current:
             written = self._index(transaction, rows, revision, statistics, index)
         else:
             transaction.update_configuration(
                 {
-                    **snapshot.configuration,
+                    **self.options.kept_by_append(snapshot.configuration),
                     "cubeSize": str(revision.desired_cube_size),
                     **self.options.given_stats(transformers),
                     **stored_keys(index.configuration, revision),
@@ -372,6 +380,15 @@ class _Write:
         # Delta does not let a table go back to unmapped column names.
         mapping = {k: v for k, v in own.items() if k.startswith("delta.columnMapping.")}
         return {**mapping, **self.properties}
+
+
+def _outgrown_cube_size(snapshot: TableSnapshot, current: Revision, more_rows: int) -> int | None:
+    """The cube size of a table that chose its own and has outgrown it, with the new rows."""
+    known = [file.rows for file in snapshot.files]
+    if None in known or not chosen_automatically(snapshot.configuration, CUBE_SIZE):
+        return None
+    rows = sum(rows for rows in known if rows is not None) + more_rows
+    return outgrown_cube_size(current.desired_cube_size, rows, snapshot.schema)
 
 
 def _column_mapping(schema: StructType) -> dict[str, str]:

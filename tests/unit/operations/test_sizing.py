@@ -1,0 +1,59 @@
+"""The cube size that a table chooses for itself."""
+
+import numpy as np
+import pytest
+from pyspark.sql.types import DoubleType, LongType, StringType, StructType
+
+from qbeast_core.model.block import Block
+from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
+from qbeast_core.operations.sizing import automatic_cube_size, outgrown_cube_size
+from qbeast_core.tree.assignment import Assignment
+from qbeast_core.tree.build import estimate_weights
+from qbeast_core.tree.otree import OTree
+from qbeast_core.tree.path import PathLayout
+
+SCHEMA = StructType().add("id", LongType()).add("x", DoubleType()).add("s", StringType())
+SMALLEST, LARGEST = automatic_cube_size(0, SCHEMA), automatic_cube_size(10**12, SCHEMA)
+
+
+def test_a_cube_is_a_twentieth_of_the_table_within_bounds() -> None:
+    assert LARGEST // SMALLEST == 8
+    assert automatic_cube_size(21 * 2 * SMALLEST, SCHEMA) == 2 * SMALLEST
+
+
+@pytest.mark.parametrize(
+    ("rows", "grown"),
+    [(SMALLEST, None), (21 * 8 * SMALLEST - 21, None), (21 * 8 * SMALLEST, 8 * SMALLEST)],
+)
+def test_a_size_is_kept_until_it_would_be_eight_times_as_large(rows: int, grown: int) -> None:
+    assert outgrown_cube_size(SMALLEST, rows, SCHEMA) == grown
+    assert outgrown_cube_size(SMALLEST * 2, rows, SCHEMA) is None
+
+
+def test_twenty_doublings_make_few_revisions_and_blocks() -> None:
+    """From a thousand rows to a thousand million; a uniform sample stands for each append."""
+    layout, rng = PathLayout(2), np.random.default_rng(20)
+    rows, size, revisions = 0, automatic_cube_size(1000, SCHEMA), 1
+    trees: list[list[Block]] = [[]]
+    for doubling in range(21):
+        added = 1000 if doubling == 0 else rows
+        rows += added
+        grown = outgrown_cube_size(size, rows, SCHEMA)
+        if grown is not None:
+            size, revisions = grown, revisions + 1
+            trees.append([])
+        drawn = min(added, 1 << 15)
+        words = layout.path_words(rng.random((drawn, 2)))
+        weights = rng.integers(MIN_WEIGHT, MAX_WEIGHT, drawn, endpoint=True).astype(np.int32)
+        existing = OTree.of(trees[-1], 2) if trees[-1] else None
+        cubes = estimate_weights(layout, words, weights, added, size, existing)
+        depths, _ = Assignment.of(layout, cubes).assign_rows(words, weights)
+        held, cube_of_row = layout.cubes_of(words, depths)
+        counts = np.bincount(cube_of_row) * added // drawn
+        trees[-1] += [
+            Block(cube, MIN_WEIGHT, cubes.get(cube, MAX_WEIGHT), int(count))
+            for cube, count in zip(held, counts, strict=True)
+        ]
+    assert rows == 1000 * 2**20
+    assert revisions == 2
+    assert sum(map(len, trees)) <= 10 * rows / size

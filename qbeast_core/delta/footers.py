@@ -1,4 +1,4 @@
-"""Delta's statistics of string columns, taken from the footers of the files that were written.
+"""Delta's statistics of columns, taken from the footers of the files that were written.
 
 While it writes, Delta compares every value with the smallest and the largest so far, and copies
 strings for that. The Parquet writer finds the same values and leaves them in the footer, which
@@ -12,7 +12,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType, VariantType
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DateType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructType,
+    VariantType,
+)
 
 from qbeast_core.delta.jvm import Jvm, delta_version
 from qbeast_core.delta.metadata import reconfigured, snapshot_with
@@ -22,6 +33,8 @@ _DELTA_RELEASES = ("4.4.",)
 _CHOSEN_COLUMNS = "delta.dataSkippingStatsColumns"
 _CHOSEN_COUNT = "delta.dataSkippingNumIndexedCols"
 _DEFAULT_COUNT = 32
+# Footers have no extremes of the others, or leave NaN out, or Delta does not read them there.
+_IN_FOOTERS = (StringType(), ByteType(), ShortType(), IntegerType(), LongType(), DateType())
 _NESTED = (ArrayType, MapType, StructType, VariantType)
 _COLLECT_KEY = "spark.databricks.delta.stats.collect"
 _PREFIX_KEY = "spark.databricks.io.skipping.stringPrefixLength"
@@ -29,7 +42,7 @@ _SECTIONS = ("minValues", "maxValues", "nullCount")
 
 
 class FooterStatistics:
-    """The string statistics of the files that one Delta transaction writes."""
+    """The statistics of the files that one Delta transaction writes, in part from their footers."""
 
     def __init__(self, jvm: Jvm, delta_log: Any, txn: Any) -> None:
         self._jvm, self._delta_log, self._txn = jvm, delta_log, txn
@@ -37,10 +50,10 @@ class FooterStatistics:
         self._metadata = metadata
         schema = StructType.fromJson(json.loads(metadata.schema().json()))
         configuration = jvm.python_dict(metadata.configuration())
-        self._strings = [field.name for field in schema if _is_plain_string(field.dataType)]
-        self._others = [field.name for field in schema if field.name not in self._strings]
+        self._in_footers = [field.name for field in schema if field.dataType in _IN_FOOTERS]
+        self._others = [field.name for field in schema if field.dataType not in _IN_FOOTERS]
         self._applies = (
-            bool(self._strings)
+            bool(self._in_footers)
             and jvm.spark.conf.get(_COLLECT_KEY, "true") == "true"
             and delta_version(jvm.spark).startswith(_DELTA_RELEASES)
             # Delta counts leaves, and a user's own choice of columns is theirs.
@@ -51,7 +64,7 @@ class FooterStatistics:
 
     @contextmanager
     def left_to_the_footers(self) -> Iterator[None]:
-        """Delta collects no statistics of strings from what the transaction writes inside."""
+        """Delta collects only what footers do not have from what the transaction writes inside."""
         if not self._applies:
             yield
             return
@@ -64,7 +77,7 @@ class FooterStatistics:
             replace_metadata(present)
 
     def added_to(self, adds: Sequence[Any], texts: Sequence[str | None]) -> list[str | None]:
-        """The statistics of `AddFile` actions with those of their strings added, as JSON texts."""
+        """The statistics of `AddFile` actions with those of their footers added, as JSON texts."""
         if not (self._applies and adds):
             return list(texts)
         found = json.loads(self._jvm.json_of(self._read(adds)))
@@ -75,10 +88,10 @@ class FooterStatistics:
         ]
 
     def _read(self, adds: Sequence[Any]) -> Any:
-        """The actions with what their files' footers say of strings; read on the executors."""
+        """The actions with the statistics in their files' footers; read on the executors."""
         jvm = self._jvm
         encoder = jvm.singleton("org.apache.spark.sql.delta.implicits.package").addFileEncoder()
-        chosen = self._with_statistics_of(self._strings)
+        chosen = self._with_statistics_of(self._in_footers)
         as_committed = snapshot_with(jvm, self._delta_log, chosen)
         collector = jvm.singleton("org.apache.spark.sql.delta.stats.StatsCollectionUtils")
         return collector.computeStats(
@@ -120,7 +133,3 @@ def with_members(statistics: str, more: dict[str, Any]) -> str:
         else:
             statistics = f"{statistics[:-1]},{begin}{inner}}}}}"
     return statistics
-
-
-def _is_plain_string(data_type: DataType) -> bool:
-    return type(data_type) is StringType and data_type == StringType()

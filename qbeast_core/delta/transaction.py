@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 import numpy as np
+from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from qbeast_core.delta.footers import FooterStatistics
-from qbeast_core.delta.jvm import Jvm
+from qbeast_core.delta.jvm import Jvm, activate
 from qbeast_core.delta.metadata import reconfigured, snapshot_with
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot, delta_log_of
 
@@ -48,6 +50,10 @@ class StagedFile:
 
     def tagged(self, tags: Mapping[str, str]) -> StagedFile:
         return replace(self, action={**self.action, "tags": dict(tags)})
+
+    def described(self, statistics: str | None) -> StagedFile:
+        action = {**self.action, "stats": statistics}
+        return StagedFile(DataFile.from_log(action), action)
 
     @property
     def name(self) -> str:
@@ -108,25 +114,32 @@ class Transaction:
 
     def write_files(self, df: DataFrame) -> list[StagedFile]:
         """Write each partition of `df` as one file (or several where Spark splits it)."""
-        footers = FooterStatistics(self._jvm, self._delta_log, self._txn)
-        with footers.left_to_the_footers():
+        with self._footers().left_to_the_footers():
             # isOptimize keeps Delta from shuffling again or compacting after the commit.
             written = self._txn.writeFiles(df._jdf, self._jvm.none, True, self._jvm.seq([]))
         actions = self._jvm.java_list(written)
-        adds, entries = [], []
+        staged = []
         for action, entry in zip(actions, json.loads(self._jvm.json_of(actions)), strict=True):
             if action.getClass().getSimpleName() == "AddFile":
-                adds.append(action)
-                entries.append(entry)
+                staged.append(StagedFile(DataFile.from_log(entry), entry))
             else:
                 self._other_actions.append(action)
-        statistics = footers.added_to(adds, [entry.get("stats") for entry in entries])
-        return [
-            StagedFile(DataFile.from_log(described), described)
-            for described in (
-                {**entry, "stats": stats} for entry, stats in zip(entries, statistics, strict=True)
-            )
-        ]
+        return staged
+
+    @contextmanager
+    def completed(self, staged: Sequence[StagedFile]) -> Iterator[Future[list[StagedFile]]]:
+        """The files with all their statistics, found in another thread during the block."""
+        with ThreadPoolExecutor(1) as pool:
+            yield pool.submit(inheritable_thread_target(self._spark)(self._with_footers), staged)
+
+    def _with_footers(self, staged: Sequence[StagedFile]) -> list[StagedFile]:
+        activate(self._spark)
+        adds = [self._add(file, data_change=True) for file in staged]
+        statistics = self._footers().added_to(adds, [file.action.get("stats") for file in staged])
+        return [file.described(stats) for file, stats in zip(staged, statistics, strict=True)]
+
+    def _footers(self) -> FooterStatistics:
+        return FooterStatistics(self._jvm, self._delta_log, self._txn)
 
     def read_staged(self, files: Sequence[StagedFile]) -> DataFrame:
         """The rows of files that this transaction wrote."""

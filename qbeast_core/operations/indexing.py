@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,12 +21,14 @@ from qbeast_core.delta.transaction import StagedFile, Transaction
 from qbeast_core.errors import SourceChanged
 from qbeast_core.model.block import Block, file_tags
 from qbeast_core.model.cube import CubeId
+from qbeast_core.model.murmur import spark_hash
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.model.weight import MAX_WEIGHT
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import Catalyst, repartition_by_id
-from qbeast_core.spark.location import WorkingColumns, located, path, point
+from qbeast_core.spark.location import WorkingColumns, path
+from qbeast_core.spark.location import point as row_point
 from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.anchors import missing_anchors
 from qbeast_core.tree.assignment import Assignment
@@ -36,6 +39,7 @@ from qbeast_core.tree.rollup import expected_rows, plan_files
 
 # A coordinate may miss the edge of the space by rounding.
 _ROUNDING = 1e-9
+_KEY_SEEDS = 16
 
 
 @dataclass(frozen=True)
@@ -115,9 +119,10 @@ def write_indexed(
     Raises:
         SourceChanged: other rows were written than the plan was made for. Nothing is committed.
     """
-    catalyst = Catalyst(Jvm(rows.sparkSession))
-    staged = transaction.write_files(_placed(catalyst, rows, plan))
-    held = _read_back(catalyst, transaction.read_staged(staged), plan) if staged else {}
+    placing = _Placing.of(Catalyst(Jvm(rows.sparkSession)), plan)
+    staged = transaction.write_files(_placed(rows, plan, placing))
+    with transaction.completed(staged) as completed:
+        held = _read_back(transaction.read_staged(staged), plan, placing, staged) if staged else {}
     blocks = [block for in_file in held.values() for block in in_file]
     written = sum(block.element_count for block in blocks)
     if written != expected_rows:
@@ -129,44 +134,63 @@ def write_indexed(
         held[staged[0].name] += anchors
     revision_id, weight_key = plan.revision.revision_id, plan.revision.weight_key
     return IndexedFiles(
-        tuple(file.tagged(file_tags(revision_id, held[file.name], weight_key)) for file in staged),
+        tuple(
+            file.tagged(file_tags(revision_id, held[file.name], weight_key))
+            for file in completed.result()
+        ),
         cubes=len({block.cube for block in blocks}),
     )
 
 
-def _placed(catalyst: Catalyst, rows: DataFrame, plan: TreePlan) -> DataFrame:
+@dataclass(frozen=True, eq=False)
+class _Placing:
+    """The expressions that place a row of the table."""
+
+    point: list[Column]
+    words: list[Column]
+    weight: Column
+    target: columns.Target
+
+    @staticmethod
+    def of(catalyst: Catalyst, plan: TreePlan) -> _Placing:
+        point = row_point(catalyst, plan.revision)
+        words = path(catalyst, point)
+        weight = columns.weight(plan.revision.weight_columns)
+        target = columns.target(catalyst, plan.assignment, words, weight)
+        return _Placing(point, words, weight, target)
+
+
+def _placed(rows: DataFrame, plan: TreePlan, placing: _Placing) -> DataFrame:
     """The rows, one Spark partition per file, sorted along the path inside it.
 
     File and path are expressions of the shuffle and of the sort, never columns: rows with columns
     more would have to be copied once again to lose them.
     """
-    words = path(catalyst, plan.revision)
-    target = columns.target(
-        catalyst, plan.assignment, words, columns.weight(plan.revision.weight_columns)
-    )
-    placed = repartition_by_id(rows, plan.files, target.file.cast("int"))
+    placed = repartition_by_id(rows, plan.files, placing.target.file.cast("int"))
     # Neighbours in space become neighbours in the file, so that readers skip inside of it. One
     # word is fine enough for that, and Spark sorts by a single bigint in linear time.
-    return placed.sortWithinPartitions(words[0])
+    return placed.sortWithinPartitions(placing.words[0])
 
 
-def _read_back(catalyst: Catalyst, rows: DataFrame, plan: TreePlan) -> dict[str, list[Block]]:
+def _read_back(
+    rows: DataFrame, plan: TreePlan, placing: _Placing, staged: Sequence[StagedFile]
+) -> dict[str, list[Block]]:
     """The blocks of each written file, counted from its rows. Raises SourceChanged."""
     revision, layout = plan.revision, plan.assignment.layout
     names = WorkingColumns(rows.columns, revision.dimensions)
-    words = [F.col(name) for name in names.words]
-    target = columns.target(catalyst, plan.assignment, words, F.col(names.weight))
-    indexed = rows.select(
-        *(columns.column(name) for name in revision.placing_columns),
-        F.col("_metadata.file_name").alias(names.file),
-    )
+    file_key, file_by_key = _file_key(F.col("_metadata.file_name"), [file.name for file in staged])
     cubes = (
-        located(catalyst, indexed, revision, names)
-        .withColumns({names.depth: target.depth, names.outside: _outside(catalyst, revision)})
+        rows.select(
+            file_key.alias(names.file),
+            placing.weight.alias(names.weight),
+            placing.target.depth.alias(names.depth),
+            _outside(placing.point, revision).alias(names.outside),
+            *(word.alias(name) for word, name in zip(placing.words, names.words, strict=True)),
+        )
         .withColumns(
             {
-                name: _prefix(word, F.col(names.depth), layout, position)
-                for position, (name, word) in enumerate(zip(names.words, words, strict=True))
+                name: _prefix(F.col(name), F.col(names.depth), layout, position)
+                for position, name in enumerate(names.words)
             }
         )
         .groupBy(names.file, names.depth, *names.words)
@@ -182,16 +206,28 @@ def _read_back(catalyst: Catalyst, rows: DataFrame, plan: TreePlan) -> dict[str,
             "a row lies outside of the range that was measured before; the source changed in "
             "between. Nothing was committed; run the write again"
         )
-    return _blocks_by_file(cubes, plan, names)
+    return _blocks_by_file(cubes, plan, names, file_by_key)
+
+
+def _file_key(name: Column, known: Sequence[str]) -> tuple[Column, Mapping[Any, str]]:
+    """What tells the known files apart, and the file of each key.
+
+    An int, for Spark groups rows by long strings at several times the cost.
+    """
+    for seed in range(_KEY_SEEDS):
+        by_key = {spark_hash([(seed, "int"), (file, "string")]): file for file in known}
+        if len(by_key) == len(known):
+            return F.hash(F.lit(seed), name), by_key
+    return name, {file: file for file in known}
 
 
 def _blocks_by_file(
-    cubes: pa.Table, plan: TreePlan, names: WorkingColumns
+    cubes: pa.Table, plan: TreePlan, names: WorkingColumns, file_by_key: Mapping[Any, str]
 ) -> dict[str, list[Block]]:
     words = np.array([cubes.column(name).to_numpy() for name in names.words], dtype=np.int64)
     depths = cubes.column(names.depth).to_numpy().astype(np.int32)
     distinct, cube_of_row = plan.assignment.layout.cubes_of(words, depths)
-    files = cubes.column(names.file).to_pylist()
+    files = [file_by_key[key] for key in cubes.column(names.file).to_pylist()]
     min_weights = cubes.column("min_weight").to_pylist()
     rows = cubes.column("rows").to_pylist()
     blocks: dict[str, list[Block]] = defaultdict(list)
@@ -214,12 +250,12 @@ def _prefix(word: Column, depth: Column, layout: PathLayout, position: int) -> C
     return F.call_function("shiftleft", down, cleared_bits)
 
 
-def _outside(catalyst: Catalyst, revision: Revision) -> Column:
+def _outside(point: Sequence[Column], revision: Revision) -> Column:
     """Whether a row's point lies outside of the revision's space; NaN and infinities do not."""
     infinity, outside = F.lit(float("inf")), F.lit(False)
     # Only a linear transformation has bounds that a row can miss.
     linear = [isinstance(t, LinearTransformation) for t in revision.transformations]
-    for value in compress(point(catalyst, revision), linear):
+    for value in compress(point, linear):
         outside = outside | ((value < -_ROUNDING) & (value > -infinity))
         outside = outside | ((value > 1.0 + _ROUNDING) & (value < infinity))
     return outside

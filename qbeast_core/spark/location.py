@@ -37,21 +37,20 @@ def point(catalyst: Catalyst, revision: Revision) -> list[Column]:
     ]
 
 
-def path(catalyst: Catalyst, revision: Revision) -> list[Column]:
+def path(catalyst: Catalyst, point: Sequence[Column]) -> list[Column]:
     """The words of the path to a row's point, one bigint column each.
 
     A word names the cell of each dimension many times; Spark computes it once for a row.
     """
-    layout = PathLayout(revision.dimensions)
-    cells = [columns.cell(coordinate, layout) for coordinate in point(catalyst, revision)]
-    return columns.path_words(catalyst, cells, layout)
+    layout = PathLayout(len(point))
+    return columns.path_words(catalyst, [columns.cell(place, layout) for place in point], layout)
 
 
 def located(
     catalyst: Catalyst, rows: DataFrame, revision: Revision, names: WorkingColumns
 ) -> DataFrame:
     """The rows with `names.weight` (int) and `names.words` (bigint each) added."""
-    words = path(catalyst, revision)
+    words = path(catalyst, point(catalyst, revision))
     return rows.withColumns(
         {
             names.weight: columns.weight(revision.weight_columns),

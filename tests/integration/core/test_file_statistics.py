@@ -23,7 +23,10 @@ COLUMNS = {
     "even": "id % 2 = 0",
     "bytes": "cast(cast(id as string) as binary)",
     "x": "cast(id as double) / 7",
-    "small": "cast(id % 100 as tinyint)",
+    "small": "cast(id % 100 - 50 as tinyint)",
+    "missing_short": "cast(null as smallint)",
+    "some_missing_int": "if(id % 5 = 0, null, cast(700 - id as int))",
+    "before_1970": "date_sub(date'1970-01-01', cast(id as int))",
     'quo"te': "'c'",
 }
 

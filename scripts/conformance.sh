@@ -8,7 +8,7 @@ results=$(mktemp)
 for storage in "${@:-delta qbeast}"; do
     for one in $storage; do
         log=$(mktemp)
-        "$python" -m pytest tests/conformance --storage "$one" -q 2>&1 | tee "$log"
+        "$python" -m pytest tests/conformance --storage "$one" -q -n 2 --dist loadscope 2>&1 | tee "$log"
         line=$(grep "^$one: " "$log" | tail -1)
         echo "${line:-$one: did not run}" >> "$results"
         echo "$line" | grep -q '^[a-z]*: \([0-9]*\)/\1$' || status=1

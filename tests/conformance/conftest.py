@@ -1,5 +1,6 @@
 """dbt's adapter tests on this adapter: their dialect, and how many classes passed of all."""
 
+import dataclasses
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
@@ -133,7 +134,7 @@ def postgres_statements() -> Iterator[None]:
 
 
 class Tally:
-    """Which test methods of each class ran and passed."""
+    """Which test methods of each class ran and passed; with `-n`, in all processes."""
 
     def __init__(self, storage: str) -> None:
         self.storage = storage
@@ -154,6 +155,19 @@ class Tally:
         return bool(methods) and all(
             "call" in stages and "failed" not in stages for stages in methods.values()
         )
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        sent = getattr(session.config, "workeroutput", None)
+        if sent is not None:
+            sent["indexes"] = dataclasses.asdict(self.indexes)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: Any) -> None:
+        """Adds what a process of pytest-xdist has checked; reports of tests come by themselves."""
+        found = getattr(node, "workeroutput", {}).get("indexes")
+        if found is not None:
+            self.indexes.tagged += found["tagged"]
+            self.indexes.problems += found["problems"]
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         missing = [name for name in CLASS_NAMES if not self.passed(name)]

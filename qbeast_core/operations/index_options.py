@@ -19,7 +19,7 @@ from qbeast_core.model.column_stats import (
 )
 from qbeast_core.model.datatypes import SUPPORTED_SPARK_TYPES
 from qbeast_core.model.revision import IndexConfiguration
-from qbeast_core.model.transformer import Transformer, wanted_kind
+from qbeast_core.model.transformer import Transformer, kinds_for, wanted_kind
 from qbeast_core.operations.revisions import (
     AUTOMATIC_KEY,
     COLUMN_STATS_KEY,
@@ -124,7 +124,8 @@ class IndexOptions:
     ) -> tuple[IndexedColumn, ...] | None:
         """Those asked for, or those of the table that is replaced; None if they are to be chosen.
 
-        Columns that were chosen for the table before stay, as long as the new rows have them.
+        Columns that were chosen for the table before stay, as long as the new rows have them with
+        types that can be indexed in the same way.
         """
         if self.columns is not None:
             return self.columns
@@ -134,8 +135,12 @@ class IndexOptions:
         if self.rechoose or not chosen_automatically(stored, COLUMNS):
             return None
         present = self._present_columns(snapshot)
-        candidates = {name for name, _ in candidate_columns(schema)}
-        return present if candidates.issuperset(column.name for column in present) else None
+        kinds = {name: kinds_for(data_type) for name, data_type in candidate_columns(schema)}
+        fit = (
+            column.name in kinds and (column.kind is None or column.kind in kinds[column.name])
+            for column in present
+        )
+        return present if all(fit) else None
 
     def _present_columns(self, snapshot: TableSnapshot) -> tuple[IndexedColumn, ...]:
         configuration = IndexConfiguration.read(snapshot.configuration)

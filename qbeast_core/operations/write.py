@@ -72,9 +72,10 @@ class WriteResult:
     """What the user should know of the table's samples."""
 
     def __str__(self) -> str:
+        chosen = f"; {self.column_choice}" if self.column_choice else ""
         return (
             f"{self.rows:,} rows in {self.cubes:,} cubes, {self.files:,} files, "
-            f"revision {self.revision_id}"
+            f"revision {self.revision_id}{chosen}"
         )
 
 

@@ -10,6 +10,8 @@ from qbeast_core.errors import QbeastError
 _CAUSED_BY = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
 _CLASS_PREFIX = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
 _SQL_STATE = re.compile(r"\s*SQLSTATE: \w+")
+# PySpark looks for Delta's errors in a list that has only Spark's, and then raises this instead.
+_NOT_CONVERTED = "Cannot find main error class"
 # Messages that only say that something below them failed.
 _WRAPPERS = ("Job aborted", "[FAILED_EXECUTE", "[TASK_WRITE_FAILED]", "[FAILED_READ_FILE")
 
@@ -39,16 +41,25 @@ def one_line(error: Exception) -> str:
 
 def message_and_trace(error: Exception) -> tuple[str, str]:
     """An exception's own message and the stack of the JVM behind it, as far as there is one."""
-    described = getattr(error, "_desc", None)  # pyspark's captured exceptions
+    raised = _as_raised(error)
+    described = getattr(raised, "_desc", None)  # pyspark's captured exceptions
     if described:
-        trace = str(getattr(error, "_stackTrace", "") or described)
-        below = getattr(error, "_cause", None)
+        trace = str(getattr(raised, "_stackTrace", "") or described)
+        below = getattr(raised, "_cause", None)
         while below is not None:
             trace += f"\nCaused by: {type(below).__name__}: {getattr(below, '_desc', below)}"
             below = getattr(below, "_cause", None)
         return str(described), trace
-    text = str(error)
-    java = getattr(error, "java_exception", None)  # py4j's, where pyspark captured nothing
+    text = str(raised)
+    java = getattr(raised, "java_exception", None)  # py4j's, where pyspark captured nothing
     if java is not None:
         return str(java.toString()), text
     return text, text
+
+
+def _as_raised(error: BaseException) -> BaseException:
+    """What PySpark was to convert when it raised `error`, or `error` itself."""
+    below: BaseException | None = error
+    while below is not None and _NOT_CONVERTED in str(below):
+        below = below.__context__
+    return below or error

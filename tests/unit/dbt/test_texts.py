@@ -34,6 +34,18 @@ def test_an_error_without_text_is_named() -> None:
     assert one_line(ValueError()) == "ValueError"
 
 
+def test_an_error_that_pyspark_cannot_convert_is_told_as_it_was_raised() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        try:
+            raise ValueError("[DELTA_MERGE_UNRESOLVED_EXPRESSION] Cannot resolve a.")
+        except ValueError:
+            text = (
+                "[INTERNAL_ERROR] Cannot find main error class 'DELTA_MERGE_UNRESOLVED_EXPRESSION'"
+            )
+            raise RuntimeError(text) from None
+    assert one_line(caught.value) == "[DELTA_MERGE_UNRESOLVED_EXPRESSION] Cannot resolve a."
+
+
 def test_errors_of_the_core_are_dbt_errors_and_others_stay() -> None:
     told = as_dbt_error(UnknownColumn("no column 'x'"))
     assert isinstance(told, DbtRuntimeError)

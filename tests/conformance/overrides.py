@@ -422,6 +422,21 @@ class MetadataWithEmpty:
         return {"schema.yml": empty_models.SCHEMA, **files}
 
 
+@override("empty.test_empty.BaseTestEmptySeedFlag")
+class EmptySeed:
+    """In dbt-core 1.11 `--empty` is an option of `dbt build`, and not yet of `dbt seed`."""
+
+    def test_seed_empty_creates_table_with_zero_rows(self, project: Any) -> None:
+        run_dbt(["build", "--empty", "-s", "raw_seed"])
+        self.assert_row_count(project, "raw_seed", 0)  # type: ignore[attr-defined]
+
+    def test_seed_empty_preserves_column_types(self, project: Any) -> None:
+        run_dbt(["build", "--empty", "-s", "raw_seed"])
+        self.assert_row_count(project, "raw_seed", 0)  # type: ignore[attr-defined]
+        run_dbt(["seed", "--full-refresh"])
+        self.assert_row_count(project, "raw_seed", 2)  # type: ignore[attr-defined]
+
+
 # -- relations
 
 

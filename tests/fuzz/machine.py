@@ -1,0 +1,335 @@
+"""A table under any sequence of operations, ours and plain Delta's, beside a plain Python model.
+
+After each step the table must have exactly the model's rows, give exact samples and be clean by its
+own check. Tables are tiny, so that a step takes a fraction of a second.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from delta.tables import DeltaTable
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from qbeast_core import QbeastTable, convert_to_qbeast, write_table
+from qbeast_core.model.weight import weight_of_fraction
+from tests.fuzz.rows import Batch, Condition, Row, conditions, far, near
+from tests.integration.core.brute_force import last_version, plain
+
+FRACTIONS = (0.01, 0.1, 0.35, 0.8)
+READS_OF_A_VERSION = 5
+"""Before the next change; they cost little, and each looks at the index in its own way."""
+
+# What makes Spark fast on large data only costs on a handful of rows.
+QUICK = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+
+
+class State(NamedTuple):
+    """What one version of the table must be."""
+
+    rows: Mapping[int, Row]
+    columns: tuple[str, ...]
+    """The indexed columns; none for a plain Delta table."""
+    lost_blocks: bool = False
+    """Whether another writer replaced files, blocks of the upper cubes among them perhaps."""
+
+
+layouts = st.sampled_from(["a,b", "b", "a,s:hash", "s:hash,b,a", "a:hash,b:hash"])
+cube_sizes = st.sampled_from([4, 10, 40])
+properties = st.sampled_from(
+    [{}, {"delta.enableDeletionVectors": "true"}, {"delta.enableChangeDataFeed": "true"}]
+)
+fractions = st.sampled_from([0.0, 0.001, 0.02, 0.1, 0.5, 0.95, 1.0]) | st.floats(0.0, 1.0)
+
+
+class TimeIsUp(BaseException):
+    """The run is over. It is no `Exception`, since Hypothesis takes those for faults."""
+
+
+def change(*, indexed: bool = True, **drawn: Any) -> Callable[[Any], Any]:
+    """A rule that makes a new version, when the last one was read often enough.
+
+    It is counted by its name. Without `indexed`, the table needs no index for it.
+    """
+
+    def may_change(machine: TableMachine) -> bool:
+        has_index = bool(machine.state.columns)
+        return machine.reads >= READS_OF_A_VERSION if has_index else not indexed
+
+    return _counted(may_change, drawn)
+
+
+def read(**drawn: Any) -> Callable[[Any], Any]:
+    """A rule that only reads the index, counted by its name."""
+    return _counted(lambda machine: bool(machine.state.columns), drawn)
+
+
+def _counted(may_happen: Callable[[TableMachine], bool], drawn: dict[str, Any]) -> Any:
+    def decorate(act: Callable[..., None]) -> Any:
+        @functools.wraps(act)
+        def counted(self: TableMachine, **values: Any) -> None:
+            self.step(act, values)
+            self.performed[act.__name__] += 1
+
+        return precondition(may_happen)(rule(**drawn)(counted))
+
+    return decorate
+
+
+class TableMachine(RuleBasedStateMachine):
+    """One table. `spark` and `directory` are set by whoever runs the machine."""
+
+    spark: ClassVar[SparkSession]
+    directory: ClassVar[Path]
+    ends: ClassVar[float] = math.inf
+    """The monotonic time from which on there are no more steps."""
+    performed: ClassVar[Counter[str]] = Counter()
+    numbers: ClassVar = itertools.count()
+
+    table: QbeastTable
+    """The newest version, when it has an index."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.path = str(self.directory / f"t{next(self.numbers)}")
+        self.next_id = 0
+        self.state = State({}, ())
+        self.history: dict[int, State] = {}
+        self.weights: dict[int, int] = {}
+        self.reads = 0
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    @initialize(batch=near, layout=layouts, size=cube_sizes, properties=properties)
+    def create(self, batch: Batch, layout: str, size: int, properties: dict[str, str]) -> None:
+        drawn = {"batch": batch, "layout": layout, "size": size, "properties": properties}
+        self.step(TableMachine.write, drawn)
+
+    def step(self, act: Callable[..., None], drawn: dict[str, Any]) -> None:
+        """Act, and check what came of it. Raises TimeIsUp."""
+        if time.monotonic() > self.ends:
+            raise TimeIsUp
+        try:
+            self.reads += 1
+            act(self, **drawn)
+            self.assert_as_modelled()
+        except Exception:
+            # What was found is to be repeated, however long it takes.
+            TableMachine.ends = math.inf
+            raise
+
+    @change(batch=near | far, layout=layouts, size=cube_sizes, properties=properties)
+    def overwrite(self, batch: Batch, layout: str, size: int, properties: dict[str, str]) -> None:
+        self.write(batch, layout=layout, size=size, properties=properties)
+
+    def write(self, batch: Batch, layout: str, size: int, properties: dict[str, str]) -> None:
+        rows = self.new_rows(batch)
+        write_table(
+            self.frame(rows),
+            path=self.path,
+            mode="overwrite",
+            columns_to_index=layout,
+            cube_size=size,
+            properties=properties,
+        )
+        self.state = State({row.id: row for row in rows}, columns_of(layout))
+
+    @change(indexed=False, batch=near)
+    def write_without_an_index(self, batch: Batch) -> None:
+        """By plain Delta; the index's keys in the configuration go with `replace`."""
+        rows = self.new_rows(batch)
+        self.frame(rows).createOrReplaceTempView("fuzzed")
+        replacing = f"create or replace table delta.`{self.path}` using delta"
+        self.spark.sql(f"{replacing} as select * from fuzzed")
+        self.state = State({row.id: row for row in rows}, ())
+
+    @precondition(lambda self: not self.state.columns)
+    @change(indexed=False, layout=layouts, size=cube_sizes)
+    def convert(self, layout: str, size: int) -> None:
+        convert_to_qbeast(self.spark, f"delta.`{self.path}`", layout, size)
+        self.state = self.state._replace(columns=columns_of(layout))
+
+    @change(batch=near)
+    def append(self, batch: Batch) -> None:
+        self.add(batch)
+
+    @change(batch=far)
+    def append_beyond(self, batch: Batch) -> None:
+        self.add(batch)
+
+    def add(self, batch: Batch) -> None:
+        rows = self.new_rows(batch)
+        assert write_table(self.frame(rows), path=self.path).rows == len(rows)
+        self.put(rows)
+
+    @change(batch=near | far, share=st.sampled_from([2, 5]))
+    def merge(self, batch: Batch, share: int) -> None:
+        """Updates every `share`th row and inserts the rest of the batch."""
+        source, matched = self.new_rows(batch), sorted(self.state.rows)[::share]
+        for i, id_ in enumerate(matched[: len(source) // 2]):
+            source[i] = source[i]._replace(id=id_)
+        result = self.table.merge(self.frame(source), "id")
+        updated = sum(row.id in self.state.rows for row in source)
+        assert (result.rows_updated, result.rows_inserted) == (updated, len(source) - updated)
+        self.put(source)
+
+    @change(condition=conditions)
+    def delete(self, condition: Condition) -> None:
+        result = self.table.delete(condition.sql)
+        assert result.rows_deleted == self.drop(condition)
+
+    @change(condition=conditions, by=st.sampled_from([0, 7, 5000]))
+    def update(self, condition: Condition, by: int) -> None:
+        found = [row for row in self.state.rows.values() if condition.keeps(row)]
+        result = self.table.update({"a": f"a + {by}"}, condition.sql)
+        assert result.rows_updated == len(found)
+        self.put([row._replace(a=None if row.a is None else row.a + by) for row in found])
+
+    @change(scope=st.sampled_from([None, "all", "unindexed"]))
+    def optimize(self, scope: str | None) -> None:
+        self.table.optimize(revision_id=scope)
+        assert not self.table.optimize(revision_id=scope, dry_run=True).changed
+
+    @change(indexed=False, batch=near | far)
+    def plain_append(self, batch: Batch) -> None:
+        rows = self.new_rows(batch)
+        self.frame(rows).write.format("delta").mode("append").save(self.path)
+        self.put(rows)
+
+    @change(indexed=False, condition=conditions)
+    def plain_delete(self, condition: Condition) -> None:
+        self.foreign.delete(condition.sql)
+        self.drop(condition)
+        self.state = self.state._replace(lost_blocks=True)
+
+    @change(indexed=False)
+    def plain_optimize(self) -> None:
+        self.foreign.optimize().executeCompaction()
+        self.state = self.state._replace(lost_blocks=True)
+
+    @change(indexed=False, steps=st.integers(1, 6))
+    def restore(self, steps: int) -> None:
+        version = sorted(self.history)[-steps:][0]
+        self.foreign.restoreToVersion(version)
+        self.state = self.history[version]
+
+    @read(fraction=fractions)
+    def sample(self, fraction: float) -> None:
+        self.assert_sample(fraction, None)
+
+    @read(fraction=fractions, condition=conditions)
+    def sample_of_a_filter(self, fraction: float, condition: Condition) -> None:
+        self.assert_sample(fraction, condition)
+
+    @read(condition=conditions)
+    def filter(self, condition: Condition) -> None:
+        self.assert_sample(1.0, condition)
+
+    @read(fraction=fractions, steps=st.integers(1, 6))
+    def sample_of_an_older_version(self, fraction: float, steps: int) -> None:
+        """By the SQL condition, as of a version that was indexed by the same columns."""
+        version = sorted(self.history)[-steps:][0]
+        if self.history[version].columns != self.state.columns:
+            return
+        older = self.spark.read.format("delta").option("versionAsOf", version).load(self.path)
+        rows = older.select("id", F.hash(*self.state.columns)).collect()
+        sampled = older.where(self.table.sample_condition(fraction)).select("id").collect()
+        limit = math.inf if fraction == 1.0 else weight_of_fraction(fraction)
+        expected = sorted(id_ for id_, weight in rows if weight < limit and fraction)
+        assert sorted(row.id for row in sampled) == expected
+
+    def assert_as_modelled(self) -> None:
+        """All that must hold for the newest version, unless it was looked at before."""
+        version = last_version(self.path)
+        if version in self.history:
+            return
+        self.history[version] = self.state
+        self.reads = 0
+        weight = F.hash(*self.state.columns) if self.state.columns else F.lit(0)
+        file = F.col("_metadata.file_name")
+        read = plain(self.spark, self.path).select(*Row._fields, weight, file).collect()
+        found = [Row(*row[:4]) for row in read]
+        assert sorted(map(repr, found)) == sorted(map(repr, self.state.rows.values()))
+        if self.state.columns:
+            self.table = QbeastTable.for_path(self.spark, self.path)
+            self.weights = {row.id: row[4] for row in read}
+            self.assert_files_hold_samples({row.id: row[5] for row in read})
+            problems = self.table.check().problems
+            # Then readers that walk the tree may miss rows, which the check rightly tells.
+            told = [each for each in problems if "above it reaches" not in each]
+            assert not (told if self.state.lost_blocks else problems)
+
+    def assert_files_hold_samples(self, file_of: Mapping[int, str]) -> None:
+        smaller: set[str] = set()
+        for fraction in FRACTIONS:
+            files = {file.path for file in self.table.files(fraction)}
+            limit = weight_of_fraction(fraction)
+            needed = {file_of[id_] for id_, weight in self.weights.items() if weight < limit}
+            assert needed | smaller <= files, f"sample {fraction}"
+            smaller = files
+
+    def assert_sample(self, fraction: float, condition: Condition | None) -> None:
+        """Exactly the rows below the fraction's weight that the condition keeps."""
+        limit = math.inf if fraction == 1.0 else weight_of_fraction(fraction)
+        expected = sorted(
+            row.id
+            for row in self.state.rows.values()
+            if fraction > 0.0 and self.weights[row.id] < limit
+            if condition is None or condition.keeps(row)
+        )
+        sampled = self.table.sample(fraction, condition and condition.sql).select("id")
+        assert sorted(row.id for row in sampled.collect()) == expected
+
+    def new_rows(self, batch: Batch) -> list[Row]:
+        self.next_id += batch.count
+        return batch.rows(self.next_id - batch.count)
+
+    def put(self, rows: Iterable[Row]) -> None:
+        self.state = self.state._replace(rows={**self.state.rows, **{row.id: row for row in rows}})
+
+    def drop(self, condition: Condition) -> int:
+        """How many rows of the model the condition deleted."""
+        left = {id_: row for id_, row in self.state.rows.items() if not condition.keeps(row)}
+        dropped = len(self.state.rows) - len(left)
+        self.state = self.state._replace(rows=left)
+        return dropped
+
+    def frame(self, rows: Iterable[Row]) -> DataFrame:
+        """Rows as a query over literals, which Spark may read as often as it likes."""
+        values = ", ".join(f"({', '.join(map(literal, row))})" for row in rows)
+        return self.spark.sql(
+            "select bigint(id) as id, int(a) as a, double(b) as b, string(s) as s "
+            f"from values {values} as t(id, a, b, s)"
+        )
+
+    @property
+    def foreign(self) -> DeltaTable:
+        return DeltaTable.forPath(self.spark, self.path)
+
+
+def literal(value: float | str | None) -> str:
+    """SQL for a value of a row."""
+    return "null" if value is None else f"'{value}'"
+
+
+def columns_of(layout: str) -> tuple[str, ...]:
+    return tuple(column.split(":")[0] for column in layout.split(","))

@@ -51,6 +51,10 @@ test-fast: $(INSTALLED) lint typecheck  ## Run what needs no JVM: lint, types an
 .PHONY: test-all
 test-all: test mutants  ## Run every suite there is.
 
+.PHONY: fuzz
+fuzz: java $(INSTALLED)  ## Do random operations on tables for 10 minutes, beside a plain model.
+	$(PYTHON) scripts/fuzz.py
+
 .PHONY: mutants
 mutants: java $(INSTALLED)  ## Put faults into the code, one by one, and see the tests fail.
 	$(PYTHON) scripts/mutants.py

@@ -78,10 +78,9 @@ def read_faults() -> list[Fault]:
 
 
 def copy_of_project(to: Path) -> Path:
-    """The files that git knows, as they are on disk."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=PROJECT, check=True, capture_output=True, text=True
-    )
+    """The files that git does not ignore, as they are on disk."""
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(listing, cwd=PROJECT, check=True, capture_output=True, text=True)
     for name in listed.stdout.split("\0"):
         if name and (PROJECT / name).is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)

@@ -89,6 +89,8 @@ def _counted(may_happen: Callable[[TableMachine], bool], drawn: dict[str, Any]) 
             self.step(act, values)
             self.performed[act.__name__] += 1
 
+        # Hypothesis begins with the rules of fewest arguments: have no rule without, which would
+        # be all of the simplest histories.
         return precondition(may_happen)(rule(**drawn)(counted))
 
     return decorate
@@ -221,9 +223,10 @@ class TableMachine(RuleBasedStateMachine):
         self.drop(condition)
         self.state = self.state._replace(lost_blocks=True)
 
-    @change(indexed=False)
-    def plain_optimize(self) -> None:
-        self.foreign.optimize().executeCompaction()
+    @change(indexed=False, times=st.integers(1, 2))
+    def plain_optimize(self, times: int) -> None:
+        for _ in range(times):
+            self.foreign.optimize().executeCompaction()
         self.state = self.state._replace(lost_blocks=True)
 
     @change(indexed=False, steps=st.integers(1, 6))

@@ -1,0 +1,105 @@
+"""Run the state machine of tests/fuzz for some minutes, in several processes with a session each.
+
+Prints how many steps were made, by kind of operation. Ends with an error if one found a fault, or
+if there were too few steps for the run to tell anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+FEWEST_STEPS = 2000
+STEPS_PER_TABLE = 80
+# From ten on, Hypothesis spends many of them on the simplest tables that there are.
+TABLES_PER_SEED = 9
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="to repeat a run")
+    options = parser.parse_args()
+    print(f"fuzzing for {options.minutes:g} minutes, --seed {options.seed}", flush=True)
+    performed, faults = fuzz(options.minutes * 60, options.processes, options.seed)
+    for name, times in sorted(performed.items()):
+        print(f"{times:7,}  {name}")
+    steps = performed.total()
+    print(f"{steps:7,}  steps in all, {faults} faults")
+    if steps < FEWEST_STEPS:
+        print(f"too short: fewer than {FEWEST_STEPS:,} steps say little; give it more --minutes")
+    return int(faults > 0 or steps < FEWEST_STEPS)
+
+
+def fuzz(seconds: float, processes: int, seed: int) -> tuple[Counter[str], int]:
+    """How often each operation was done, and how many processes met a fault."""
+    context = multiprocessing.get_context("spawn")
+    results, workers = [], []
+    for number in range(processes):
+        result, end = context.Pipe(duplex=False)
+        # Seeds of one process lie far from those of the next.
+        arguments = (end, seconds, seed + number * 1_000_000)
+        workers.append(context.Process(target=_work, args=arguments))
+        workers[-1].start()
+        end.close()
+        results.append(result)
+    performed: Counter[str] = Counter()
+    faults = 0
+    for result, worker in zip(results, workers, strict=True):
+        try:
+            counted, found = result.recv()
+        except EOFError:  # the process died
+            counted, found = Counter(), True
+        performed += counted
+        faults += found
+        worker.join()
+    return performed, faults
+
+
+def _work(results: Connection, seconds: float, seed: int) -> None:
+    import hypothesis
+    from hypothesis.stateful import run_state_machine_as_test
+
+    from tests import spark_session
+    from tests.fuzz.machine import QUICK, TableMachine, TimeIsUp
+
+    directory = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    settings = hypothesis.settings(
+        max_examples=TABLES_PER_SEED,
+        stateful_step_count=STEPS_PER_TABLE,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    spark = spark_session.start(directory / "warehouse", **QUICK, **{"spark.master": "local[1]"})
+    TableMachine.spark, TableMachine.directory = spark, directory
+    TableMachine.ends = time.monotonic() + seconds
+    found = False
+    try:
+        while True:
+            run_state_machine_as_test(hypothesis.seed(seed)(TableMachine), settings=settings)
+            seed += 1
+    except TimeIsUp:
+        pass
+    except Exception:
+        found = True
+        print(f"found with seed {seed}:\n{traceback.format_exc()}", flush=True)
+    finally:
+        results.send((TableMachine.performed, found))
+        spark.stop()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -17,8 +17,8 @@ _SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.catalogImplementation": "in-memory",
-    # The JVM's second compiler costs more than it gains on a handful of rows. The first one alone is
-    # given 48 MB for its code, which Spark fills within minutes and then compiles again and again.
+    # The JVM's second compiler costs more than it gains on a handful of rows. The first one alone
+    # has 48 MB for its code, which Spark fills within minutes, to compile again and again then.
     "spark.driver.extraJavaOptions": (
         "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
     ),

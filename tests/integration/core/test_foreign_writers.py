@@ -120,7 +120,7 @@ def test_what_delta_rs_does_is_read_rightly_and_can_be_indexed(
     assert {file.revision_id for file in table.files()} == {0}
     table.optimize()
     after = assert_sound(spark, path, sorted(ids), where="a < 250")
-    assert {file.revision_id for file in after.files()} == {1}
+    assert all(file.revision_id for file in after.files())
     assert_rows_in_their_cubes(spark, path)
     deltalake.DeltaTable(path).create_checkpoint()
     assert_sound(spark, path, sorted(ids))

@@ -52,7 +52,7 @@ class FooterStatistics:
         configuration = jvm.python_dict(metadata.configuration())
         self._in_footers = [field.name for field in schema if field.dataType in _IN_FOOTERS]
         self._others = [field.name for field in schema if field.dataType not in _IN_FOOTERS]
-        self._applies = (
+        self.applies = (
             bool(self._in_footers)
             and jvm.spark.conf.get(_COLLECT_KEY, "true") == "true"
             and delta_version(jvm.spark).startswith(_DELTA_RELEASES)
@@ -61,11 +61,12 @@ class FooterStatistics:
             and not any(isinstance(field.dataType, _NESTED) for field in schema)
             and not {_CHOSEN_COLUMNS, _CHOSEN_COUNT} & set(configuration)
         )
+        """Whether the footers have statistics that this table wants."""
 
     @contextmanager
     def left_to_the_footers(self) -> Iterator[None]:
         """Delta collects only what footers do not have from what the transaction writes inside."""
-        if not self._applies:
+        if not self.applies:
             yield
             return
         replace_metadata = getattr(self._txn, "newMetadata_$eq")
@@ -77,9 +78,10 @@ class FooterStatistics:
             replace_metadata(present)
 
     def added_to(self, adds: Sequence[Any], texts: Sequence[str | None]) -> list[str | None]:
-        """The statistics of `AddFile` actions with those of their footers added, as JSON texts."""
-        if not (self._applies and adds):
-            return list(texts)
+        """The statistics of `AddFile` actions with those of their footers added, as JSON texts.
+
+        Only where `applies`, of one action at least.
+        """
         found = json.loads(self._jvm.json_of(self._read(adds)))
         by_path = {entry["path"]: entry["stats"] for entry in found}
         return [

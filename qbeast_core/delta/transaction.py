@@ -134,8 +134,11 @@ class Transaction:
 
     def _with_footers(self, staged: Sequence[StagedFile]) -> list[StagedFile]:
         activate(self._spark)
+        footers = self._footers()
+        if not (footers.applies and staged):
+            return list(staged)
         adds = [self._add(file, data_change=True) for file in staged]
-        statistics = self._footers().added_to(adds, [file.action.get("stats") for file in staged])
+        statistics = footers.added_to(adds, [file.action.get("stats") for file in staged])
         return [file.described(stats) for file, stats in zip(staged, statistics, strict=True)]
 
     def _footers(self) -> FooterStatistics:

@@ -27,8 +27,7 @@ from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.model.weight import MAX_WEIGHT
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import Catalyst, repartition_by_id
-from qbeast_core.spark.location import WorkingColumns, path
-from qbeast_core.spark.location import point as row_point
+from qbeast_core.spark.location import WorkingColumns, coordinates, path_to
 from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.anchors import missing_anchors
 from qbeast_core.tree.assignment import Assignment
@@ -153,8 +152,8 @@ class _Placing:
 
     @staticmethod
     def of(catalyst: Catalyst, plan: TreePlan) -> _Placing:
-        point = row_point(catalyst, plan.revision)
-        words = path(catalyst, point)
+        point = coordinates(catalyst, plan.revision)
+        words = path_to(catalyst, point)
         weight = columns.weight(plan.revision.weight_columns)
         target = columns.target(catalyst, plan.assignment, words, weight)
         return _Placing(point, words, weight, target)

@@ -27,7 +27,7 @@ class WorkingColumns:
         self.words = [f"{prefix}path{i}" for i in range(PathLayout(dimensions).words)]
 
 
-def point(catalyst: Catalyst, revision: Revision) -> list[Column]:
+def coordinates(catalyst: Catalyst, revision: Revision) -> list[Column]:
     """The coordinates of a row, one column for each dimension."""
     return [
         columns.coordinate(catalyst, columns.column(transformer.column), transformation)
@@ -37,7 +37,7 @@ def point(catalyst: Catalyst, revision: Revision) -> list[Column]:
     ]
 
 
-def path(catalyst: Catalyst, point: Sequence[Column]) -> list[Column]:
+def path_to(catalyst: Catalyst, point: Sequence[Column]) -> list[Column]:
     """The words of the path to a row's point, one bigint column each.
 
     A word names the cell of each dimension many times; Spark computes it once for a row.
@@ -50,7 +50,7 @@ def located(
     catalyst: Catalyst, rows: DataFrame, revision: Revision, names: WorkingColumns
 ) -> DataFrame:
     """The rows with `names.weight` (int) and `names.words` (bigint each) added."""
-    words = path(catalyst, point(catalyst, revision))
+    words = path_to(catalyst, coordinates(catalyst, revision))
     return rows.withColumns(
         {
             names.weight: columns.weight(revision.weight_columns),

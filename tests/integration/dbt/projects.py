@@ -1,10 +1,25 @@
-"""What the functional tests share: reading results of a run, and the tables that it made."""
+"""What the functional tests share: projects of their own, results of a run, and its tables."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+
+
+def write_project(directory: Path, target: Mapping[str, Any], models: Mapping[str, str]) -> None:
+    """A project for a dbt process: its target besides type and schema, its files of models."""
+    output = {"type": "qbeast", "schema": "s", "threads": 2, **target}
+    profiles = {"demo": {"target": "dev", "outputs": {"dev": output}}}
+    files = {
+        "dbt_project.yml": json.dumps({"name": "demo", "version": "1.0", "profile": "demo"}),
+        "profiles.yml": json.dumps(profiles),
+        **{f"models/{name}": text for name, text in models.items()},
+    }
+    (directory / "models").mkdir()
+    for name, text in files.items():
+        (directory / name).write_text(text)
 
 
 def message_of(results: Any, name: str) -> str:

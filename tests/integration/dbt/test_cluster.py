@@ -12,31 +12,18 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from tests.integration.dbt.projects import write_project
+
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 
-PROJECT = """
-name: demo
-version: "1.0"
-profile: demo
-"""
-PROFILE = """
-demo:
-  target: dev
-  outputs:
-    dev:
-      type: qbeast
-      schema: s
-      threads: 2
-      master: MASTER
-      catalog: memory
-      spark_config:
-        spark.driver.host: 127.0.0.1
-        spark.driver.bindAddress: 127.0.0.1
-        spark.driver.memory: 1g
-        spark.executor.memory: 1g
-        spark.sql.shuffle.partitions: 2
-        spark.ui.enabled: false
-"""
+SPARK_CONFIG = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.executor.memory": "1g",
+    "spark.sql.shuffle.partitions": 2,
+    "spark.ui.enabled": False,
+}
 EVENTS = """
 {{ config(materialized='qbeast', columns_to_index=['id', 'kind'], cube_size=2000,
           incremental_strategy='append') }}
@@ -131,15 +118,11 @@ def test_a_model_is_built_sampled_and_optimized_on_a_cluster(
     cluster: tuple[str, Path], tmp_path: Path
 ) -> None:
     url, work_directory = cluster
-    (tmp_path / "models").mkdir()
-    for name, text in {
-        "dbt_project.yml": PROJECT,
-        "profiles.yml": PROFILE.replace("MASTER", url),
-        "models/events.sql": EVENTS,
-        "models/sampled.sql": SAMPLED,
-        "models/schema.yml": SCHEMA,
-    }.items():
-        (tmp_path / name).write_text(text)
+    write_project(
+        tmp_path,
+        {"master": url, "catalog": "memory", "spark_config": SPARK_CONFIG},
+        {"events.sql": EVENTS, "sampled.sql": SAMPLED, "schema.yml": SCHEMA},
+    )
 
     run = subprocess.run(
         [sys.executable, "-c", COMMANDS],

@@ -10,17 +10,9 @@ from typing import IO
 
 import pytest
 
-PROJECT = """
-name: demo
-version: "1.0"
-profile: demo
-"""
-PROFILE = """
-demo:
-  target: dev
-  outputs:
-    dev: {type: qbeast, schema: s, threads: 2, spark_config: {spark.driver.memory: 1g}}
-"""
+from tests.integration.dbt.projects import write_project
+
+TARGET = {"spark_config": {"spark.driver.memory": "1g"}}
 FIRST = "{{ config(materialized='qbeast', columns_to_index='id') }} select id from range(100)"
 ENDLESS = """
 {{ config(materialized='qbeast', columns_to_index='id') }}
@@ -36,14 +28,7 @@ select (select count(*) from {{ ref('first') }}) as first,
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "models").mkdir()
-    for name, text in {
-        "dbt_project.yml": PROJECT,
-        "profiles.yml": PROFILE,
-        "models/first.sql": FIRST,
-        "models/endless.sql": ENDLESS,
-    }.items():
-        (tmp_path / name).write_text(text)
+    write_project(tmp_path, TARGET, {"first.sql": FIRST, "endless.sql": ENDLESS})
     return tmp_path
 
 

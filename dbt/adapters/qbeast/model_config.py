@@ -50,6 +50,20 @@ class QbeastConfig(SparkConfig):
 
 
 @dataclass(frozen=True)
+class ColumnComment:
+    """The description of a column; a name that the model quotes is of its own case only."""
+
+    name: str
+    text: str
+    is_quoted: bool = False
+
+    def is_of(self, column: str) -> bool:
+        if self.is_quoted:
+            return column == self.name
+        return column.lower() == self.name.lower()
+
+
+@dataclass(frozen=True)
 class ModelSpec:
     """What an indexed model asks for. Column names are checked later, against the query."""
 
@@ -73,7 +87,7 @@ class ModelSpec:
     properties: Mapping[str, str]
     location: str | None
     comment: str | None
-    column_comments: Mapping[str, str]
+    column_comments: tuple[ColumnComment, ...]
 
 
 def is_indexed(config: Any) -> bool:
@@ -147,7 +161,7 @@ def model_spec(
         },
         location=f"{str(root).rstrip('/')}/{model['alias']}" if root else None,
         comment=(model.get("description") or None) if docs.get("relation") else None,
-        column_comments=_column_comments(model) if docs.get("columns") else {},
+        column_comments=_column_comments(model) if docs.get("columns") else (),
     )
 
 
@@ -232,6 +246,9 @@ def _property_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _column_comments(model: Mapping[str, Any]) -> dict[str, str]:
-    columns = model.get("columns") or {}
-    return {name: c["description"] for name, c in columns.items() if c.get("description")}
+def _column_comments(model: Mapping[str, Any]) -> tuple[ColumnComment, ...]:
+    return tuple(
+        ColumnComment(name, column["description"], bool(column.get("quote")))
+        for name, column in (model.get("columns") or {}).items()
+        if column.get("description")
+    )

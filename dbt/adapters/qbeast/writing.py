@@ -1,7 +1,6 @@
 """A model's query written as an indexed table."""
 
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dbt.adapters.events.types import AdapterEventInfo, AdapterEventWarning
@@ -17,7 +16,7 @@ from dbt.adapters.qbeast.incremental import (
     Increment,
     of_table,
 )
-from dbt.adapters.qbeast.model_config import ModelSpec
+from dbt.adapters.qbeast.model_config import ColumnComment, ModelSpec
 from dbt.adapters.qbeast.response import QbeastAdapterResponse as Response
 from dbt.adapters.qbeast.response import response_of_rewrite, response_of_write
 from dbt.adapters.qbeast.schema_change import fit_to_table
@@ -27,12 +26,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.errors import IndexMismatch, NotAQbeastTable, SampleWarning
+from qbeast_core.errors import IndexMismatch, NotAQbeastTable
 from qbeast_core.operations.write import WriteResult
 from qbeast_core.options import parse_automatic, parse_columns, parse_sample_key
-
-# dbt tells them itself, with the name of the model.
-warnings.filterwarnings("ignore", category=SampleWarning)
 
 # dbt's names for the two sides of a merge, which predicates use.
 _SOURCE, _TARGET = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"
@@ -106,12 +102,13 @@ def _rebuild(frame: DataFrame, table: str, spec: ModelSpec) -> Response:
         comment=spec.comment,
         location=spec.location,
         rechoose=spec.rechoose,
+        issue_warnings=False,
     )
     return _told(spec, "rebuilt", result)
 
 
 def _told(spec: ModelSpec, done: str, result: WriteResult) -> Response:
-    """The response of a write, after what else there is to say of it."""
+    """The response of a write, after what else there is to say of it, in dbt's own way."""
     if result.column_choice is not None:
         fire_event(AdapterEventInfo(**_event(f"{spec.name}: {result.column_choice}")))
     for warning in result.warnings:
@@ -180,6 +177,7 @@ def _insert_overwrite(
         column_stats=spec.column_stats,
         sample_key=spec.sample_key,
         comment=spec.comment,
+        issue_warnings=False,
     )
     if spec.built_from is not None:
         run_sample.mark(frame.sparkSession, table, spec.built_from)
@@ -237,39 +235,38 @@ def _warn_of_blind_append(spec: ModelSpec) -> None:
         )
 
 
-def _with_comments(frame: DataFrame, comments: Mapping[str, str]) -> DataFrame:
+def _with_comments(frame: DataFrame, comments: Sequence[ColumnComment]) -> DataFrame:
     """The frame with the columns' descriptions in its schema, so that one commit has it all."""
-    by_name = {name.lower(): text for name, text in comments.items()}
-    if not by_name:
+    if not comments:
         return frame
-    return frame.select(
-        *[
-            F.col(quote(field.name)).alias(
-                field.name, metadata={**field.metadata, "comment": by_name[field.name.lower()]}
-            )
-            if field.name.lower() in by_name
-            else F.col(quote(field.name))
-            for field in frame.schema.fields
-        ]
-    )
+    columns = []
+    for field in frame.schema.fields:
+        column = F.col(quote(field.name))
+        for comment in comments:
+            if comment.is_of(field.name):
+                metadata = {**field.metadata, "comment": comment.text}
+                column = F.col(quote(field.name)).alias(field.name, metadata=metadata)
+        columns.append(column)
+    return frame.select(*columns)
 
 
-def _persist_comments(session: SparkSession, table: str, comments: Mapping[str, str]) -> None:
+def _persist_comments(session: SparkSession, table: str, comments: Sequence[ColumnComment]) -> None:
     """Brings the columns' comments to what the model says; a commit only for what differs."""
     if not comments:
         return
-    fields = {field.name.lower(): field for field in session.table(table).schema.fields}
-    missing = [name for name in comments if name.lower() not in fields]
+    fields = session.table(table).schema.fields
+    missing = [c.name for c in comments if not any(c.is_of(field.name) for field in fields)]
     if missing:
         _warn(
             f"In relation {table}: The following columns are specified in the schema but are not "
             f"present in the database: {', '.join(missing)}"
         )
-    for name, text in comments.items():
-        field = fields.get(name.lower())
-        if field is not None and field.metadata.get("comment") != text:
-            column = quote(field.name)
-            session.sql(f"alter table {table} alter column {column} comment {_text(text)}")
+    for comment in comments:
+        for field in fields:
+            if comment.is_of(field.name) and field.metadata.get("comment") != comment.text:
+                column = quote(field.name)
+                text = _text(comment.text)
+                session.sql(f"alter table {table} alter column {column} comment {text}")
 
 
 def _text(value: str) -> str:

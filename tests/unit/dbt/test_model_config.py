@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from dbt.adapters.qbeast.model_config import (
+    ColumnComment,
     ModelSpec,
     is_incremental,
     is_indexed,
@@ -32,7 +33,7 @@ def test_defaults() -> None:
     assert found.increment is None
     assert found.optimize == "never"
     assert found.tells_increments
-    assert (found.comment, found.column_comments, found.location) == (None, {}, None)
+    assert (found.comment, found.column_comments, found.location) == (None, (), None)
 
 
 def test_docs_location_and_properties() -> None:
@@ -42,9 +43,15 @@ def test_docs_location_and_properties() -> None:
         tblproperties={"a": 1, "b": True},
     )
     assert found.comment == "all events"
-    assert found.column_comments == {"id": "number"}
+    assert found.column_comments == (ColumnComment("id", "number"),)
     assert found.location == "/data/events"
     assert found.properties == {"a": "1", "b": "true"}
+
+
+def test_a_quoted_column_is_described_in_its_own_case_only() -> None:
+    assert ColumnComment("Id", "number").is_of("ID")
+    assert ColumnComment("Id", "number", is_quoted=True).is_of("Id")
+    assert not ColumnComment("Id", "number", is_quoted=True).is_of("ID")
 
 
 def test_zero_is_not_taken_for_nothing() -> None:

@@ -94,6 +94,7 @@ def write_table(
     location: str | None = None,
     user_metadata: str | None = None,
     rechoose: bool = False,
+    issue_warnings: bool = True,
 ) -> WriteResult:
     """Write the rows of `df`, indexed, in a single Delta commit.
 
@@ -124,6 +125,7 @@ def write_table(
         location: where a new table of that name is to lie; it is then external.
         user_metadata: text for the commit's `userMetadata` in the table's history.
         rechoose: whether a rebuild chooses automatic columns anew.
+        issue_warnings: whether Python's `warnings` tell what the result's `warnings` say too.
 
     Where rows share their weights in large groups, so that samples say little, a new or rebuilt
     table issues a `SampleWarning`.
@@ -154,7 +156,7 @@ def write_table(
         return skipped
     with evaluated_once(df) as rows:
         result = until_committed(write.destination.label, lambda: write.attempt(rows))
-    for warning in result.warnings:
+    for warning in result.warnings if issue_warnings else ():
         warnings.warn(warning, SampleWarning, stacklevel=2)
     return result
 

@@ -14,11 +14,13 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationConfig
-from dbt.adapters.qbeast import constraints, incremental, model_config
+from dbt.adapters.qbeast import constraints, incremental, model_config, run_sample
 from dbt.adapters.qbeast.column import QbeastColumn, quote
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
 from dbt.adapters.qbeast.model_config import QbeastConfig
 from dbt.adapters.qbeast.relation import QbeastRelation
+from dbt.adapters.qbeast.run_sample import RunSample
+from dbt.adapters.qbeast.tablesample_spans import find_samples
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.exceptions import DbtRuntimeError
@@ -200,7 +202,6 @@ class QbeastAdapter(SparkAdapter):
     ) -> str:
         """Runs a Python model; the query of its result (`python_models.py`)."""
         from dbt.adapters.qbeast import python_models
-        from dbt.adapters.qbeast.run_sample import RunSample
 
         with self._running(compiled_code) as session:
             read = RunSample(session, self.config, graph).read
@@ -232,8 +233,6 @@ class QbeastAdapter(SparkAdapter):
         self, relation: QbeastRelation, relation_config: RelationConfig
     ) -> QbeastRelation:
         """What `ref` and `source` give a node: in a run on a sample a sample (`run_sample.py`)."""
-        from dbt.adapters.qbeast import run_sample
-
         fraction = run_sample.fraction_of_run(self.config)
         own = getattr(relation_config, "config", None)
         if fraction is None or (own is not None and own.get("sample") is False):
@@ -244,29 +243,21 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_fraction_of_run(self) -> float | None:
-        from dbt.adapters.qbeast import run_sample
-
         return run_sample.fraction_of_run(self.config)
 
     @available.parse_none
     def qbeast_built_from(self, model: Mapping[str, Any], graph: Mapping[str, Any]) -> float | None:
         """The fraction of the sample that a model is built from, None for all rows."""
-        from dbt.adapters.qbeast.run_sample import RunSample
-
         with self._running("what the inputs were built from") as session:
             return RunSample(session, self.config, graph).of_node(model)
 
     @available.parse_none
     def qbeast_require_no_mixture(self, relation: BaseRelation, built_from: float | None) -> None:
-        from dbt.adapters.qbeast import run_sample
-
         with self._running(f"what {relation} was built from") as session:
             run_sample.require_no_mixture(session, _table(relation), built_from)
 
     @available.parse_none
     def qbeast_mark_sampled(self, relation: BaseRelation, built_from: float) -> None:
-        from dbt.adapters.qbeast import run_sample
-
         with self._running(f"mark {relation}") as session:
             kind = "view" if relation.is_view else "table"
             run_sample.mark(session, _table(relation), built_from, kind)
@@ -276,9 +267,6 @@ class QbeastAdapter(SparkAdapter):
         self, sql: str, model: Mapping[str, Any], graph: Mapping[str, Any]
     ) -> list[str]:
         """What a test's output says of the samples that it looks at."""
-        from dbt.adapters.qbeast import run_sample
-        from dbt.adapters.qbeast.tablesample_spans import find_samples
-
         notes = [
             f"looks at {run_sample.told(sample.fraction)} of {sample.label}"
             for sample in find_samples(sql).rewritable

@@ -8,7 +8,7 @@ all rows never get into one table.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import AdapterRequiredConfig
 from dbt.adapters.qbeast.column import quote
@@ -16,9 +16,9 @@ from dbt.adapters.qbeast.credentials import QbeastCredentials
 from dbt.adapters.qbeast.model_config import BUILT_FROM_SAMPLE
 from dbt.adapters.qbeast.relation import parse_fraction, percent
 from dbt_common.exceptions import DbtRuntimeError
-from pyspark.sql import DataFrame, SparkSession
 
-from qbeast_core import QbeastTable
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 VARIABLE = "qbeast_sample"
 # Commands that look at tables or change them as they are.
@@ -47,12 +47,14 @@ def fraction_of_run(config: AdapterRequiredConfig) -> float | None:
     return fraction
 
 
-def is_to_be_sampled(session: SparkSession, table: str) -> bool:
+def is_to_be_sampled(session: "SparkSession", table: str) -> bool:
     """Whether a run on a sample reads a sample of this table: it has an index and all its rows."""
+    from qbeast_core import QbeastTable
+
     return QbeastTable.is_qbeast(session, table) and built_from(session, table) is None
 
 
-def built_from(session: SparkSession, table: str) -> float | None:
+def built_from(session: "SparkSession", table: str) -> float | None:
     """The fraction of the sample that a table was built from; None when it has all rows."""
     if not session.catalog.tableExists(table):
         return None
@@ -70,7 +72,7 @@ class RunSample:
         graph: the `graph` of dbt's context.
     """
 
-    session: SparkSession
+    session: "SparkSession"
     config: AdapterRequiredConfig
     graph: Mapping[str, Any]
 
@@ -85,8 +87,10 @@ class RunSample:
         found = [self._of_input(given, fraction) for given in self._inputs(node)]
         return min((f for f in found if f is not None), default=None)
 
-    def read(self, table: str) -> DataFrame:
+    def read(self, table: str) -> "DataFrame":
         """The rows of a table that a Python model asks for by its name."""
+        from qbeast_core import QbeastTable
+
         fraction = fraction_of_run(self.config)
         is_left_whole = table.replace("`", "") in _left_whole(self.graph)
         if fraction is None or is_left_whole or not is_to_be_sampled(self.session, table):
@@ -112,7 +116,7 @@ class RunSample:
         return fraction if is_to_be_sampled(self.session, table) else None
 
 
-def require_no_mixture(session: SparkSession, table: str, fraction: float | None) -> None:
+def require_no_mixture(session: "SparkSession", table: str, fraction: float | None) -> None:
     """Raises DbtRuntimeError when a table's rows are not of the sample that is to be added."""
     present = built_from(session, table)
     if present != fraction:
@@ -122,7 +126,7 @@ def require_no_mixture(session: SparkSession, table: str, fraction: float | None
         )
 
 
-def mark(session: SparkSession, relation: str, fraction: float, kind: str = "table") -> None:
+def mark(session: "SparkSession", relation: str, fraction: float, kind: str = "table") -> None:
     """Writes down that a table, or of kind `view` a view, was built from a sample."""
     session.sql(
         f"alter {kind} {relation} set tblproperties ('{BUILT_FROM_SAMPLE}' = '{fraction!r}')"
@@ -153,7 +157,7 @@ def _name(node: Mapping[str, Any]) -> str:
     return str(node.get("alias") or node.get("identifier") or node["name"])
 
 
-def _properties(session: SparkSession, table: str) -> list[Any]:
+def _properties(session: "SparkSession", table: str) -> list[Any]:
     return session.sql(f"show tblproperties {table}").collect()
 
 

@@ -67,7 +67,7 @@ def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> N
     kept = session.table(table).drop(*[F.col(quote(name)) for name in columns])
     if QbeastTable.is_qbeast(session, table):
         cube_size = QbeastTable.for_name(session, table).cube_size
-        write_table(kept, table=table, mode="overwrite", cube_size=cube_size)
+        write_table(kept, table=table, mode="overwrite", cube_size=cube_size, issue_warnings=False)
         return
     (detail,) = session.sql(f"describe detail {table}").collect()
     writer = kept.write.format("delta").mode("overwrite").option("overwriteSchema", "true")

@@ -13,12 +13,13 @@ from qbeast_core.delta.catalog import Catalog
 from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import InvalidOptions, NotAQbeastTable
+from qbeast_core.estimation.answer import Estimate
 from qbeast_core.index import TableIndex
 from qbeast_core.model.revision import Revision
 from qbeast_core.operations import sample as sampling
 from qbeast_core.operations.check import CheckReport, check_table
 from qbeast_core.operations.delete import delete_rows
-from qbeast_core.operations.estimate import Estimate, estimate_table
+from qbeast_core.operations.estimate import estimate_table
 from qbeast_core.operations.merge import Choice, Match, Merge, merge_rows
 from qbeast_core.operations.metrics import block_rows, table_metrics
 from qbeast_core.operations.optimize import OptimizeResult, Scope, optimize_table

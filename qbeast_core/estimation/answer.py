@@ -1,0 +1,133 @@
+"""The answer of an estimate: one number, or one for each group, with an interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any
+
+Number = int | float | Decimal
+
+_SHOWN = 50
+
+
+@dataclass(frozen=True)
+class GroupEstimate:
+    """One number of an estimate."""
+
+    group: tuple[Any, ...]
+    """The values of `group_by`; empty without."""
+    value: Number | None
+    """None where SQL gives null, as for the average of no row."""
+    low: Number | None
+    high: Number | None
+    """Ends of the interval; None where the sample cannot tell. The value itself if it is exact."""
+    rows: int
+    """Rows of the sample that count for it; all rows if it is exact."""
+    too_small: bool = False
+    """Whether the group has too few rows for the tolerance; its interval is not to be relied on."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as values that JSON can hold; groups that are no numbers as text."""
+        group = [each if _is_json(each) else str(each) for each in self.group]
+        ends = {name: _plain(getattr(self, name)) for name in ("value", "low", "high")}
+        return {**asdict(self), **ends, "group": group}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The answer of `QbeastTable.estimate`, and what it cost."""
+
+    expression: str
+    where: str | None
+    group_by: tuple[str, ...]
+    tolerance: float
+    confidence: float
+    groups: tuple[GroupEstimate, ...]
+    """One entry without `group_by`, else one for each group that was seen, sorted by the group."""
+    exact: bool
+    """Whether all rows were read."""
+    reason: str
+    """Why the answer is exact, or why it is precise enough."""
+    fraction: float
+    """Of the rows; 1.0 if the answer is exact."""
+    looks: int
+    """How many samples were taken."""
+    files: int
+    """Files that were read."""
+    size_bytes: int
+    """Bytes of all files that were read, of those that were read twice twice."""
+    table_files: int
+    table_bytes: int
+
+    @property
+    def value(self) -> Number | None:
+        """The number asked for; raises ValueError for an estimate by groups."""
+        return self._only.value
+
+    @property
+    def low(self) -> Number | None:
+        """The lower end of its interval."""
+        return self._only.low
+
+    @property
+    def high(self) -> Number | None:
+        """The upper end of its interval."""
+        return self._only.high
+
+    @property
+    def largest_unseen_group(self) -> float:
+        """How many distinct weights a group that is not listed may have, at the confidence asked.
+
+        0 if the answer is exact; a sample does not see every group.
+        """
+        return 0.0 if self.exact else -math.log(1.0 - self.confidence) / self.fraction
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as values that JSON can hold."""
+        groups = [group.to_dict() for group in self.groups]
+        unseen = {"largest_unseen_group": self.largest_unseen_group}
+        return {**asdict(self), "group_by": list(self.group_by), "groups": groups, **unseen}
+
+    def __str__(self) -> str:
+        lines = [f"{self.expression}{' where ' + self.where if self.where else ''}"]
+        lines += [self._line(group) for group in self.groups[:_SHOWN]]
+        if len(self.groups) > _SHOWN:
+            lines.append(f"  and {len(self.groups) - _SHOWN:,} more groups")
+        share = self.size_bytes / self.table_bytes if self.table_bytes else 0.0
+        read = f"{self.files:,} of {self.table_files:,} files, {share:.1%} of the bytes"
+        if self.exact:
+            lines.append(f"exact, for {self.reason}; read {read}")
+        else:
+            lines.append(
+                f"from {self.fraction:.3%} of the rows, {self.confidence:.4g} confidence; "
+                f"read {read} in {self.looks} {'look' if self.looks == 1 else 'looks'}"
+            )
+            if self.group_by:
+                few = math.ceil(self.largest_unseen_group)
+                lines.append(f"groups with fewer than about {few:,} rows may be missing")
+        return "\n".join(lines)
+
+    def _line(self, group: GroupEstimate) -> str:
+        name = ", ".join("null" if each is None else str(each) for each in group.group)
+        text = f"  {name}: " if self.group_by else "  "
+        text += "null" if group.value is None else f"{group.value:,.6g}"
+        if not self.exact:
+            known = group.low is not None and group.high is not None
+            text += f"  ({group.low:,.6g} to {group.high:,.6g})" if known else "  (unknown)"
+        return text + ("  too small a group" if group.too_small else "")
+
+    @property
+    def _only(self) -> GroupEstimate:
+        if self.group_by:
+            raise ValueError("an estimate with group_by has a value for each of its `groups`")
+        return self.groups[0]
+
+
+def _is_json(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | bool)
+
+
+def _plain(value: Number | None) -> int | float | None:
+    return float(value) if isinstance(value, Decimal) else value

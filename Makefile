@@ -16,6 +16,10 @@ SOURCES := $(wildcard $(SOURCES))
 TPCH := examples/tpch
 TPCH_SCALE ?= 0.1
 
+# make bench SCALE=0.1 CASES="write sample"
+SCALE ?= 1
+CASES ?=
+
 .PHONY: help
 help:  ## List the commands.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1@\2/p' Makefile | while IFS=@ read -r name text; do \
@@ -83,8 +87,16 @@ typecheck: $(INSTALLED)  ## Check types (mypy --strict).
 	$(PYTHON) -m mypy --strict qbeast_core dbt/adapters/qbeast
 
 .PHONY: bench
-bench: java $(INSTALLED)  ## Compare writing lineitem with a plain Delta write.
-	$(PYTHON) benchmarks/write.py
+bench: java $(INSTALLED)  ## Compare with plain Delta and its peers, at SCALE (1: under 15 minutes).
+	$(PYTHON) -m benchmarks --scale $(SCALE) $(CASES)
+
+.PHONY: bench-large
+bench-large: java $(INSTALLED)  ## The same at scale 10 (under 90 minutes).
+	$(PYTHON) -m benchmarks --scale 10 $(CASES)
+
+.PHONY: bench-report
+bench-report: $(INSTALLED)  ## Render what the benchmarks measured into docs/performance.md.
+	$(PYTHON) -m benchmarks.report
 
 .PHONY: clean
 clean:  ## Remove the virtual environment, caches and what the demo wrote.

@@ -54,6 +54,7 @@ setup(
             "dbt-tests-adapter>=1.17,<2",
             "deltalake>=1.2",
             "hypothesis>=6.100",
+            "matplotlib>=3.9",
             "mypy>=1.15",
             "pre-commit>=4",
             "pytest>=8",

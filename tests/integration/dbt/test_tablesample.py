@@ -8,6 +8,7 @@ from dbt.adapters.qbeast.tablesample import Rewritten, drop_views, rewrite_table
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from benchmarks.scans import scanned
 from qbeast_core import QbeastTable, write_table
 
 ROWS = 20_000
@@ -77,20 +78,7 @@ def temporary_views(spark: SparkSession) -> list[str]:
 def files_scheduled(rows: DataFrame) -> int:
     """Runs a query and adds up the files that its scans listed (Spark's metric numFiles)."""
     rows.collect()
-    return _files_of(rows._jdf.queryExecution().executedPlan(), rows.sparkSession._jvm)
-
-
-def _files_of(node: Any, jvm: Any) -> int:
-    name = node.getClass().getSimpleName()
-    if name == "FileSourceScanExec":
-        return int(node.metrics().apply("numFiles").value())
-    if name == "AdaptiveSparkPlanExec":
-        return _files_of(node.executedPlan(), jvm)
-    if name.endswith("QueryStageExec"):
-        return _files_of(node.plan(), jvm)
-    lists = jvm.scala.collection.JavaConverters.seqAsJavaList
-    below = [*lists(node.children().toSeq()), *lists(node.subqueries().toSeq())]
-    return sum(_files_of(each, jvm) for each in below)
+    return scanned(rows).files
 
 
 @pytest.mark.parametrize("percent", ["1", "10", "33.3", "100", "0"])

@@ -1,0 +1,1 @@
+"""Benchmarks against plain Delta and its peers; `python -m benchmarks --help`."""

@@ -1,0 +1,68 @@
+"""Run the suite, or some of its cases: `python -m benchmarks [case ...] [--scale 1]`.
+
+With QBEAST_SPARK_JARS and QBEAST_SPARK_PYTHON set as for `make interop`, qbeast-spark takes part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pyspark
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from benchmarks.bench import Bench
+from benchmarks.cases import CASES
+from benchmarks.comparison import table_of
+from benchmarks.results import RESULTS, Recorder, environment
+from benchmarks.session import spark_session
+from qbeast_core.delta.jvm import delta_version
+
+
+def main() -> None:
+    """Run the cases one after the other; each prints a table and its lines of JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("cases", nargs="*", metavar="case", help=f"of {', '.join(CASES)}")
+    parser.add_argument("--scale", type=float, default=1.0, help="of TPC-H; 1 by default")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="directory for the results")
+    arguments = parser.parse_args()
+    unknown = sorted(set(arguments.cases) - set(CASES))
+    if unknown:
+        parser.error(f"there is no case {', '.join(unknown)}; choose of {', '.join(CASES)}")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    root = Path(tempfile.mkdtemp(prefix="qbeast-bench-"))
+    try:
+        with spark_session() as spark:
+            _run(spark, arguments.scale, arguments.cases or list(CASES), root, arguments.results)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _run(spark: SparkSession, scale: float, names: list[str], root: Path, results: Path) -> None:
+    console = Console(width=max(120, Console().width))
+    versions = {"pyspark": pyspark.__version__, "delta": delta_version(spark)}
+    recorder = Recorder(results, environment(scale, versions))
+    bench = Bench(spark, scale, root)
+    for name in names:
+        started = time.monotonic()
+        comparisons = []
+        lines = []
+        for comparison in CASES[name](bench):
+            comparisons.append(replace(comparison, group=name))
+            lines.append(recorder.record(comparisons[-1]))
+        if comparisons:
+            taken = f"{name}, scale {scale:g} ({time.monotonic() - started:.0f} s)"
+            console.print(table_of(taken, comparisons))
+            print("\n".join(lines), flush=True)
+    console.print(f"results: {recorder.path}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""What the cases share: the session, the data sets, and tables that are made once."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from benchmarks import data, layouts
+from benchmarks.comparison import Comparison, Side
+from benchmarks.layouts import Layout
+from benchmarks.targets import TARGETS
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows to write, the columns to index, and what queries ask of them."""
+
+    name: str
+    path: str
+    columns: tuple[str, str]
+    few: tuple[str, str]
+    """Aggregates of two other columns."""
+
+    def rows(self, spark: SparkSession) -> DataFrame:
+        """The rows as they are scanned."""
+        return spark.read.parquet(self.path)
+
+
+class Bench:
+    """One run of the suite at one scale."""
+
+    def __init__(self, spark: SparkSession, scale: float, root: Path) -> None:
+        self.spark = spark
+        self.scale = scale
+        self._root = root
+        self._numbers = itertools.count()
+        self._tables: dict[tuple[str, Layout], str] = {}
+
+    @cached_property
+    def lineitem(self) -> Source:
+        """TPC-H's largest table: 6 million rows at scale 1, two columns without any correlation."""
+        few = ("avg(l_extendedprice)", "avg(l_quantity)")
+        path = data.tpch("lineitem", self.scale)
+        return Source("lineitem", path, ("l_partkey", "l_shipdate"), few)
+
+    @cached_property
+    def trips(self) -> Source:
+        """Taxi trips: 3 million rows at scale 1, with clusters, outliers and nulls."""
+        few = ("avg(fare)", "avg(kilometres)")
+        path = data.trips(self.scale)
+        return Source("trips", path, ("picked_up_at", "longitude"), few)
+
+    def place(self) -> str:
+        """A directory that does not exist yet; `remove` it to save space."""
+        return str(self._root / str(next(self._numbers)))
+
+    def remove(self, *paths: str) -> None:
+        """Delete tables that are not needed any more."""
+        for path in paths:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def table(self, source: Source, layout: Layout) -> str:
+        """The path of a table that no case changes, written on first use."""
+        key = (source.name, layout)
+        if key not in self._tables:
+            self._tables[key] = self._written(source, layout)
+        return self._tables[key]
+
+    def compare(
+        self, case: str, unit: str, ours: Side, other: Side, target: str | None = None
+    ) -> Comparison:
+        """A comparison, with the limit that its target has at this scale."""
+        limit = TARGETS[target].limit(self.scale) if target else None
+        return Comparison(case, unit, ours, other, target, limit)
+
+    def _written(self, source: Source, layout: Layout) -> str:
+        rows, path = source.rows(self.spark), self.place()
+        match layout:
+            case Layout.QBEAST:
+                layouts.write_qbeast(rows, path, source.columns)
+            case Layout.PLAIN:
+                layouts.write_plain(rows, path)
+            case Layout.ZORDER:
+                layouts.write_zorder(rows, path, source.columns)
+            case Layout.ZORDER_SORTED:
+                layouts.write_zorder(rows, path, source.columns, sorted_files=True)
+            case Layout.ZORDER_SMALL:
+                size = self._file_bytes(source)
+                layouts.write_zorder(rows, path, source.columns, size)
+            case Layout.ZORDER_SMALL_SORTED:
+                size = self._file_bytes(source)
+                layouts.write_zorder(rows, path, source.columns, size, sorted_files=True)
+            case Layout.LIQUID:
+                layouts.write_liquid(rows, path, source.columns)
+        return path
+
+    def _file_bytes(self, source: Source) -> int:
+        size, files = layouts.stored(self.spark, self.table(source, Layout.QBEAST))
+        return size // files

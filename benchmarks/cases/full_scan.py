@@ -1,0 +1,41 @@
+"""Reading everything: what an indexed table costs those who neither filter nor sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from benchmarks.bench import Bench
+from benchmarks.cases.sample import ALL
+from benchmarks.comparison import Comparison
+from benchmarks.layouts import Layout
+from benchmarks.measuring import alternate, read_by, reading
+
+
+def run(bench: Bench) -> Iterator[Comparison]:
+    """All columns of all rows by a plain Delta reader."""
+    for source in (bench.lineitem, bench.trips):
+        paths = {
+            layout.value: bench.table(source, layout) for layout in (Layout.PLAIN, Layout.QBEAST)
+        }
+        times = alternate({name: _scan(bench, path) for name, path in paths.items()})
+        read = {
+            name: read_by(
+                name,
+                [reading(partial(bench.spark.sql, f"select {ALL[0]} from delta.`{path}`"))],
+            )
+            for name, path in paths.items()
+        }
+        case = f"full scan of {source.name}"
+        targets = ("scan_time", "scan_bytes") if source is bench.lineitem else (None, None)
+        plain, ours = paths
+        yield bench.compare(case, "s", times[ours], times[plain], targets[0])
+        yield bench.compare(case, "bytes", read[ours], read[plain], targets[1])
+
+
+def _scan(bench: Bench, path: str) -> Callable[[], None]:
+    def scan() -> None:
+        rows = bench.spark.read.format("delta").load(path)
+        rows.write.format("noop").mode("overwrite").save()
+
+    return scan

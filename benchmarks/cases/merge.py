@@ -1,0 +1,45 @@
+"""A merge that updates 1 % of the rows: those of a few days, as late corrections are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from delta import DeltaTable
+
+from benchmarks import layouts
+from benchmarks.bench import Bench
+from benchmarks.comparison import Comparison
+from benchmarks.data import known_values
+from benchmarks.layouts import Layout
+from benchmarks.measuring import alternate
+from qbeast_core import QbeastTable
+
+_KEY = ("picked_up_at", "trip_id")
+
+
+def run(bench: Bench) -> Iterator[Comparison]:
+    """The same source for both, with new fares; merging it again changes the same rows again."""
+    source = bench.trips
+    plain = layouts.copy(bench.table(source, Layout.PLAIN), bench.place())
+    ours = layouts.copy(bench.table(source, Layout.QBEAST), bench.place())
+    moments = known_values(source.path, ("picked_up_at",))["picked_up_at"]
+    first, last = moments[int(0.5 * len(moments))], moments[int(0.51 * len(moments))]
+    changes = bench.place()
+    rows = source.rows(bench.spark).where(
+        f"picked_up_at between timestamp'{first}' and timestamp'{last}'"
+    )
+    rows.selectExpr("* except (fare)", "fare + 1 as fare").write.parquet(changes)
+    corrected = bench.spark.read.parquet(changes)
+
+    def merge_plain() -> None:
+        condition = " and ".join(f"target.{column} = source.{column}" for column in _KEY)
+        target = DeltaTable.forPath(bench.spark, plain).alias("target")
+        merge = target.merge(corrected.alias("source"), condition)
+        merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+
+    def merge_ours() -> None:
+        QbeastTable.for_path(bench.spark, ours).merge(corrected, on=_KEY)
+
+    sides = alternate({"MERGE of plain Delta": merge_plain, "qbeast": merge_ours})
+    bench.remove(plain, ours, changes)
+    yield bench.compare("merge 1 % into trips", "s", sides["qbeast"], sides["MERGE of plain Delta"])

@@ -1,0 +1,102 @@
+"""qbeast-spark, which runs on an older Spark: each side is measured over its own plain Delta.
+
+Takes part when QBEAST_SPARK_JARS names the jars of qbeast-spark, delta-spark and delta-storage,
+separated by commas, and QBEAST_SPARK_PYTHON a Python with the PySpark that they are made for (3.5
+for qbeast-spark 0.7 and 0.8), as for `make interop`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import layouts
+from benchmarks.bench import Bench
+from benchmarks.cases.sample import ALL
+from benchmarks.comparison import Comparison, Side
+from benchmarks.layouts import Layout
+from benchmarks.measuring import RUNS, WARMUPS, alternate, collecting
+from qbeast_core import QbeastTable
+
+_PROCESS = Path(__file__).parents[1] / "original_process.py"
+_SAMPLE = "1 % sample of lineitem, all columns"
+
+
+def run(bench: Bench) -> Iterator[Comparison]:
+    """Write and sample lineitem with both, or say in a line why not."""
+    jars, python = (os.environ.get(f"QBEAST_SPARK_{name}") for name in ("JARS", "PYTHON"))
+    if not jars or not python:
+        print("qbeast-spark is left out: set QBEAST_SPARK_JARS and QBEAST_SPARK_PYTHON")
+        return
+    theirs = _theirs(bench, jars, python)
+    mine = _ours(bench)
+    for case, target in (("write lineitem", "write_original"), (_SAMPLE, None)):
+        yield bench.compare(
+            f"{case}, over plain Delta",
+            "times",
+            Side("qbeast", _over_plain(mine, case)),
+            Side("qbeast-spark", _over_plain(theirs, case)),
+            target,
+        )
+
+
+def _ours(bench: Bench) -> dict[str, dict[str, tuple[float, ...]]]:
+    source, spark = bench.lineitem, bench.spark
+    ours, plain = (bench.table(source, layout) for layout in (Layout.QBEAST, Layout.PLAIN))
+
+    def written(layout: Layout) -> None:
+        path = bench.place()
+        if layout is Layout.PLAIN:
+            layouts.write_plain(source.rows(spark), path)
+        else:
+            layouts.write_qbeast(source.rows(spark), path, source.columns)
+        bench.remove(path)
+
+    writes = alternate(
+        {"plain": lambda: written(Layout.PLAIN), "qbeast": lambda: written(Layout.QBEAST)}
+    )
+    table_sample = f"select {ALL[0]} from delta.`{plain}` tablesample (1 percent)"
+    samples = alternate(
+        {
+            "plain": collecting(lambda: spark.sql(table_sample)),
+            "qbeast": collecting(
+                lambda: QbeastTable.for_path(spark, ours).sample(0.01).selectExpr(*ALL)
+            ),
+        }
+    )
+    return {
+        case: {name: side.values for name, side in sides.items()}
+        for case, sides in (("write lineitem", writes), (_SAMPLE, samples))
+    }
+
+
+def _theirs(bench: Bench, jars: str, python: str) -> dict[str, dict[str, tuple[float, ...]]]:
+    request = {
+        "jars": jars.split(","),
+        "source": bench.lineitem.path,
+        "columns": ",".join(bench.lineitem.columns),
+        "place": bench.place(),
+        "cases": {"write": "write lineitem", "sample": _SAMPLE},
+        "runs": RUNS,
+        "warmups": WARMUPS,
+    }
+    done = subprocess.run(
+        [python, str(_PROCESS)],
+        input=json.dumps(request),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        # The PySpark of this process is another one.
+        env={k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "SPARK_HOME")},
+    )
+    answers: dict[str, dict[str, tuple[float, ...]]] = json.loads(done.stdout)
+    return answers
+
+
+def _over_plain(measured: dict[str, dict[str, tuple[float, ...]]], case: str) -> tuple[float, ...]:
+    """The times of qbeast, each over the plain one of the same turn."""
+    sides = measured[case]
+    return tuple(q / p for q, p in zip(sides["qbeast"], sides["plain"], strict=True))

@@ -1,0 +1,120 @@
+"""Range filters of 0.1, 1 and 10 % of the rows on one indexed column and on both, in plain SQL.
+
+Twenty boxes of each kind at places drawn from a seed, by the order of the values: a box of 1 % has
+about 1 % of the rows wherever it lies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+
+from benchmarks.bench import Bench, Source
+from benchmarks.comparison import Comparison, Side
+from benchmarks.data import SEED, known_values
+from benchmarks.layouts import Layout
+from benchmarks.measuring import Query, alternate, collecting, mean_of, read_by, reading
+
+BOXES = 20
+PERCENTS = (0.1, 1.0, 10.0)
+_PEERS = {
+    Layout.ZORDER: "range_zorder",
+    Layout.ZORDER_SMALL: "range_zorder",
+    Layout.ZORDER_SORTED: "range_sorted",
+    Layout.ZORDER_SMALL_SORTED: "range_sorted",
+    Layout.LIQUID: None,
+    Layout.PLAIN: None,
+}
+_FEW_BOXES = 3
+"""For plain Delta, which reads the same whatever the box."""
+
+
+def run(bench: Bench) -> Iterator[Comparison]:
+    """Bytes for all layouts; times for boxes of 1 % on both columns."""
+    for source in (bench.lineitem, bench.trips):
+        values = known_values(source.path, source.columns)
+        for columns in ((source.columns[0],), (source.columns[1],), source.columns):
+            for percent in PERCENTS:
+                found = boxes(values, columns, percent / 100, BOXES)
+                yield from _read(bench, source, columns, percent, found)
+        both = boxes(values, source.columns, 0.01, BOXES)
+        yield from _timed(bench, source, both[:5])
+
+
+def boxes(
+    values: Mapping[str, NDArray[Any]], columns: Sequence[str], fraction: float, count: int
+) -> list[str]:
+    """SQL conditions that keep about `fraction` of the rows each, at places drawn from a seed.
+
+    Args:
+        values: the sorted values of each column, or a sample of them.
+    """
+    random = np.random.default_rng([SEED, len(columns), math.floor(fraction * 1e6)])
+    side = fraction ** (1 / len(columns))
+    return [
+        " and ".join(_between(column, values[column], side, random.random()) for column in columns)
+        for _ in range(count)
+    ]
+
+
+def _between(column: str, known: NDArray[Any], side: float, place: float) -> str:
+    first = (1 - side) * place
+    low, high = (known[min(len(known) - 1, int(at * len(known)))] for at in (first, first + side))
+    return f"{column} between {_literal(low)} and {_literal(high)}"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, np.datetime64):
+        kind = "date" if np.datetime_data(value)[0] == "D" else "timestamp"
+        return f"{kind}'{str(value).replace('T', ' ')}'"
+    if hasattr(value, "isoformat"):
+        return f"date'{value.isoformat()}'"
+    return f"{value.item()!r}D" if isinstance(value, np.floating) else str(value)
+
+
+def _read(
+    bench: Bench, source: Source, columns: Sequence[str], percent: float, found: Sequence[str]
+) -> Iterator[Comparison]:
+    sides = {
+        layout: _side(
+            bench, source, layout, found[:_FEW_BOXES] if layout is Layout.PLAIN else found
+        )
+        for layout in (Layout.QBEAST, *_PEERS)
+    }
+    case = f"{percent:g} % range of {source.name}, {' and '.join(columns)}"
+    for layout, target in _PEERS.items():
+        yield bench.compare(case, "bytes", sides[Layout.QBEAST], sides[layout], target)
+
+
+def _side(bench: Bench, source: Source, layout: Layout, found: Sequence[str]) -> Side:
+    read = [reading(_query(bench, source, layout, box)) for box in found]
+    return mean_of(read_by(layout.value, read))
+
+
+def _timed(bench: Bench, source: Source, found: Sequence[str]) -> Iterator[Comparison]:
+    layouts = (Layout.QBEAST, Layout.ZORDER_SMALL_SORTED, Layout.ZORDER, Layout.PLAIN)
+    queries = {
+        layout.value: [_query(bench, source, layout, box) for box in found] for layout in layouts
+    }
+    times = alternate({name: collecting(*each) for name, each in queries.items()})
+    for layout in layouts[1:]:
+        yield bench.compare(
+            f"{len(found)} ranges of 1 % of {source.name}, both columns",
+            "s",
+            times[Layout.QBEAST.value],
+            times[layout.value],
+        )
+
+
+def _query(bench: Bench, source: Source, layout: Layout, box: str) -> Query:
+    table = bench.table(source, layout)
+
+    def query() -> DataFrame:
+        return bench.spark.sql(f"select {', '.join(source.few)} from delta.`{table}` where {box}")
+
+    return query

@@ -1,0 +1,27 @@
+"""Rebuilding a table with all of its rows, as dbt does each night: its tree still fits them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks import layouts
+from benchmarks.bench import Bench
+from benchmarks.comparison import Comparison
+from benchmarks.layouts import Layout
+from benchmarks.measuring import alternate
+
+
+def run(bench: Bench) -> Iterator[Comparison]:
+    """Overwrite both tables again and again."""
+    source = bench.lineitem
+    plain = layouts.copy(bench.table(source, Layout.PLAIN), bench.place())
+    ours = layouts.copy(bench.table(source, Layout.QBEAST), bench.place())
+    rows = source.rows(bench.spark)
+    sides = alternate(
+        {
+            "plain Delta": lambda: layouts.write_plain(rows, plain, mode="overwrite"),
+            "qbeast": lambda: layouts.write_qbeast(rows, ours, source.columns, mode="overwrite"),
+        }
+    )
+    bench.remove(plain, ours)
+    yield bench.compare("rebuild lineitem", "s", sides["qbeast"], sides["plain Delta"], "rebuild")

@@ -1,0 +1,68 @@
+"""Samples of 0.1, 1 and 10 %, from the call or the SQL to the answer, against TABLESAMPLE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dbt.adapters.qbeast.tablesample import drop_views, rewrite_tablesample
+from pyspark.sql import DataFrame
+
+from benchmarks.bench import Bench, Source
+from benchmarks.comparison import Comparison
+from benchmarks.layouts import Layout
+from benchmarks.measuring import Query, alternate, collecting, read_by, reading
+from qbeast_core import QbeastTable
+
+PERCENTS = ("0.1", "1", "10")
+ALL = ("bit_xor(xxhash64(*))",)
+"""An aggregate that needs every column."""
+
+
+def run(bench: Bench) -> Iterator[Comparison]:
+    """Two columns and all of them: times and bytes of lineitem, bytes of the trips."""
+    for source in (bench.lineitem, bench.trips):
+        for what, aggregates in (("2 columns", source.few), ("all columns", ALL)):
+            for percent in PERCENTS:
+                yield from _sampled(bench, source, percent, what, aggregates)
+
+
+def through_sql(bench: Bench, text: str) -> DataFrame:
+    """A statement as the adapter runs it: samples in it are answered by the index."""
+    rewritten = rewrite_tablesample(bench.spark, text)
+    try:
+        return bench.spark.sql(rewritten.sql)
+    finally:
+        drop_views(bench.spark, rewritten.views)
+
+
+def _sampled(
+    bench: Bench, source: Source, percent: str, what: str, aggregates: tuple[str, ...]
+) -> Iterator[Comparison]:
+    ours = bench.table(source, Layout.QBEAST)
+    plain = bench.table(source, Layout.PLAIN)
+    text = f"select {', '.join(aggregates)} from delta.`{{}}` tablesample ({percent} percent)"
+    api = "qbeast, API"
+    queries: dict[str, Query] = {
+        "TABLESAMPLE": lambda: bench.spark.sql(text.format(plain)),
+        api: lambda: _through_api(bench, ours, float(percent) / 100, aggregates),
+        "qbeast, SQL": lambda: through_sql(bench, text.format(ours)),
+    }
+    case = f"{percent} % sample of {source.name}, {what}"
+    if source is bench.lineitem:
+        times = alternate({name: collecting(query) for name, query in queries.items()})
+        target = {"2 columns": "sample_few", "all columns": "sample_all"}[what]
+        for name in (api, "qbeast, SQL"):
+            yield bench.compare(
+                case, "s", times[name], times["TABLESAMPLE"], target if percent == "1" else None
+            )
+    else:
+        queries[api]().collect()
+    read = {name: read_by(name, [reading(queries[name])]) for name in ("TABLESAMPLE", api)}
+    targets = {"0.1": "sample_bytes_01", "1": "sample_bytes_1"}
+    yield bench.compare(case, "bytes", read[api], read["TABLESAMPLE"], targets.get(percent))
+
+
+def _through_api(
+    bench: Bench, path: str, fraction: float, aggregates: tuple[str, ...]
+) -> DataFrame:
+    return QbeastTable.for_path(bench.spark, path).sample(fraction).selectExpr(*aggregates)

@@ -1,0 +1,156 @@
+"""What dbt costs beside writing: `dbt build` of examples/tpch, here and on dbt-spark.
+
+    python -m benchmarks.dbt_overhead [--scale 0.1] [--runs 5]
+
+Both sides run in this process, on one Spark session, in turn, each with one thread, so that the
+time inside of the writes can be taken off. The project of dbt-spark's session method is the same
+but for what only this adapter knows: its models are `table`s in Delta, and it has neither
+`optimize` as a post-hook nor tests on samples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+from dbt.adapters.qbeast import writing
+from dbt.adapters.spark.session import Cursor
+from dbt.cli.main import dbtRunner
+from rich.console import Console
+
+from benchmarks.comparison import Comparison, Side, table_of
+from benchmarks.data import tpch
+from benchmarks.measuring import seconds_of
+from benchmarks.session import spark_session
+
+EXAMPLE = Path(__file__).parents[1] / "examples/tpch"
+LIMIT = 1.1
+"""The largest ratio outside of writing that meets the target."""
+WARMUPS = 2
+
+
+@dataclass
+class Clock:
+    """The seconds that were spent inside of the calls that write a model's rows."""
+
+    seconds: float = 0.0
+
+    def around(self, call: Callable[..., Any], is_write: Callable[..., bool]) -> Callable[..., Any]:
+        """The function, with its time counted where the arguments say that it writes."""
+
+        def timed(*given: Any, **named: Any) -> Any:
+            started = time.perf_counter()
+            try:
+                return call(*given, **named)
+            finally:
+                if is_write(*given, **named):
+                    self.seconds += time.perf_counter() - started
+
+        return timed
+
+
+@dataclass(frozen=True)
+class Builds:
+    """The builds of one side, each as the seconds of all of it and of its writes."""
+
+    name: str
+    directory: Path
+    data: Path
+    counted: list[tuple[float, float]] = field(default_factory=list)
+
+    def run(self, clock: Clock, *, counts: bool) -> None:
+        """One `dbt build`."""
+        before = clock.seconds
+        elapsed = seconds_of(self._build)
+        if counts:
+            self.counted.append((elapsed, clock.seconds - before))
+
+    def side(self, of: Callable[[float, float], float]) -> Side:
+        """A figure of each build, from its seconds and those of its writes."""
+        return Side(self.name, tuple(of(total, writing) for total, writing in self.counted))
+
+    def _build(self) -> None:
+        directory = str(self.directory)
+        result = dbtRunner().invoke(
+            [
+                *("build", "--quiet", "--threads", "1"),
+                *("--project-dir", directory, "--profiles-dir", directory),
+                *("--vars", f"{{data: '{self.data}'}}"),
+            ]
+        )
+        if not result.success:
+            raise SystemExit(f"{self.name}: dbt build failed: {result.exception or result.result}")
+
+
+def main() -> None:
+    """Build both projects in turn, print a table and a line of JSON for each figure."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.dbt_overhead", description=__doc__)
+    parser.add_argument("--scale", type=float, default=0.1, help="of TPC-H; 0.1 by default")
+    parser.add_argument("--runs", type=int, default=5, help="counted builds of each side")
+    arguments = parser.parse_args()
+    data = {Path(tpch(table, arguments.scale)).parent for table in ("lineitem", "orders")}.pop()
+    clock = Clock()
+    # Where each adapter has the rows of a model written, and waits until they are.
+    writing.write_model = clock.around(writing.write_model, lambda *_, **__: True)
+    Cursor.execute = clock.around(Cursor.execute, _creates_a_table)  # type: ignore[method-assign]
+    with tempfile.TemporaryDirectory() as root, spark_session():
+        ours = Builds("dbt-qbeast", _qbeast_project(Path(root)), data)
+        other = Builds("dbt-spark", _spark_project(Path(root)), data)
+        for number in range(WARMUPS + arguments.runs):
+            for side in (ours, other):
+                side.run(clock, counts=number >= WARMUPS)
+    figures: dict[str, Callable[[float, float], float]] = {
+        "outside of writing": lambda total, writing: total - writing,
+        "writing": lambda _, writing: writing,
+        "all of dbt build": lambda total, _: total,
+    }
+    comparisons = [
+        Comparison(case, "s", ours.side(of), other.side(of), group="dbt_overhead")
+        for case, of in figures.items()
+    ]
+    comparisons[0] = replace(comparisons[0], limit=LIMIT)
+    title = f"dbt build of examples/tpch, warm, scale {arguments.scale:g}"
+    Console(width=max(120, Console().width)).print(table_of(title, comparisons))
+    for comparison in comparisons:
+        print(json.dumps(comparison.line()), flush=True)
+
+
+def _qbeast_project(root: Path) -> Path:
+    return _project(root / "qbeast", {"type": "qbeast"})
+
+
+def _spark_project(root: Path) -> Path:
+    project = _project(root / "spark", {"type": "spark", "method": "session", "host": "NA"})
+    file = project / "dbt_project.yml"
+    settings = yaml.safe_load(file.read_text())
+    settings["models"] = {"tpch": {"+materialized": "table", "+file_format": "delta"}}
+    del settings["data_tests"]
+    file.write_text(yaml.safe_dump(settings))
+    return project
+
+
+def _project(directory: Path, target: dict[str, Any]) -> Path:
+    """A copy of the example with a schema of its own."""
+    directory.mkdir()
+    shutil.copy(EXAMPLE / "dbt_project.yml", directory)
+    shutil.copytree(EXAMPLE / "models", directory / "models")
+    output = {**target, "schema": f"tpch_{target['type']}", "threads": 1}
+    profiles = {"tpch": {"target": "dev", "outputs": {"dev": output}}}
+    (directory / "profiles.yml").write_text(yaml.safe_dump(profiles))
+    return directory
+
+
+def _creates_a_table(cursor: Cursor, sql: str, *_: Any) -> bool:
+    return "create or replace table" in sql
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""The same rows in the layouts that are compared, each made as its users make it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from enum import Enum
+
+from delta import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+
+from benchmarks.session import setting
+from qbeast_core import write_table
+
+SORTED_FILES = "spark.databricks.io.skipping.mdc.sortWithinFiles"
+FILE_BYTES = "spark.databricks.delta.optimize.maxFileSize"
+
+
+class Layout(Enum):
+    """How a table lies in its files; the value is its name in tables."""
+
+    QBEAST = "qbeast"
+    PLAIN = "plain Delta"
+    ZORDER = "ZORDER"
+    ZORDER_SORTED = "ZORDER, sorted"
+    ZORDER_SMALL = "ZORDER, files as ours"
+    ZORDER_SMALL_SORTED = "ZORDER, sorted, files as ours"
+    LIQUID = "liquid clustering"
+
+
+def write_plain(rows: DataFrame, path: str, mode: str = "errorifexists") -> None:
+    """The baseline: nothing but Delta's own writer."""
+    rows.write.format("delta").mode(mode).save(path)
+
+
+def write_qbeast(rows: DataFrame, path: str, columns: Sequence[str], mode: str = "append") -> None:
+    """An indexed table with everything else left to the defaults."""
+    write_table(rows, path=path, mode=mode, columns_to_index=list(columns))
+
+
+def optimize_zorder(spark: SparkSession, path: str, columns: Sequence[str]) -> None:
+    """Delta's OPTIMIZE ZORDER with the settings of the session."""
+    spark.sql(f"optimize delta.`{path}` zorder by ({', '.join(columns)})")
+
+
+def write_zorder(
+    rows: DataFrame,
+    path: str,
+    columns: Sequence[str],
+    file_bytes: int | None = None,
+    sorted_files: bool = False,
+) -> None:
+    """A plain write and then OPTIMIZE ZORDER, the rows of a file sorted or not.
+
+    Its files have up to a gigabyte by default: one file here, and a file among thousands in a table
+    of terabytes. With `file_bytes` they have about as many bytes as those of the others.
+    """
+    spark = rows.sparkSession
+    write_plain(rows, path)
+    with setting(spark, SORTED_FILES, str(sorted_files).lower()):
+        if file_bytes is None:
+            optimize_zorder(spark, path, columns)
+        else:
+            with setting(spark, FILE_BYTES, str(file_bytes)):
+                optimize_zorder(spark, path, columns)
+
+
+def write_liquid(rows: DataFrame, path: str, columns: Sequence[str]) -> None:
+    """A table with liquid clustering, then OPTIMIZE."""
+    spark = rows.sparkSession
+    table = DeltaTable.create(spark).location(path).addColumns(rows.schema)
+    table.clusterBy(*columns).execute()
+    write_plain(rows, path, mode="append")
+    spark.sql(f"optimize delta.`{path}`")
+
+
+def copy(source: str, target: str) -> str:
+    """Another table with the same files and log, to change without changing the first."""
+    shutil.copytree(source, target)
+    return target
+
+
+def stored(spark: SparkSession, path: str) -> tuple[int, int]:
+    """The bytes and the number of the live files, as Delta tells them."""
+    row = spark.sql(f"describe detail delta.`{path}`").select("sizeInBytes", "numFiles").head()
+    assert row is not None
+    return int(row[0]), int(row[1])

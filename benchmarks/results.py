@@ -1,0 +1,98 @@
+"""Results as lines of JSON: the environment first, then a line for each comparison.
+
+A file is written line by line while the suite runs, so what a run had measured when it was stopped
+is kept.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.comparison import Comparison
+
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of the suite measured."""
+
+    environment: Mapping[str, Any]
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def scale(self) -> float:
+        return float(self.environment["scale"])
+
+
+class Recorder:
+    """Appends the lines of a run to a file of its own."""
+
+    def __init__(self, directory: Path, environment: Mapping[str, Any]) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        name = f"{environment['started'].replace(':', '')}-scale-{environment['scale']:g}.jsonl"
+        self.path = directory / name
+        self._append({"environment": dict(environment)})
+
+    def record(self, comparison: Comparison) -> str:
+        """Store a comparison; the line that was written."""
+        return self._append(comparison.line())
+
+    def _append(self, content: Mapping[str, Any]) -> str:
+        line = json.dumps(content)
+        with self.path.open("a") as file:
+            file.write(line + "\n")
+        return line
+
+
+def environment(scale: float, versions: Mapping[str, str]) -> dict[str, Any]:
+    """What a reader must know of the machine to read the figures."""
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "scale": scale,
+        "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "cores": os.cpu_count(),
+        "memory_gb": round(pages / 1e9, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        **versions,
+    }
+
+
+def load(file: Path) -> Run:
+    """The run of a file."""
+    first, *lines = [json.loads(line) for line in file.read_text().splitlines()]
+    return Run(first["environment"], tuple(Comparison.of_line(line) for line in lines))
+
+
+def latest(directory: Path) -> dict[float, Run]:
+    """By scale, the newest figures there are of each case.
+
+    A run of some cases alone replaces those of earlier runs; the environment is the newest run's.
+    """
+    runs = sorted(
+        (load(file) for file in directory.glob("*.jsonl")),
+        key=lambda run: str(run.environment["started"]),
+    )
+    return {scale: _merged(run for run in runs if run.scale == scale) for scale in _scales(runs)}
+
+
+def _scales(runs: Iterable[Run]) -> list[float]:
+    return sorted({run.scale for run in runs})
+
+
+def _merged(runs: Iterable[Run]) -> Run:
+    newest: dict[tuple[str, str, str, str], Comparison] = {}
+    environment: Mapping[str, Any] = {}
+    for run in runs:
+        environment = run.environment
+        for each in run.comparisons:
+            newest[each.case, each.unit, each.ours.name, each.other.name] = each
+    return Run(environment, tuple(newest.values()))

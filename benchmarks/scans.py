@@ -1,0 +1,48 @@
+"""What Spark's own metrics say of the file scans of a query that has run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """The sums over the scans of one query."""
+
+    files: int
+    """That the scans listed, and so opened."""
+    bytes_scheduled: int
+    """The whole size of these files."""
+    rows: int
+    """That left the scans: all rows of the pages that filters on statistics did not skip."""
+
+
+def scanned(rows: DataFrame) -> Scanned:
+    """What the scans of a DataFrame did, after an action on this very DataFrame."""
+    scans = _scans(rows._jdf.queryExecution().executedPlan(), rows.sparkSession._jvm)
+    return Scanned(
+        files=sum(_metric(scan, "numFiles") for scan in scans),
+        bytes_scheduled=sum(_metric(scan, "filesSize") for scan in scans),
+        rows=sum(_metric(scan, "numOutputRows") for scan in scans),
+    )
+
+
+def _scans(node: Any, jvm: Any) -> list[Any]:
+    """The scans of an executed plan, those inside of adaptive stages and subqueries too."""
+    name = node.getClass().getSimpleName()
+    if name == "FileSourceScanExec":
+        return [node]
+    if name == "AdaptiveSparkPlanExec":
+        return _scans(node.executedPlan(), jvm)
+    if name.endswith("QueryStageExec"):
+        return _scans(node.plan(), jvm)
+    lists = jvm.scala.collection.JavaConverters.seqAsJavaList
+    below = [*lists(node.children().toSeq()), *lists(node.subqueries().toSeq())]
+    return [scan for each in below for scan in _scans(each, jvm)]
+
+
+def _metric(scan: Any, name: str) -> int:
+    return int(scan.metrics().apply(name).value())

@@ -47,14 +47,14 @@ def chosen_columns() -> Iterator[None]:
     def write_chosen(self: QbeastAdapter, relation: Any, sql: str, spec: Any, add: bool) -> Any:
         if spec.columns_to_index != CHOSEN_LATER:
             return write(self, relation, sql, spec, add)
-        session = self._handle().session
         name = relation.render()
-        present = add and QbeastTable.is_qbeast(session, name)
-        columns = (
-            QbeastTable.for_name(session, name).columns_to_index
-            if present
-            else indexable_columns(session.sql(sql))
-        )
+        with self._running(sql) as session:
+            present = add and QbeastTable.is_qbeast(session, name)
+            columns = (
+                QbeastTable.for_name(session, name).columns_to_index
+                if present
+                else indexable_columns(session.sql(sql))
+            )
         if columns:
             spec = dataclasses.replace(spec, columns_to_index=columns)
             return write(self, relation, sql, spec, add)

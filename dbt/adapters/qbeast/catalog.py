@@ -17,7 +17,8 @@ def catalog_rows(session: SparkSession, relation: BaseRelation) -> Iterator[dict
     """One row of dbt's catalog for each column, numbered from 1."""
     name = f"{quote(relation.schema or '')}.{quote(relation.identifier or '')}"
     owner = _OWNER.search(getattr(relation, "information", None) or "")
-    comment = session.catalog.getTable(name).description
+    # dbt-spark's statements give an empty comment to what has no description.
+    comment = session.catalog.getTable(name).description or None
     statistics = index_statistics(session, name) if getattr(relation, "is_delta", None) else {}
     for index, field in enumerate(session.table(name).schema.fields, start=1):
         yield {
@@ -30,7 +31,7 @@ def catalog_rows(session: SparkSession, relation: BaseRelation) -> Iterator[dict
             "column_name": field.name,
             "column_index": index,
             "column_type": field.dataType.simpleString(),
-            "column_comment": field.metadata.get("comment"),
+            "column_comment": field.metadata.get("comment") or None,
             **statistics,
         }
 

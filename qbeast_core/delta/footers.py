@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 )
 
 from qbeast_core.delta.jvm import Jvm, delta_version
-from qbeast_core.delta.metadata import reconfigured, snapshot_with
+from qbeast_core.delta.metadata import fields_of, metadata_of, snapshot_with
 
 # The call that reads footers has other parameters in other releases of Delta.
 _DELTA_RELEASES = ("4.4.",)
@@ -46,10 +46,8 @@ class FooterStatistics:
 
     def __init__(self, jvm: Jvm, delta_log: Any, txn: Any) -> None:
         self._jvm, self._delta_log, self._txn = jvm, delta_log, txn
-        metadata = txn.metadata()
-        self._metadata = metadata
-        schema = StructType.fromJson(json.loads(metadata.schema().json()))
-        configuration = jvm.python_dict(metadata.configuration())
+        self._metadata = fields_of(txn.metadata())
+        schema = StructType.fromJson(json.loads(self._metadata["schemaString"]))
         self._in_footers = [field.name for field in schema if field.dataType in _IN_FOOTERS]
         self._others = [field.name for field in schema if field.dataType not in _IN_FOOTERS]
         self.applies = (
@@ -59,7 +57,7 @@ class FooterStatistics:
             # Delta counts leaves, and a user's own choice of columns is theirs.
             and len(schema) <= _DEFAULT_COUNT
             and not any(isinstance(field.dataType, _NESTED) for field in schema)
-            and not {_CHOSEN_COLUMNS, _CHOSEN_COUNT} & set(configuration)
+            and not {_CHOSEN_COLUMNS, _CHOSEN_COUNT} & set(self._metadata["configuration"])
         )
         """Whether the footers have statistics that this table wants."""
 
@@ -112,8 +110,8 @@ class FooterStatistics:
         """The table's metadata with the choice of these columns for statistics."""
         quoted = ("`" + name.replace("`", "``") + "`" for name in columns)
         choice = (_CHOSEN_COLUMNS, ",".join(quoted)) if columns else (_CHOSEN_COUNT, "0")
-        configuration = self._jvm.python_dict(self._metadata.configuration())
-        return reconfigured(self._jvm, self._metadata, configuration | dict([choice]))
+        configuration = self._metadata["configuration"] | dict([choice])
+        return metadata_of(self._jvm, self._metadata | {"configuration": configuration})
 
 
 def with_members(statistics: str, more: dict[str, Any]) -> str:

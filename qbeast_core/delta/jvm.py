@@ -99,9 +99,6 @@ class Jvm:
         converters = self.jvm.scala.collection.JavaConverters
         return converters.seqAsJavaList(scala_collection.toSeq())
 
-    def python_dict(self, scala_map: Any) -> dict[str, str]:
-        return dict(self.jvm.scala.collection.JavaConverters.mapAsJavaMap(scala_map))
-
     def singleton(self, name: str) -> Any:
         """The instance of a Scala `object`."""
         return self._classes.singleton(name)

@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.delta.jvm import Jvm
+from qbeast_core.delta.metadata import fields_of
 from qbeast_core.errors import UnsupportedEnvironment
 from qbeast_core.version_cache import VersionCache
 
@@ -66,13 +67,11 @@ class TableSnapshot:
         self.spark = spark
         self.location = str(delta_log.dataPath().toString())
         self.version = int(jvm_snapshot.version())
-        metadata = jvm_snapshot.metadata()
-        self.table_id = str(metadata.id())
-        self.configuration = self._jvm.python_dict(metadata.configuration())
-        self.partition_columns = tuple(
-            str(column) for column in self._jvm.java_list(metadata.partitionColumns())
-        )
-        self._schema_json = str(metadata.schemaString() or "")
+        metadata = fields_of(jvm_snapshot.metadata())
+        self.table_id: str = metadata["id"]
+        self.configuration: dict[str, str] = metadata["configuration"]
+        self.partition_columns = tuple(metadata["partitionColumns"])
+        self._schema_json: str = metadata.get("schemaString") or ""
 
     @classmethod
     def load(cls, spark: SparkSession, location: str) -> TableSnapshot:
@@ -101,8 +100,8 @@ class TableSnapshot:
     @cached_property
     def features(self) -> frozenset[str]:
         """The names of the table features that the table's protocol asks of writers."""
-        names = self._snapshot.protocol().readerAndWriterFeatureNames()
-        return frozenset(self._jvm.jvm.scala.collection.JavaConverters.setAsJavaSet(names))
+        protocol = json.loads(self._snapshot.protocol().json())["protocol"]
+        return frozenset(protocol.get("readerFeatures", []) + protocol.get("writerFeatures", []))
 
     @property
     def files(self) -> tuple[DataFile, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.delta.footers import FooterStatistics
 from qbeast_core.delta.jvm import Jvm, activate
-from qbeast_core.delta.metadata import reconfigured, snapshot_with
+from qbeast_core.delta.metadata import fields_of, metadata_of, reconfigured, snapshot_with
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot, delta_log_of
 
 _ACTIONS = "org.apache.spark.sql.delta.actions."
@@ -301,12 +302,17 @@ class Transaction:
         comment: str | None,
         kept_from: Any = None,
     ) -> Any:
-        kept = {} if kept_from is None else {"id": kept_from.id(), "name": kept_from.name()}
-        return self._jvm.new(
-            _ACTIONS + "Metadata",
-            schemaString=schema.json(),
-            configuration=self._jvm.scala_map(configuration),
-            description=comment,
-            createdTime=self._jvm.some(int(time.time() * 1000)),
-            **kept,
+        before = {"id": str(uuid.uuid4())} if kept_from is None else fields_of(kept_from)
+        return metadata_of(
+            self._jvm,
+            {
+                "id": before["id"],
+                "name": before.get("name"),
+                "description": comment,
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": schema.json(),
+                "partitionColumns": [],
+                "configuration": dict(configuration),
+                "createdTime": int(time.time() * 1000),
+            },
         )

@@ -251,10 +251,10 @@ def _prefix(word: Column, depth: Column, layout: PathLayout, position: int) -> C
 
 def _outside(point: Sequence[Column], revision: Revision) -> Column:
     """Whether a row's point lies outside of the revision's space; NaN and infinities do not."""
-    infinity, outside = F.lit(float("inf")), F.lit(False)
+    infinity, farthest = F.lit(float("inf")), F.lit(0.5 + _ROUNDING)
+    outside = F.lit(False)
     # Only a linear transformation has bounds that a row can miss.
     linear = [isinstance(t, LinearTransformation) for t in revision.transformations]
     for value in compress(point, linear):
-        outside = outside | ((value < -_ROUNDING) & (value > -infinity))
-        outside = outside | ((value > 1.0 + _ROUNDING) & (value < infinity))
+        outside = outside | ((F.abs(value - 0.5) > farthest) & (F.abs(value) < infinity))
     return outside

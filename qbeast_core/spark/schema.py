@@ -39,6 +39,8 @@ def cast_to(rows: DataFrame, schema: StructType, table: str) -> DataFrame:
             f"the data have columns that {table} does not: {', '.join(map(repr, extra))}; "
             "add them to the table first, or leave them out"
         )
+    if _described(rows.schema) == _described(schema):
+        return rows
     given = {name.lower(): name for name in rows.columns}
     return rows.select(
         *(
@@ -48,6 +50,10 @@ def cast_to(rows: DataFrame, schema: StructType, table: str) -> DataFrame:
             for field in schema.fields
         )
     )
+
+
+def _described(schema: StructType) -> list[tuple[Any, ...]]:
+    return [(field.name, field.dataType, field.metadata) for field in schema.fields]
 
 
 def _nullable(data_type: DataType) -> Any:

@@ -22,6 +22,7 @@ SEED = 20_260_101
 _CHUNK = 500_000
 _DAYS = 365
 _START = np.datetime64("2025-01-01T00:00:00", "us")
+_INSTANT = pa.timestamp("us", tz="UTC")
 _PLACES = (
     # share, longitude, latitude, spread in degrees: a centre, a station, two airports, suburbs
     (0.55, -73.98, 40.75, 0.02),
@@ -100,6 +101,7 @@ def _trips(first: int, rows: int) -> pa.Table:
     picked_up = _moments(random, rows)
     kilometres = random.lognormal(0.9, 0.9, rows)
     seconds = np.maximum(60.0, kilometres * random.normal(170, 40, rows))
+    taken = (seconds * 1e6).astype("timedelta64[us]")
     fare = np.round(3 + 2.2 * kilometres + seconds / 120, 2)
     fare[random.random(rows) < 0.00005] = 99_999.99
     payment = random.choice(["card", "cash", "app", "voucher"], rows, p=[0.6, 0.25, 0.14, 0.01])
@@ -108,8 +110,8 @@ def _trips(first: int, rows: int) -> pa.Table:
     return pa.table(
         {
             "trip_id": pa.array(np.arange(first, first + rows)),
-            "picked_up_at": pa.array(picked_up),
-            "dropped_off_at": pa.array(picked_up + (seconds * 1e6).astype("timedelta64[us]")),
+            "picked_up_at": pa.array(picked_up, _INSTANT),
+            "dropped_off_at": pa.array(picked_up + taken, _INSTANT),
             "longitude": pa.array(longitude, mask=random.random(rows) < 0.01),
             "latitude": pa.array(latitude),
             "zone": pa.array(zones.astype(np.int32)),

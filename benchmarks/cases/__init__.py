@@ -1,4 +1,4 @@
-"""The cases of the suite, one idea a module, in the order in which they run."""
+"""The cases of the suite, one idea a module, in the order in which they run: the main ones first."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -22,16 +22,16 @@ from benchmarks.comparison import Comparison
 
 CASES: Mapping[str, Callable[[Bench], Iterable[Comparison]]] = {
     "write": write.run,
-    "write_join": write_join.run,
-    "rebuild": rebuild.run,
-    "append": append.run,
     "sample": sample.run,
     "ranges": ranges.run,
-    "filtered_sample": filtered_sample.run,
     "full_scan": full_scan.run,
     "planning": planning.run,
-    "growth": growth.run,
+    "rebuild": rebuild.run,
+    "append": append.run,
+    "write_join": write_join.run,
+    "filtered_sample": filtered_sample.run,
     "merge": merge.run,
+    "growth": growth.run,
     "error": error.run,
     "original": original.run,
 }

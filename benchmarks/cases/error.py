@@ -23,17 +23,11 @@ _ROWS = 5_000
 _FRACTION = 0.1
 
 _POPULATIONS = f"""
-select *, 100 + 20 * shop_level + 10 * randn(7) as amount from (
-    select population, row_in, event, shop, day, (pmod(hash(shop), 1000) - 500) / 300 as shop_level
-    from (
-        select *, xxhash64(event) as visitor,
-               cast(population * 40 + pmod(xxhash64(event), 40) as int) as shop,
-               date_add(date'2025-01-01', cast(pmod(xxhash64(event, 1), 5) as int)) as day
-        from (
-            select id as event, id div {_ROWS} as population, id % {_ROWS} as row_in
-            from range({REPETITIONS * _ROWS})
-        )
-    )
+select *, 100 + pmod(xxhash64(shop), 70) + 10 * randn(7) as amount from (
+    select *,
+           cast(population * 40 + pmod(xxhash64(event), 40) as int) as shop,
+           date_add(date'2025-01-01', cast(pmod(xxhash64(event, 1), 5) as int)) as day
+    from (select id as event, id div {_ROWS} as population from range({REPETITIONS * _ROWS}))
 )
 """
 

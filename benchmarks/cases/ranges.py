@@ -72,8 +72,6 @@ def _literal(value: Any) -> str:
     if isinstance(value, np.datetime64):
         kind = "date" if np.datetime_data(value)[0] == "D" else "timestamp"
         return f"{kind}'{str(value).replace('T', ' ')}'"
-    if hasattr(value, "isoformat"):
-        return f"date'{value.isoformat()}'"
     return f"{value.item()!r}D" if isinstance(value, np.floating) else str(value)
 
 

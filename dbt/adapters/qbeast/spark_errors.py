@@ -32,11 +32,12 @@ def one_line(error: Exception) -> str:
     '[DIVIDE_BY_ZERO] by zero'
     """
     text, trace = message_and_trace(error)
+    text = _CLASS_PREFIX.sub("", text)
     if text.startswith(_WRAPPERS):
         causes = [cause for cause in _CAUSED_BY.findall(trace) if not cause.startswith(_WRAPPERS)]
         text = causes[-1] if causes else text
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return _SQL_STATE.sub("", _CLASS_PREFIX.sub("", first)) or type(error).__name__
+    return _SQL_STATE.sub("", first) or type(error).__name__
 
 
 def message_and_trace(error: Exception) -> tuple[str, str]:

@@ -25,6 +25,13 @@ Caused by: org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division 
     assert one_line(Exception(text)) == "[DIVIDE_BY_ZERO] Division by zero. Use `try`."
 
 
+def test_the_cause_is_told_where_the_failure_is_told_with_its_class() -> None:
+    text = """org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed. SQLSTATE: 58030
+Caused by: org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] a is violated
+"""
+    assert one_line(Exception(text)) == "[USER_RAISED_EXCEPTION] a is violated"
+
+
 def test_an_analysis_error_is_its_first_line() -> None:
     text = "[TABLE_OR_VIEW_NOT_FOUND] There is no `x`. SQLSTATE: 42P01; line 1 pos 14;\n'Project"
     assert one_line(Exception(text)) == "[TABLE_OR_VIEW_NOT_FOUND] There is no `x`.; line 1 pos 14;"

@@ -17,6 +17,7 @@ from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from qbeast_core import phases
 from qbeast_core.delta.footers import FooterStatistics
 from qbeast_core.delta.jvm import Jvm, activate
 from qbeast_core.delta.metadata import fields_of, metadata_of, reconfigured, snapshot_with
@@ -196,6 +197,7 @@ class Transaction:
             Py4JJavaError, or what PySpark makes of it: `conflicts.is_commit_conflict` tells
                 whether another writer came first.
         """
+        phases.enter(phases.COMMITTING)
         data_change = operation is not Operation.OPTIMIZE
         actions = [self._add(file, data_change) for file in adds]
         if removes is not None and len(removes):

@@ -10,6 +10,7 @@ import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from qbeast_core import phases
 from qbeast_core.delta.jvm import Jvm
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import CorruptMetadata, QbeastError
@@ -113,6 +114,7 @@ def _check_rows(
     snapshot: TableSnapshot, index: TableIndex, revision: Revision
 ) -> tuple[int, list[str]]:
     """Count the rows that lie in each block, by cube and weight, and compare with the tags."""
+    phases.enter(phases.CHECKING)
     files = index.files_of(revision.revision_id)
     blocks = [(i, block) for i in files.tolist() for block in index.files[i].blocks]
     try:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from qbeast_core import phases
 from qbeast_core.delta.jvm import Jvm
 from qbeast_core.delta.transaction import StagedFile, Transaction
 from qbeast_core.errors import SourceChanged
@@ -86,6 +87,7 @@ def plan_tree(
     `existing` is the tree of the revision's other files, which the new rows grow. Rows that were
     taken out of that tree do not grow it: without `grows` they go back to where they were.
     """
+    phases.enter(phases.PLANNING)
     layout = PathLayout(revision.dimensions)
     words = layout.path_words(sample.coordinates(revision))
     size = revision.desired_cube_size
@@ -118,6 +120,7 @@ def write_indexed(
     Raises:
         SourceChanged: other rows were written than the plan was made for. Nothing is committed.
     """
+    phases.enter(phases.WRITING)
     placing = _Placing.of(Catalyst(Jvm(rows.sparkSession)), plan)
     staged = transaction.write_files(_placed(rows, plan, placing))
     with transaction.completed(staged) as completed:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from qbeast_core import phases
 from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.index import TableIndex
@@ -60,6 +61,7 @@ class Candidates:
         Args:
             counts: aggregates over the rows of one file that are whole numbers.
         """
+        phases.enter(phases.FINDING)
         by_path = found.groupBy(self.names.file).agg(*counts).collect()
         index_of = self._indices([row[0] for row in by_path])
         return {index_of[path]: numbers for path, *numbers in map(tuple, by_path)}

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
+from qbeast_core import phases
 from qbeast_core.spark.catalyst import PlanSummary, analyzed_plan, release_checkpoint
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
@@ -116,6 +117,7 @@ def stored_rows(df: DataFrame) -> Iterator[DataFrame]:
     They are a checkpoint, not a cache: Spark computes lost blocks of a cache again, and other rows
     would come out, while a lost checkpoint fails the write.
     """
+    phases.enter(phases.STORING)
     stored = df.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
     try:
         yield stored

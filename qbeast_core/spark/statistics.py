@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
+from qbeast_core import phases
 from qbeast_core.errors import UnsupportedColumnType
 from qbeast_core.model.column_stats import ColumnStats
 from qbeast_core.model.datatypes import DataType, Number
@@ -132,6 +133,7 @@ def collect(
     The rows with the smallest of independent random numbers are a uniform sample of a known size
     without knowing the number of rows first. Not more than `SAMPLE_ROWS` of them reach the driver.
     """
+    phases.enter(phases.MEASURING)
     numbers = [_number(catalyst, transformer) for transformer in transformers]
     measured = rows.select(
         *(number.alias(f"x{i}") for i, number in enumerate(numbers)),

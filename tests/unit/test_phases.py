@@ -1,0 +1,27 @@
+"""Phases are told to who listens in the thread of the operation, and to nobody else."""
+
+import threading
+
+from qbeast_core import phases
+
+
+def test_a_listener_hears_what_is_entered_inside_its_block() -> None:
+    outer: list[str] = []
+    inner: list[str] = []
+    phases.enter(phases.MEASURING)
+    with phases.told_to(outer.append):
+        phases.enter(phases.MEASURING)
+        with phases.told_to(inner.append):
+            phases.enter(phases.WRITING)
+        phases.enter(phases.COMMITTING)
+    phases.enter(phases.WRITING)
+    assert (outer, inner) == ([phases.MEASURING, phases.COMMITTING], [phases.WRITING])
+
+
+def test_operations_of_other_threads_are_not_heard() -> None:
+    heard: list[str] = []
+    with phases.told_to(heard.append):
+        other = threading.Thread(target=phases.enter, args=(phases.WRITING,))
+        other.start()
+        other.join()
+    assert heard == []

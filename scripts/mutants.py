@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -59,6 +60,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="faults whose file or line has this text")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
+    started = time.monotonic()
     faults = [fault for fault in read_faults() if options.only in str(fault)]
     with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
         copies = [copy_of_project(Path(directory) / str(i)) for i in range(options.processes)]
@@ -68,7 +70,9 @@ def main() -> int:
             print("the tests fail without any fault, so their failing tells nothing")
             return 1
         verdicts = Counter(judge_all(faults, copies))
-    print(", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())))
+    minutes = (time.monotonic() - started) / 60
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+    print(f"{counts} in {minutes:.1f} minutes")
     return int(set(verdicts) != {KILLED})
 
 

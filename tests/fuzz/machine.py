@@ -6,7 +6,6 @@ own check. Tables are tiny, so that a step takes a fraction of a second.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import shutil
@@ -18,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from delta.tables import DeltaTable
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -28,9 +27,6 @@ from tests.fuzz.rows import Batch, Condition, Row, conditions, far, near
 from tests.integration.core.brute_force import last_version, plain
 
 FRACTIONS = (0.01, 0.1, 0.35, 0.8)
-READS_OF_A_VERSION = 5
-"""Before the next change; they cost little, and each looks at the index in its own way."""
-
 # What makes Spark fast on large data only costs on a handful of rows.
 QUICK = {
     "spark.sql.codegen.wholeStage": "false",
@@ -64,36 +60,35 @@ class TimeIsUp(BaseException):
     """The run is over. It is no `Exception`, since Hypothesis takes those for faults."""
 
 
-def change(*, indexed: bool = True, **drawn: Any) -> Callable[[Any], Any]:
-    """A rule that makes a new version, when the last one was read often enough.
+class Operation(NamedTuple):
+    """Something to do to a table, and what to draw for it."""
 
-    It is counted by its name. Without `indexed`, the table needs no index for it.
-    """
-
-    def may_change(machine: TableMachine) -> bool:
-        has_index = bool(machine.state.columns)
-        return machine.reads >= READS_OF_A_VERSION if has_index else not indexed
-
-    return _counted(may_change, drawn)
+    act: Callable[..., None]
+    drawn: Mapping[str, st.SearchStrategy[Any]]
+    is_read: bool
+    wants_index: bool | None
+    """Whether the table has to have an index, or must not have one; None if it may."""
 
 
-def read(**drawn: Any) -> Callable[[Any], Any]:
-    """A rule that only reads the index, counted by its name."""
-    return _counted(lambda machine: bool(machine.state.columns), drawn)
+OPERATIONS: dict[str, Operation] = {}
 
 
-def _counted(may_happen: Callable[[TableMachine], bool], drawn: dict[str, Any]) -> Any:
-    def decorate(act: Callable[..., None]) -> Any:
-        @functools.wraps(act)
-        def counted(self: TableMachine, **values: Any) -> None:
-            self.step(act, values)
-            self.performed[act.__name__] += 1
+def change(*, indexed: bool | None = True, **drawn: st.SearchStrategy[Any]) -> Any:
+    """An operation that makes a new version."""
+    return _registered(drawn, is_read=False, wants_index=indexed)
 
-        # Hypothesis begins with the rules of fewest arguments: have no rule without, which would
-        # be all of the simplest histories.
-        return precondition(may_happen)(rule(**drawn)(counted))
 
-    return decorate
+def read(**drawn: st.SearchStrategy[Any]) -> Any:
+    """An operation that only looks, by the index."""
+    return _registered(drawn, is_read=True, wants_index=True)
+
+
+def _registered(drawn: Mapping[str, Any], is_read: bool, wants_index: bool | None) -> Any:
+    def register(act: Callable[..., None]) -> Callable[..., None]:
+        OPERATIONS[act.__name__] = Operation(act, drawn, is_read, wants_index)
+        return act
+
+    return register
 
 
 class TableMachine(RuleBasedStateMachine):
@@ -103,7 +98,12 @@ class TableMachine(RuleBasedStateMachine):
     directory: ClassVar[Path]
     ends: ClassVar[float] = math.inf
     """The monotonic time from which on there are no more steps."""
+    reads_of_a_version: ClassVar[int] = 5
+    """Before the next change; they cost little, and each looks at the index in its own way."""
+    most_ahead: ClassVar[int] = 1
+    """How many times more than the rarest operation another one may be done to a table."""
     performed: ClassVar[Counter[str]] = Counter()
+    """How often each operation was done, to all tables."""
     numbers: ClassVar = itertools.count()
 
     table: QbeastTable
@@ -116,6 +116,7 @@ class TableMachine(RuleBasedStateMachine):
         self.state = State({}, ())
         self.history: dict[int, State] = {}
         self.weights: dict[int, int] = {}
+        self.done: Counter[str] = Counter()
         self.reads = 0
 
     def teardown(self) -> None:
@@ -123,27 +124,44 @@ class TableMachine(RuleBasedStateMachine):
 
     @initialize(batch=near, layout=layouts, size=cube_sizes, properties=properties)
     def create(self, batch: Batch, layout: str, size: int, properties: dict[str, str]) -> None:
-        drawn = {"batch": batch, "layout": layout, "size": size, "properties": properties}
-        self.step(TableMachine.write, drawn)
+        self.perform("overwrite", batch=batch, layout=layout, size=size, properties=properties)
 
-    def step(self, act: Callable[..., None], drawn: dict[str, Any]) -> None:
+    @rule(data=st.data())
+    def step(self, data: st.DataObject) -> None:
+        """Do one operation. One rule for all: Hypothesis would leave some rules out of a run."""
+        name = data.draw(st.sampled_from(self.possible()), label="operation")
+        drawn = OPERATIONS[name].drawn
+        self.perform(name, **{key: data.draw(drawn[key], label=key) for key in drawn})
+
+    def possible(self) -> list[str]:
+        """The operations to choose from; none gets far ahead of the others."""
+        has_index = bool(self.state.columns)
+        reads_are_due = has_index and self.reads < self.reads_of_a_version
+        found = [
+            name
+            for name, operation in OPERATIONS.items()
+            if operation.is_read is reads_are_due and operation.wants_index in (None, has_index)
+        ]
+        rarest = min(self.done[name] for name in found)
+        return [name for name in found if self.done[name] <= rarest + self.most_ahead]
+
+    def perform(self, name: str, **drawn: Any) -> None:
         """Act, and check what came of it. Raises TimeIsUp."""
         if time.monotonic() > self.ends:
             raise TimeIsUp
         try:
             self.reads += 1
-            act(self, **drawn)
+            OPERATIONS[name].act(self, **drawn)
             self.assert_as_modelled()
         except Exception:
             # What was found is to be repeated, however long it takes.
             TableMachine.ends = math.inf
             raise
+        self.done[name] += 1
+        self.performed[name] += 1
 
     @change(batch=near | far, layout=layouts, size=cube_sizes, properties=properties)
     def overwrite(self, batch: Batch, layout: str, size: int, properties: dict[str, str]) -> None:
-        self.write(batch, layout=layout, size=size, properties=properties)
-
-    def write(self, batch: Batch, layout: str, size: int, properties: dict[str, str]) -> None:
         rows = self.new_rows(batch)
         write_table(
             self.frame(rows),
@@ -155,7 +173,7 @@ class TableMachine(RuleBasedStateMachine):
         )
         self.state = State({row.id: row for row in rows}, columns_of(layout))
 
-    @change(indexed=False, batch=near)
+    @change(indexed=None, batch=near)
     def write_without_an_index(self, batch: Batch) -> None:
         """By plain Delta; the index's keys in the configuration go with `replace`."""
         rows = self.new_rows(batch)
@@ -164,7 +182,6 @@ class TableMachine(RuleBasedStateMachine):
         self.spark.sql(f"{replacing} as select * from fuzzed")
         self.state = State({row.id: row for row in rows}, ())
 
-    @precondition(lambda self: not self.state.columns)
     @change(indexed=False, layout=layouts, size=cube_sizes)
     def convert(self, layout: str, size: int) -> None:
         convert_to_qbeast(self.spark, f"delta.`{self.path}`", layout, size)
@@ -211,25 +228,25 @@ class TableMachine(RuleBasedStateMachine):
         self.table.optimize(revision_id=scope)
         assert not self.table.optimize(revision_id=scope, dry_run=True).changed
 
-    @change(indexed=False, batch=near | far)
+    @change(indexed=None, batch=near | far)
     def plain_append(self, batch: Batch) -> None:
         rows = self.new_rows(batch)
         self.frame(rows).write.format("delta").mode("append").save(self.path)
         self.put(rows)
 
-    @change(indexed=False, condition=conditions)
+    @change(indexed=None, condition=conditions)
     def plain_delete(self, condition: Condition) -> None:
         self.foreign.delete(condition.sql)
         self.drop(condition)
         self.state = self.state._replace(lost_blocks=True)
 
-    @change(indexed=False, times=st.integers(1, 2))
+    @change(indexed=None, times=st.integers(1, 2))
     def plain_optimize(self, times: int) -> None:
         for _ in range(times):
             self.foreign.optimize().executeCompaction()
         self.state = self.state._replace(lost_blocks=True)
 
-    @change(indexed=False, steps=st.integers(1, 6))
+    @change(indexed=None, steps=st.integers(1, 6))
     def restore(self, steps: int) -> None:
         version = sorted(self.history)[-steps:][0]
         self.foreign.restoreToVersion(version)
@@ -254,11 +271,11 @@ class TableMachine(RuleBasedStateMachine):
         if self.history[version].columns != self.state.columns:
             return
         older = self.spark.read.format("delta").option("versionAsOf", version).load(self.path)
-        rows = older.select("id", F.hash(*self.state.columns)).collect()
-        sampled = older.where(self.table.sample_condition(fraction)).select("id").collect()
+        condition = F.expr(self.table.sample_condition(fraction))
+        rows = older.select("id", F.hash(*self.state.columns), condition).collect()
+        assert sorted(row.id for row in rows) == sorted(self.history[version].rows)
         limit = math.inf if fraction == 1.0 else weight_of_fraction(fraction)
-        expected = sorted(id_ for id_, weight in rows if weight < limit and fraction)
-        assert sorted(row.id for row in sampled) == expected
+        assert all((weight < limit and fraction > 0.0) == kept for _, weight, kept in rows)
 
     def assert_as_modelled(self) -> None:
         """All that must hold for the newest version, unless it was looked at before."""

@@ -1,4 +1,4 @@
-"""The cases of the suite, one idea a module, in the order in which they run: the main ones first."""
+"""The cases of the suite, one idea a module, in the order in which they run, main ones first."""
 
 from collections.abc import Callable, Iterable, Mapping
 

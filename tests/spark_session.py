@@ -26,6 +26,8 @@ _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
+    # By default a VACUUM lists the files of the smallest table in 10,000 tasks.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.databricks.delta.snapshotPartitions": "2",
     # Spark 4.2 can wait for ever when a Python UDF reads Parquet's columns as they are.
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",

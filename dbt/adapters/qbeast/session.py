@@ -239,8 +239,11 @@ def _catalog_settings(credentials: QbeastCredentials) -> dict[str, str]:
 
 def _local_settings() -> dict[str, str]:
     """Defaults for small data on one machine; Spark's and Delta's own are made for clusters."""
+    tasks = str(max(2, os.cpu_count() or 2))
     return {
-        "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
+        "spark.sql.shuffle.partitions": tasks,
+        # By default a VACUUM lists the files of the smallest table in 10,000 tasks.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": tasks,
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.ui.enabled": "false",
         "spark.driver.memory": f"{_local_heap_gib()}g",

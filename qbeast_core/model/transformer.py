@@ -152,15 +152,12 @@ def transformer_for(column: str, spark_type: str, kind: str | None = None) -> Tr
 def kinds_for(data_type: DataType) -> tuple[str, ...]:
     """The kinds that a type allows, its default first.
 
-    Only what every writer of the format can do: it has no hash of dates and timestamps, and no
-    quantiles of decimals.
+    Only what the format has: no hash of dates and timestamps.
     """
     if data_type is DataType.STRING:
         return ("hashing", "quantiles")
     if data_type in (DataType.DATE, DataType.TIMESTAMP):
         return ("linear", "quantiles")
-    if data_type is DataType.DECIMAL:
-        return ("linear", "hashing")
     return ("linear", "hashing", "quantiles")
 
 

@@ -22,7 +22,7 @@ from qbeast_core.operations.address import PARQUET, Address, resolve_address
 from qbeast_core.operations.compatibility import check_own_files, check_supported, check_writable
 from qbeast_core.operations.index_options import IndexOptions
 from qbeast_core.operations.retry import until_committed
-from qbeast_core.operations.revisions import option_keys
+from qbeast_core.operations.revisions import check_sample_key, option_keys
 from qbeast_core.operations.sizing import automatic_cube_size
 from qbeast_core.options import AUTO, resolve_columns
 from qbeast_core.spark.columns import quoted
@@ -61,6 +61,7 @@ def convert_to_qbeast(
     table: str,
     columns_to_index: str | Sequence[str],
     cube_size: int | str = AUTO,
+    sample_key: str | Sequence[str] | None = None,
 ) -> ConvertResult:
     """Make a Delta or Parquet table one that is indexed; its data files stay as they are.
 
@@ -73,20 +74,25 @@ def convert_to_qbeast(
             `schema.table`.
         columns_to_index: as for `write_table`; `auto` reads the rows to choose.
         cube_size: rows per cube, or `auto` to choose it by the rows that the table has.
+        sample_key: as for `write_table`; it holds for the whole table, until it is rebuilt.
 
     Raises:
         InvalidOptions: an option is wrong (also UnknownColumn, UnsupportedColumnType).
         NotAQbeastTable: there is no such table.
         IncompatibleTable: it is partitioned, has features that an index would not keep right or
             files outside of its directory, or it is a view or stored in another format.
-        IndexMismatch: it is indexed already, by other columns or with another cube size.
+        IndexMismatch: it is indexed already, by other columns, with another cube size or by
+            another sample key.
         CommitConflict: other writers came first on every attempt.
         In every case the table is as it was.
     """
-    options = IndexOptions.parse(columns_to_index, cube_size)
+    options = IndexOptions.parse(columns_to_index, cube_size, sample_key=sample_key)
     address = resolve_address(spark, table)
-    if address.format == PARQUET and not TableSnapshot.load(spark, address.location).exists:
-        options.check_columns(_convertible_rows(spark, address).schema)
+    snapshot = TableSnapshot.load(spark, address.location)
+    if address.format == PARQUET and not snapshot.exists:
+        schema = _convertible_rows(spark, address).schema
+        options.check_columns(schema)
+        options.new_sample_key(snapshot, schema)
         spark.sql(f"CONVERT TO DELTA {address.name or f'parquet.{quoted(address.location)}'}")
     return until_committed(address.label, lambda: _attempt(spark, address, options))
 
@@ -103,6 +109,7 @@ def _attempt(spark: SparkSession, address: Address, options: IndexOptions) -> Co
     check_writable(snapshot, address.label)
     check_own_files(snapshot, address.label)
     options.check_columns(snapshot.schema)
+    sample_key = options.new_sample_key(snapshot, snapshot.schema)
     columns, choice = options.columns_for(snapshot.dataframe())
     transformers = resolve_columns(columns, snapshot.schema)
     rows = snapshot.rows()
@@ -114,6 +121,7 @@ def _attempt(spark: SparkSession, address: Address, options: IndexOptions) -> Co
             desired_cube_size=options.cube_size or automatic_cube_size(rows, snapshot.schema),
             transformers=transformers,
             transformations=(),
+            sample_key=sample_key,
         )
     )
     transaction.update_configuration(
@@ -148,6 +156,10 @@ def _indexed_already(
             f"{address.label} is indexed already, by {', '.join(latest.columns)}; to index it by "
             f"{', '.join(column.name for column in columns)}, write it anew with "
             "write_table(..., mode='overwrite')"
+        )
+    if options.sample_key is not None:
+        check_sample_key(
+            options.sample_key, latest, snapshot.configuration, snapshot.schema, address.label
         )
     if size is not None and size != latest.desired_cube_size:
         raise IndexMismatch(

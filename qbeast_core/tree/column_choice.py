@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qbeast_core.model.datatypes import DataType
-from qbeast_core.model.transformer import kinds_for
 
 WORTH_A_DIMENSION = 0.25
 """The least value of a further column; less would cost the others more than it gives."""
@@ -126,7 +125,8 @@ def _preference(column: SampledColumn) -> float:
 
 def _is_uneven(column: SampledColumn) -> bool:
     """Whether a straight line would leave most values in few places where quantiles would not."""
-    if column.numbers is None or "quantiles" not in kinds_for(column.data_type):
+    # qbeast-spark cannot append to quantiles of decimals, so only a user who asks gets them.
+    if column.numbers is None or column.data_type is DataType.DECIMAL:
         return False
     finite = np.isfinite(column.numbers)
     numbers = column.numbers[finite]
@@ -185,6 +185,8 @@ def _ranks(codes: _Ints) -> NDArray[np.float64]:
 
 
 def _reason(column: SampledColumn, kind: str | None, overlap: float, taken: Sequence[int]) -> str:
+    if not len(column.codes):
+        return f"for its type, {column.data_type.value}"
     told = f"has {column.distinct:,} values"
     if taken:
         told += f", {overlap:.0%} told by the columns before it"

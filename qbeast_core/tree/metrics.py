@@ -87,6 +87,8 @@ class IndexMetrics:
 
     revision_id: int
     columns: tuple[str, ...]
+    sample_key: tuple[str, ...]
+    """The columns that decide in which samples a row is; empty where the indexed ones do."""
     desired_cube_size: int
     rows: int
     size_bytes: int
@@ -121,13 +123,14 @@ class IndexMetrics:
     def to_dict(self) -> dict[str, Any]:
         """All the numbers, as values that JSON can hold."""
         numbers = asdict(self)
-        numbers["columns"] = list(self.columns)
+        numbers["columns"], numbers["sample_key"] = list(self.columns), list(self.sample_key)
         numbers["sample_costs"] = list(numbers["sample_costs"])
         return {**numbers, "blocks_per_cube": self.blocks_per_cube}
 
     def __str__(self) -> str:
         lines = [
             ("revision", f"{self.revision_id}, indexed by {', '.join(self.columns)}"),
+            ("sample key", ", ".join(self.sample_key) or "the indexed columns"),
             ("rows", f"{self.rows:,} in {self.files:,} files, {_megabytes(self.size_bytes)}"),
             ("cubes", f"{self.cubes:,} ({self.inner_cubes:,} inner), {self.blocks:,} blocks"),
             ("tree", self._shape()),
@@ -187,6 +190,7 @@ def index_metrics(
     return IndexMetrics(
         revision_id=revision.revision_id,
         columns=revision.columns,
+        sample_key=revision.sample_key,
         desired_cube_size=revision.desired_cube_size,
         rows=sum(file_rows),
         size_bytes=sum(file.size_bytes for file in listed),

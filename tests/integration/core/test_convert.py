@@ -167,6 +167,43 @@ def test_a_table_of_the_catalog_keeps_its_name(spark: SparkSession, provider: st
         spark.sql(f"drop table {name}")
 
 
+def test_columns_are_chosen_from_the_rows_that_the_table_has(
+    spark: SparkSession, delta_table: str
+) -> None:
+    result = convert_to_qbeast(spark, delta_table, "auto:2", 200)
+    assert (result.columns, result.changed) == (("id", "a"), True)
+    assert "auto chose id, a of 3 columns, from 1,000 rows" in str(result)
+    stored = configuration(delta_table)
+    assert (stored["columnsToIndex"], stored["qbeast.automatic"]) == ("id,a", "columns_to_index")
+    assert not convert_to_qbeast(spark, delta_table, "auto").changed
+    write_table(rows(spark, 1000, 500), path=delta_table, columns_to_index="auto")
+    QbeastTable.for_path(spark, delta_table).optimize(revision_id="unindexed")
+    assert_sound(spark, delta_table, range(1500), where="a < 300")
+    assert_rows_in_their_cubes(spark, delta_table)
+
+
+@pytest.mark.parametrize("kind", ["delta", "parquet"])
+def test_a_sample_key_is_that_of_the_whole_table(
+    spark: SparkSession, request: pytest.FixtureRequest, kind: str
+) -> None:
+    path = request.getfixturevalue(f"{kind}_table")
+    before = sorted(Path(path).rglob("*"))
+    with pytest.raises(UnknownColumn, match="sample key"):
+        convert_to_qbeast(spark, f"{kind}.`{path}`", "a", 100, sample_key="nobody")
+    assert sorted(Path(path).rglob("*")) == before
+    assert convert_to_qbeast(spark, f"{kind}.`{path}`", "a", 100, sample_key=["ID"]).changed
+    assert configuration(path)["qbeast.sampleKey"] == '["id"]'
+    assert not convert_to_qbeast(spark, path, "a", sample_key="id").changed
+    with pytest.raises(IndexMismatch, match=r"sample key id.*asks for sample_key s"):
+        convert_to_qbeast(spark, path, "a", sample_key="s")
+    QbeastTable.for_path(spark, path).optimize()
+    write_table(rows(spark, 1000, 300), path=path)
+    table = assert_sound(spark, path, range(1300), where="a < 300")
+    assert_rows_in_their_cubes(spark, path)
+    assert len(table.files(0.01)) < len(table.files())
+    assert table.index_metrics().sample_key == ("id",)
+
+
 def test_other_settings_of_the_table_stay(spark: SparkSession, delta_table: str) -> None:
     spark.sql(
         f"alter table delta.`{delta_table}` set tblproperties "

@@ -98,6 +98,32 @@ def test_measured_quantiles_divide_skewed_values_and_texts(
     assert_rows_in_their_cubes(spark, path)
 
 
+def test_decimals_are_divided_too(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    rows = spark.range(3000).selectExpr(
+        "id",
+        "if(id % 40 = 0, null, cast(exp(pmod(hash(id), 300) / 15D) as decimal(18, 4))) as price",
+        "cast(concat(id, '.000000000000000001') as decimal(38, 18)) as fine",
+    )
+    write_table(rows, path=path, columns_to_index="price:quantiles,fine:quantiles", cube_size=200)
+    price, fine = QbeastTable.for_path(spark, path).latest_revision.transformations
+    assert isinstance(price, NumericQuantiles) and isinstance(fine, NumericQuantiles)
+    assert price.data_type is DataType.DECIMAL
+    assert price.transform(math.exp(10)) == pytest.approx(0.5, abs=0.05)
+    beyond = rows.selectExpr(
+        "id + 3000 as id", "cast(price * 9 as decimal(18, 4)) as price", "fine"
+    )
+    assert not write_table(beyond.limit(300), path=path).new_revision
+    where = "price > 22000.1234BD and fine <= 2000.000000000000000001BD"
+    table = assert_sound(spark, path, where=where)
+    assert_rows_in_their_cubes(spark, path)
+    assert len(table.files(where="price > 22000.1234BD")) < 0.7 * len(table.files())
+    given = {"price": {"quantiles": [0, 10, 1000000]}}
+    assert write_table(rows, path=path, column_stats=given).new_revision
+    assert_sound(spark, path, where=where)
+    assert_rows_in_their_cubes(spark, path)
+
+
 def test_what_is_given_of_columns_is_used_and_stored(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path)
     rows = spark.range(300).selectExpr("id", "id as a", "concat('n', id % 10) as s")

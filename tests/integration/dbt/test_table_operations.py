@@ -61,9 +61,13 @@ class TestConvert:
     ) -> None:
         path = str(tmp_path / "parquet")
         spark.range(50).write.parquet(path)
-        arguments = f"{{table: 'parquet.`{path}`', columns_to_index: id, cube_size: 10}}"
+        arguments = (
+            f"{{table: 'parquet.`{path}`', columns_to_index: id, cube_size: 10, sample_key: id}}"
+        )
         assert "will be indexed by id; 50 rows" in run_operation("convert_to_qbeast", arguments)
-        assert QbeastTable.for_path(spark, path).columns_to_index == ["id"]
+        table = QbeastTable.for_path(spark, path)
+        assert table.columns_to_index == ["id"]
+        assert table.index_metrics().sample_key == ("id",)
         arguments = "{table: no_such.table, columns_to_index: id}"
         log = run_operation("convert_to_qbeast", arguments, passes=False)
         assert "convert_to_qbeast of no_such.table failed" in log

@@ -1,6 +1,7 @@
 """What a user says of columns beforehand."""
 
 import datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -90,6 +91,13 @@ def test_quantiles_of_instants_are_milliseconds_too() -> None:
     at = (transformer_for("at", "timestamp", "quantiles"),)
     (stats,) = resolve_column_stats({"at_quantiles": [0, "1970-01-01 00:00:01"]}, at)
     assert stats.quantiles == (0.0, 1000.0)
+
+
+def test_quantiles_of_decimals_are_numbers_of_any_kind() -> None:
+    amount = (transformer_for("amount", "decimal(12,2)", "quantiles"),)
+    (stats,) = resolve_column_stats({"amount_quantiles": [0, 1.5, Decimal("7.25")]}, amount)
+    assert stats.quantiles == (0.0, 1.5, 7.25)
+    assert column_stats_text((stats,), amount) == '{"amount_quantiles":[0.0,1.5,7.25]}'
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,7 @@ def test_broken_transformers_are_corrupt_metadata(json_object):
         ("decimal(12,2)", "hashing", HashTransformer("c", DataType.DECIMAL)),
         ("double", "quantiles", NumericQuantilesTransformer("c", DataType.DOUBLE)),
         ("timestamp", "quantiles", NumericQuantilesTransformer("c", DataType.TIMESTAMP)),
+        ("decimal(12,2)", "quantiles", NumericQuantilesTransformer("c", DataType.DECIMAL)),
         ("string", "quantiles", StringQuantilesTransformer("c")),
     ],
 )
@@ -188,7 +189,6 @@ def test_transformer_of_a_column(spark_type, kind, expected):
     [
         ("string", "linear", InvalidOptions, "hashing, quantiles"),
         ("date", "hashing", InvalidOptions, "linear, quantiles"),
-        ("decimal(12,2)", "quantiles", InvalidOptions, "linear, hashing"),
         ("int", "histogram", InvalidOptions, "linear, hashing, quantiles"),
         ("boolean", None, UnsupportedColumnType, "boolean"),
     ],

@@ -90,6 +90,9 @@ def test_a_table_without_rows_gets_columns_by_their_types() -> None:
         for n, t in (("s", DataType.STRING), ("n", DataType.LONG), ("t", DataType.TIMESTAMP))
     ]
     assert names(*columns) == ["t", "n", "s"]
+    assert str(choose_columns(columns, 1)).endswith(
+        "from 0 rows: t for its type, TimestampDataType"
+    )
     assert most_distinct(columns) is None
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -65,6 +66,7 @@ def test_samples_cost_the_files_with_a_low_enough_block(metrics: IndexMetrics) -
 def test_the_text_is_for_people(metrics: IndexMetrics) -> None:
     assert str(metrics).splitlines() == [
         "revision             3, indexed by a, b",
+        "sample key           the indexed columns",
         "rows                 360 in 3 files, 6.0 MB",
         "cubes                5 (1 inner), 6 blocks",
         "tree                 2 levels, 4.0 children on average, balance 1.00",
@@ -81,6 +83,12 @@ def test_the_text_is_for_people(metrics: IndexMetrics) -> None:
         "not indexed          2 files, 0.5 MB, 7.7% of all",
         "optimize rewrites    nothing",
     ]
+
+
+def test_a_sample_key_is_told() -> None:
+    metrics = index_metrics(replace(REVISION, sample_key=("order", "line")), [])
+    assert str(metrics).splitlines()[1] == "sample key           order, line"
+    assert json.loads(json.dumps(metrics.to_dict()))["sample_key"] == ["order", "line"]
 
 
 def test_the_numbers_are_json(metrics: IndexMetrics) -> None:

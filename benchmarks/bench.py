@@ -90,11 +90,7 @@ class Bench:
             case Layout.ZORDER_SORTED:
                 layouts.write_zorder(rows, path, source.columns, sorted_files=True)
             case Layout.ZORDER_SMALL:
-                size = self._file_bytes(source)
-                layouts.write_zorder(rows, path, source.columns, size)
-            case Layout.ZORDER_SMALL_SORTED:
-                size = self._file_bytes(source)
-                layouts.write_zorder(rows, path, source.columns, size, sorted_files=True)
+                layouts.write_zorder(rows, path, source.columns, self._file_bytes(source))
             case Layout.LIQUID:
                 layouts.write_liquid(rows, path, source.columns)
         return path

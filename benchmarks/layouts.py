@@ -24,7 +24,6 @@ class Layout(Enum):
     ZORDER = "ZORDER"
     ZORDER_SORTED = "ZORDER, sorted"
     ZORDER_SMALL = "ZORDER, files as ours"
-    ZORDER_SMALL_SORTED = "ZORDER, sorted, files as ours"
     LIQUID = "liquid clustering"
 
 

@@ -39,8 +39,8 @@ def _scans(node: Any, jvm: Any) -> list[Any]:
         return _scans(node.executedPlan(), jvm)
     if name.endswith("QueryStageExec"):
         return _scans(node.plan(), jvm)
-    lists = jvm.scala.collection.JavaConverters.seqAsJavaList
-    below = [*lists(node.children().toSeq()), *lists(node.subqueries().toSeq())]
+    parts = (node.children().toSeq(), node.subqueries().toSeq())
+    below = [part.apply(i) for part in parts for i in range(part.size())]
     return [scan for each in below for scan in _scans(each, jvm)]
 
 

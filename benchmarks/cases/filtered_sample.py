@@ -22,7 +22,7 @@ def run(bench: Bench) -> Iterator[Comparison]:
     source = bench.lineitem
     found = boxes(known_values(source.path, source.columns), source.columns, 0.1, _BOXES)
     ours = bench.table(source, Layout.QBEAST)
-    sorted_zorder = bench.table(source, Layout.ZORDER_SMALL_SORTED)
+    sorted_zorder = bench.table(source, Layout.ZORDER_SORTED)
     plain = bench.table(source, Layout.PLAIN)
     text = f"select {', '.join(source.few)} from delta.`{{}}` tablesample (10 percent) where {{}}"
 

@@ -59,7 +59,9 @@ class QbeastConnectionManager(SparkConnectionManager):
             connection.handle = None
             connection.state = ConnectionState.FAIL
             raise FailedToConnectError(str(as_dbt_error(error))) from error
-        connection.handle = SessionHandle(session, shared.spark, connection.name or "dbt")
+        connection.handle = SessionHandle(
+            session, shared.spark, connection.name or "dbt", credentials.progress_seconds
+        )
         connection.state = ConnectionState.OPEN
         return connection
 

@@ -14,6 +14,7 @@ from dbt_common.exceptions import DbtRuntimeError
 DEFAULT_MASTER = "local[*]"
 DEFAULT_WAREHOUSE = "warehouse"
 DEFAULT_CATALOG = "derby"
+DEFAULT_PROGRESS_SECONDS = 10.0
 STATE_DIRECTORY = ".qbeast"
 CATALOGS = ("derby", "memory", "hive")
 
@@ -40,6 +41,8 @@ class QbeastCredentials(Credentials):
         spark_config: Spark settings; YAML numbers and booleans are fine.
         sample: fraction of the rows that all runs on this target read (`run_sample.py`).
         allow_sampled_build: whether tables of this target may be built from a sample.
+        progress: seconds after which a statement that still runs is told of, and then again;
+            `false` or 0 for never.
     """
 
     database: str | None = None  # type: ignore[assignment]
@@ -50,6 +53,7 @@ class QbeastCredentials(Credentials):
     spark_config: dict[str, Any] = field(default_factory=dict)
     sample: float | None = None
     allow_sampled_build: bool = False
+    progress: bool | float = DEFAULT_PROGRESS_SECONDS
 
     @classmethod
     def validate(cls, data: Any) -> None:
@@ -81,6 +85,11 @@ class QbeastCredentials(Credentials):
                     f"`sample: {self.sample}` builds this target's tables from a sample: add "
                     "`allow_sampled_build: true` if it is a target for development, or remove it"
                 )
+        if self.progress < 0:
+            raise DbtRuntimeError(
+                f"`progress` is {self.progress}; it may be the seconds after which a statement "
+                "that still runs is told of, or `false` for never"
+            )
         self.spark_config = {str(k): _setting_text(v) for k, v in self.spark_config.items()}
 
     @property
@@ -90,6 +99,13 @@ class QbeastCredentials(Credentials):
     @property
     def unique_field(self) -> str:
         return self.master
+
+    @property
+    def progress_seconds(self) -> float | None:
+        """The seconds between two lines of a statement's progress; None to tell nothing."""
+        if self.progress is True:
+            return DEFAULT_PROGRESS_SECONDS
+        return float(self.progress) or None
 
     @property
     def is_local(self) -> bool:

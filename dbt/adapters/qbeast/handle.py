@@ -3,10 +3,11 @@
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.qbeast import progress
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
@@ -22,13 +23,27 @@ _CANCEL_SECONDS = 0.2
 
 
 class SessionHandle:
-    """What dbt holds for one connection, which is one node from its first statement to its end."""
+    """What dbt holds for one connection, which is one node from its first statement to its end.
 
-    def __init__(self, session: SparkSession, shared: SparkSession, name: str) -> None:
+    Args:
+        session: the node's own.
+        shared: the process's.
+        name: the node's, as the user knows it.
+        progress_seconds: the time between lines that tell how far a statement is; None for none.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        shared: SparkSession,
+        name: str,
+        progress_seconds: float | None = None,
+    ) -> None:
         self.session = session
         self.name = name
         self.job_group = f"dbt-qbeast-{uuid.uuid4().hex[:8]}-{name}"
         self._shared = shared
+        self._progress_seconds = progress_seconds
         self._sample_views: list[str] = []
         self._idle = threading.Event()
         self._idle.set()
@@ -54,7 +69,8 @@ class SessionHandle:
         was_idle = self._idle.is_set()
         self._idle.clear()
         try:
-            yield self.session
+            with self._progress() if was_idle else nullcontext():
+                yield self.session
         finally:
             if was_idle:
                 self._idle.set()
@@ -87,6 +103,13 @@ class SessionHandle:
 
     def rollback(self) -> None:
         """Spark has no transactions."""
+
+    def _progress(self) -> AbstractContextManager[None]:
+        if self._progress_seconds is None:
+            return nullcontext()
+        context = self.session.sparkContext
+        statement = progress.Statement(context, self.job_group, self.name, self._progress_seconds)
+        return progress.told(statement)
 
     def _with_samples(self, sql: str) -> str:
         from dbt.adapters.qbeast.tablesample import rewrite_tablesample

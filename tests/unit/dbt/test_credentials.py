@@ -33,6 +33,19 @@ def test_yaml_values_become_spark_settings() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "seconds"),
+    [({}, 10), ({"progress": True}, 10), ({"progress": 2}, 2), ({"progress": 0.5}, 0.5)],
+)
+def test_progress_is_told_each_so_many_seconds(given: dict[str, Any], seconds: float) -> None:
+    assert credentials(**given).progress_seconds == seconds
+
+
+@pytest.mark.parametrize("progress", [False, 0])
+def test_progress_can_be_turned_off(progress: Any) -> None:
+    assert credentials(progress=progress).progress_seconds is None
+
+
+@pytest.mark.parametrize(
     ("given", "told"),
     [
         ({"schema": ""}, "`schema` is missing"),
@@ -44,6 +57,7 @@ def test_yaml_values_become_spark_settings() -> None:
         ({"sample": 0.1}, "allow_sampled_build: true"),
         ({"sample": 10, "allow_sampled_build": True}, "between 0 and 1"),
         ({"optimize": "auto"}, "optimize: auto"),
+        ({"progress": -1}, "`progress` is -1; .* or `false`"),
     ],
 )
 def test_a_wrong_profile_is_told_what_to_do(given: dict[str, Any], told: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.model_config import ALWAYS, INDEXED_MATERIALIZATIONS, is_indexed
 from dbt.adapters.qbeast.spark_errors import as_dbt_error
+from dbt.adapters.qbeast.vacuum import delete_old_files, old_files
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
@@ -153,7 +154,7 @@ def _optimized(session: SparkSession, table: str, arguments: Mapping[str, Any]) 
 def _told(result: OptimizeResult) -> str:
     if not result.changed:
         return "nothing to gain"
-    removed = f"{result.files_removed} files ({_size(result.bytes_removed)})"
+    removed = f"{_files(result.files_removed)} ({_size(result.bytes_removed)})"
     if result.dry_run:
         return f"would rewrite {removed} as about {result.files_added}"
     return f"rewrote {removed} as {result.files_added} ({_size(result.bytes_added)})"
@@ -213,6 +214,22 @@ def _visualize_index(
     return f"drawn in {written}"
 
 
+def _vacuum(
+    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
+) -> str:
+    hours = arguments.get("hours")
+    found = old_files(session, table.name, hours)
+    told = f"{_files(found.files)} ({_size(found.size_bytes)})"
+    if not found.paths:
+        report.outcomes["with nothing to delete"] += 1
+        return "nothing to delete"
+    if arguments.get("dry_run", True):
+        report.outcomes["with files to delete"] += 1
+        return f"would delete {told}; dry_run: false does so"
+    delete_old_files(session, table.name, found, hours)
+    return f"deleted {told}"
+
+
 _Operation = Callable[[SparkSession, ModelTable, Mapping[str, Any], Report], str]
 _OPERATIONS: dict[str, _Operation] = {
     "optimize": _optimize,
@@ -220,6 +237,7 @@ _OPERATIONS: dict[str, _Operation] = {
     "check_index": _check_index,
     "estimate": _estimate,
     "visualize_index": _visualize_index,
+    "vacuum": _vacuum,
     "convert_to_qbeast": _convert,
     "migrate_format": _migrate,
 }
@@ -265,6 +283,10 @@ def _has_tag_or_path(node: Mapping[str, Any], choice: str) -> bool:
 def _table(node: Mapping[str, Any]) -> ModelTable:
     schema, alias = node["schema"], node["alias"]
     return ModelTable(f"{quote(schema)}.{quote(alias)}", f"{schema}.{alias}")
+
+
+def _files(number: int) -> str:
+    return f"{number:,} file" + ("" if number == 1 else "s")
 
 
 def _size(size_bytes: int) -> str:

@@ -1,5 +1,6 @@
 """run-operation optimize, index_metrics and check_index, and optimize as a hook."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,11 @@ select id, cast(id % 7 as string) as kind from range(300)
 {% if is_incremental() %} where id >= 0 {% endif %}
 """
 OTHER = "{{ config(materialized='table') }} select 1 as id"
+SHORT_LIVED = """
+{{ config(materialized='qbeast', columns_to_index='id', cube_size=5,
+          tblproperties={'delta.deletedFileRetentionDuration': 'interval 0 hours'}) }}
+select id from range(10)
+"""
 KEPT = EVENTS.replace("tags=['busy']", "optimize=var('when', 'auto')")
 
 
@@ -83,6 +89,41 @@ class TestOperations:
             ["run", "-s", "kept", "--vars", "{when: daily}"], expect_pass=False
         )
         assert "optimize='daily' is not known" in log
+
+    def test_vacuum_counts_first_and_keeps_to_the_retention(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        write_file(SHORT_LIVED, project.project_root, "models", "short_lived.sql")
+        table = f"{project.test_schema}.short_lived"
+        run_dbt(["run", "-s", "short_lived"])
+        paths = [path.removeprefix("file:") for path in spark.table(table).inputFiles()]
+        assert len(paths) >= 2
+        run_dbt(["run", "-s", "short_lived"])
+        size = sum(Path(path).stat().st_size for path in paths)
+        old = f"{len(paths)} files ({size / 1000:.3g} kB)"
+
+        def vacuum(arguments: str, passes: bool = True) -> str:
+            given = f"{{models: short_lived, {arguments}}}"
+            command = ["run-operation", "vacuum", "--args", given]
+            return str(run_dbt_and_capture(command, expect_pass=passes)[1])
+
+        assert f"vacuum {table}: nothing to delete" in vacuum("hours: 1, dry_run: false")
+        for _ in range(2):
+            told = vacuum("")
+            assert f"vacuum {table}: would delete {old}; " in told
+        assert "vacuum: 1 table: 1 with files to delete" in told
+        assert f"vacuum {table}: deleted {old}" in vacuum("dry_run: false")
+        assert "nothing to delete" in vacuum("dry_run: false")
+        assert spark.table(table).count() == 10
+
+        assert "hours is a whole number, such as 168 for a week, not 'week'" in vacuum(
+            "hours: week", passes=False
+        )
+        spark.sql(
+            f"alter table {table} "
+            "set tblproperties ('delta.deletedFileRetentionDuration' = 'interval 2 hours')"
+        )
+        assert "RETENTION_PERIOD_TOO_SHORT" in vacuum("hours: 1, dry_run: false", passes=False)
 
     def test_what_is_wrong_fails(self, project: Any) -> None:
         run_dbt(["run", "-s", "other"])

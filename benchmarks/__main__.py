@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,30 +39,42 @@ def main() -> None:
         parser.error(f"there is no case {', '.join(unknown)}; choose of {', '.join(CASES)}")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     root = Path(tempfile.mkdtemp(prefix="qbeast-bench-"))
+    names = arguments.cases or list(CASES)
     try:
         with spark_session() as spark:
-            _run(spark, arguments.scale, arguments.cases or list(CASES), root, arguments.results)
+            failed = _run(spark, arguments.scale, names, root, arguments.results)
     finally:
         shutil.rmtree(root, ignore_errors=True)
+    if failed:
+        sys.exit(f"cases that failed: {', '.join(failed)}")
 
 
-def _run(spark: SparkSession, scale: float, names: list[str], root: Path, results: Path) -> None:
+def _run(
+    spark: SparkSession, scale: float, names: list[str], root: Path, results: Path
+) -> list[str]:
+    """Run the cases; the names of those that failed, which does not stop the others."""
     console = Console(width=max(120, Console().width))
     versions = {"pyspark": pyspark.__version__, "delta": delta_version(spark)}
     recorder = Recorder(results, environment(scale, versions))
     bench = Bench(spark, scale, root)
+    failed = []
     for name in names:
         started = time.monotonic()
         comparisons = []
         lines = []
-        for comparison in CASES[name](bench):
-            comparisons.append(replace(comparison, group=name))
-            lines.append(recorder.record(comparisons[-1]))
+        try:
+            for comparison in CASES[name](bench):
+                comparisons.append(replace(comparison, group=name))
+                lines.append(recorder.record(comparisons[-1]))
+        except Exception:
+            traceback.print_exc()
+            failed.append(name)
         if comparisons:
             taken = f"{name}, scale {scale:g} ({time.monotonic() - started:.0f} s)"
             console.print(table_of(taken, comparisons))
             print("\n".join(lines), flush=True)
     console.print(f"results: {recorder.path}")
+    return failed
 
 
 if __name__ == "__main__":

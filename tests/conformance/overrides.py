@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from dbt.tests.adapter.basic import expected_catalog
 from dbt.tests.adapter.constraints import fixtures as constraints
 from dbt.tests.adapter.empty import _models as empty_models
 from dbt.tests.adapter.python_model import test_spark as spark_models
 from dbt.tests.adapter.simple_seed import fixtures as seed_fixtures
 from dbt.tests.adapter.simple_seed import seeds, test_seed
+from dbt.tests.adapter.utils import fixture_get_intervals_between
+from dbt.tests.adapter.utils.data_types import test_type_float, test_type_int
 from dbt.tests.util import copy_file, read_file, run_dbt, run_sql_with_adapter
 
 OVERRIDES: dict[str, type] = {}
@@ -81,6 +84,29 @@ class DocsGenReferences:
             view_summary_stats=statistics,
             **{**_CATALOG_TYPES, "model_stats": of_the_table},
         )
+
+
+# -- the cache
+
+
+@override(
+    "caching.test_caching.BaseCachingLowercaseModel",
+    "caching.test_caching.BaseCachingUppercaseModel",
+    "caching.test_caching.BaseCachingSelectedSchemaOnly",
+    "caching.test_caching.BaseNoPopulateCache",
+)
+class Caching:
+    """Relations have no database above their schemas."""
+
+    def run_and_inspect_cache(self, project: Any, run_args: list[str]) -> None:
+        def only_relation() -> tuple[None, str, str]:
+            run_dbt(run_args)
+            (relation,) = project.adapter.cache.relations
+            return relation.database, relation.schema, relation.identifier.lower()
+
+        first = only_relation()
+        assert first[:2] == (None, project.test_schema.lower())
+        assert only_relation() == first
 
 
 # -- hooks
@@ -286,11 +312,12 @@ class IncrementalColumnsEqual(ColumnsEqual):
 
 
 class Rollback:
-    """Spark's types, and what is said of a NULL where there may be none."""
+    """Spark's types, and what is said of a NULL where there may be none: by the query's own test
+    where a table is made, by Delta where rows are added to it."""
 
     @pytest.fixture(scope="class")
     def expected_error_messages(self) -> list[str]:
-        return ["id_not_null", "`id`"]
+        return ["constraint id_not_null", "violated"]
 
     def assert_expected_error_messages(self, message: str, expected: list[str]) -> None:
         assert all(text in message.lower() for text in expected)
@@ -476,9 +503,26 @@ class EmptyModelsArentRun:
 # -- seeds
 
 
+@override(
+    "simple_seed.test_seed.BaseBasicSeedTests",
+    "simple_seed.test_seed.BaseSeedConfigFullRefreshOn",
+)
+class SeedsWithoutCascade:
+    """Spark has no `drop table ... cascade`: a view that reads the seed stays as it is."""
+
+    def _check_relation_end_state(self, run_result: Any, project: Any, exists: bool) -> None:
+        super()._check_relation_end_state(run_result, project, exists=True)  # type: ignore[misc]
+
+
 @override("simple_seed.test_seed.BaseSeedSpecificFormats")
 class SeedSpecificFormats:
-    """The class writes a large seed, which must not go into the installed package."""
+    """The class writes a large seed, which must not go into the installed package; and names of
+    Spark's tables have no dots, so that the table of a seed that has some is called otherwise."""
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        alias = {"seed.with.dots": {"+alias": "seed_with_dots"}}
+        return {"seeds": {"+quote_columns": False, "test": alias}}
 
     @pytest.fixture(scope="class")
     def test_data_dir(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -616,6 +660,48 @@ class ReservedWords:
 
 
 # -- utilities
+
+
+class SeedOfType:
+    """Numbers of a seed are `bigint` or `double` where nothing else is said, as on dbt-spark; the
+    test is of the type that the macro names."""
+
+    csv = ""
+    column_types: dict[str, str] = {}  # noqa: RUF012 - a constant of each class
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        seed = {"name": "expected", "config": {"column_types": self.column_types}}
+        return {"expected.csv": self.csv, "expected.yml": yaml.safe_dump({"seeds": [seed]})}
+
+
+@override("utils.data_types.test_type_float.BaseTypeFloat")
+class TypeFloat(SeedOfType):
+    csv = test_type_float.seeds__expected_csv
+    column_types = {"float_col": "float"}  # noqa: RUF012
+
+
+@override("utils.data_types.test_type_int.BaseTypeInt")
+class TypeInt(SeedOfType):
+    csv = test_type_int.seeds__expected_csv
+    column_types = {"int_col": "int"}  # noqa: RUF012
+
+
+@override("utils.test_get_intervals_between.BaseGetIntervalsBetween")
+class GetIntervalsBetween:
+    """Spark reads dates as ISO writes them."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        sql = fixture_get_intervals_between.models__test_get_intervals_between_sql
+        for day in ("01", "12"):
+            sql = sql.replace(f"09/{day}/2023", f"2023-09-{day}")
+        return {
+            "test_get_intervals_between.sql": sql,
+            "test_get_intervals_between.yml": (
+                fixture_get_intervals_between.models__test_get_intervals_between_yml
+            ),
+        }
 
 
 @override("utils.data_types.test_type_numeric.BaseTypeNumeric")

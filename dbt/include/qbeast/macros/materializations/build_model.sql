@@ -18,9 +18,7 @@
   {%- if add -%}
     {% do adapter.qbeast_require_no_mixture(this, built_from) %}
   {%- endif -%}
-  {%- if config.get('grants') -%}
-    {% do exceptions.warn(this ~ ': `grants` has no effect, for open-source Spark has no GRANT') %}
-  {%- endif -%}
+  {%- do qbeast_warn_of_grants() -%}
 
   {{ run_hooks(pre_hooks) }}
 
@@ -78,4 +76,11 @@
   {%- call statement('main') -%}
     {{ qbeast_increment_sql(increment, rows, target_relation, existing) }}
   {%- endcall -%}
+{% endmacro %}
+
+
+{% macro qbeast_warn_of_grants() %}
+  {%- if config.get('grants') -%}
+    {% do exceptions.warn(this ~ ': `grants` has no effect, for open-source Spark has no GRANT') %}
+  {%- endif -%}
 {% endmacro %}

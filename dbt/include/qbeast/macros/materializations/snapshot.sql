@@ -12,6 +12,7 @@
         ~ 'drop it, or give the snapshot another alias') %}
   {%- endif -%}
   {%- do qbeast_ensure_schema(this) -%}
+  {%- do qbeast_warn_of_grants() -%}
 
   {{ run_hooks(pre_hooks) }}
 

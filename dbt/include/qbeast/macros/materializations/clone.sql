@@ -1,0 +1,39 @@
+{# A Delta table becomes a shallow clone, in one commit; what is a view in the state, a view of it. #}
+{% materialization clone, adapter='qbeast' %}
+  {%- if not defer_relation -%}
+    {% do log('No relation found in state manifest for ' ~ model.unique_id, info=true) %}
+    {{ return({'relations': []}) }}
+  {%- endif -%}
+  {%- set existing = load_cached_relation(this) -%}
+  {%- if existing is not none and not flags.FULL_REFRESH -%}
+    {% do log('Relation ' ~ existing ~ ' already exists', info=true) %}
+    {{ return({'relations': []}) }}
+  {%- endif -%}
+
+  {%- set source = load_cached_relation(defer_relation) -%}
+  {%- if source is none or not source.is_table -%}
+    {{ return(materialization_view_qbeast()) }}
+  {%- endif -%}
+  {%- if not source.is_delta -%}
+    {% do exceptions.raise_compiler_error(
+        source ~ ' cannot be cloned, for it is no Delta table: Spark clones tables of Delta only') %}
+  {%- endif -%}
+  {%- set target_relation = this.incorporate(type='table', is_delta=true) -%}
+  {%- do qbeast_warn_of_grants() -%}
+  {%- if target_relation.render() == source.render() -%}
+    {% do log('The state is of this target: skipping clone for relation ' ~ target_relation, info=true) %}
+    {{ return({'relations': [target_relation]}) }}
+  {%- endif -%}
+
+  {%- if existing is not none and existing.is_delta -%}
+    {# Delta clones onto empty tables only. #}
+    {% do truncate_relation(existing) %}
+  {%- elif existing is not none -%}
+    {% do adapter.drop_relation(existing) %}
+  {%- endif -%}
+  {%- call statement('main') -%}
+    {{ create_or_replace_clone(target_relation, source) }}
+  {%- endcall -%}
+  {% do persist_docs(target_relation, model) %}
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}

@@ -1,0 +1,28 @@
+{# dbt's own steps; with --empty the table is made, of the types that its file has, and no row is
+   loaded. #}
+{% materialization seed, adapter='qbeast' %}
+  {%- set existing = adapter.get_relation(this.database, this.schema, this.identifier) -%}
+  {%- if existing is not none and existing.is_view -%}
+    {% do exceptions.raise_compiler_error("Cannot seed to '" ~ existing.render() ~ "', it is a view") %}
+  {%- endif -%}
+  {%- set is_delta = config.get('file_format') == 'delta' -%}
+  {%- set target_relation = this.incorporate(type='table', is_delta=is_delta) -%}
+  {%- set agate_table = load_agate_table() -%}
+  {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
+  {%- set rows = 0 if flags.EMPTY else agate_table.rows | length -%}
+  {%- do qbeast_warn_of_grants() -%}
+
+  {{ run_hooks(pre_hooks) }}
+
+  {%- set create_sql = create_csv_table(model, agate_table) if existing is none
+                       else reset_csv_table(model, should_full_refresh(), existing, agate_table) -%}
+  {%- set load_sql = load_csv_rows(model, agate_table) if rows else '' -%}
+  {%- set code = 'CREATE' if should_full_refresh() else 'INSERT' -%}
+  {%- call noop_statement('main', code ~ ' ' ~ rows, code, rows) -%}
+    {{ get_csv_sql(create_sql, load_sql) }}
+  {%- endcall -%}
+  {% do persist_docs(target_relation, model) %}
+
+  {{ run_hooks(post_hooks) }}
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}

@@ -1,0 +1,14 @@
+{# dbt-spark's leaves the order out. Spark's own function keeps it, but cannot stop after a number of
+   values: they are joined by a character that texts do not have, and taken apart again. #}
+{% macro qbeast__listagg(measure, delimiter_text, order_by_clause, limit_num) -%}
+  {%- if not order_by_clause -%}
+    {{ return(spark__listagg(measure, delimiter_text, order_by_clause, limit_num)) }}
+  {%- endif -%}
+  {%- set joined -%}
+    listagg({{ measure }}, {{ 'chr(1)' if limit_num else delimiter_text }}) within group ({{ order_by_clause }})
+  {%- endset -%}
+  {%- if not limit_num -%}
+    {{ return(joined) }}
+  {%- endif -%}
+  {{ return('array_join(slice(split(' ~ joined ~ ', chr(1)), 1, ' ~ limit_num ~ '), ' ~ delimiter_text ~ ')') }}
+{%- endmacro %}

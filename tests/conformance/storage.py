@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from dbt.adapters.qbeast import QbeastAdapter
+from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.response import QbeastAdapterResponse
 from pyspark.sql import DataFrame, SparkSession
 
@@ -76,9 +77,10 @@ class IndexTally:
 
     def add(self, spark: SparkSession, schema: str) -> None:
         """Checks every indexed table of the schemas that begin with this name."""
-        for database in spark.catalog.listDatabases(f"{schema}*"):
-            for table in spark.catalog.listTables(database.name):
-                name = f"{database.name}.`{table.name}`"
+        for (database,) in spark.sql(f"show databases like '{schema}*'").collect():
+            # Spark's catalog.listTables does not work without generated code.
+            for table in spark.sql(f"show tables in {quote(database)}").collect():
+                name = f"{quote(database)}.{quote(table.tableName)}"
                 if table.isTemporary or not QbeastTable.is_qbeast(spark, name):
                     continue
                 indexed = QbeastTable.for_name(spark, name)

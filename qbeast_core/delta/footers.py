@@ -1,21 +1,24 @@
-"""Delta's statistics of columns, taken from the footers of the files that were written.
+"""Delta's statistics of columns, found after the files were written and not while.
 
 While it writes, Delta compares every value with the smallest and the largest so far, and copies
-strings for that. The Parquet writer finds the same values and leaves them in the footer, which
-costs little to read.
+strings and decimals for that. The Parquet writer finds the same values and leaves them in the
+footer, which costs little to read. Of decimals Delta does not take the extremes from there; who
+reads the written rows anyway measures them in passing.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import Any
 
 from pyspark.sql.types import (
     ArrayType,
     ByteType,
     DateType,
+    DecimalType,
     IntegerType,
     LongType,
     MapType,
@@ -35,35 +38,49 @@ _CHOSEN_COUNT = "delta.dataSkippingNumIndexedCols"
 _DEFAULT_COUNT = 32
 # Footers have no extremes of the others, or leave NaN out, or Delta does not read them there.
 _IN_FOOTERS = (StringType(), ByteType(), ShortType(), IntegerType(), LongType(), DateType())
+_LONG_DIGITS = 18
+_MAPPING_KEY = "delta.columnMapping.mode"
 _NESTED = (ArrayType, MapType, StructType, VariantType)
 _COLLECT_KEY = "spark.databricks.delta.stats.collect"
 _PREFIX_KEY = "spark.databricks.io.skipping.stringPrefixLength"
 _SECTIONS = ("minValues", "maxValues", "nullCount")
 
 
-class FooterStatistics:
-    """The statistics of the files that one Delta transaction writes, in part from their footers."""
+class LateStatistics:
+    """The statistics of the files that one Delta transaction writes, in part found later."""
 
     def __init__(self, jvm: Jvm, delta_log: Any, txn: Any) -> None:
         self._jvm, self._delta_log, self._txn = jvm, delta_log, txn
         self._metadata = fields_of(txn.metadata())
         schema = StructType.fromJson(json.loads(self._metadata["schemaString"]))
-        self._in_footers = [field.name for field in schema if field.dataType in _IN_FOOTERS]
-        self._others = [field.name for field in schema if field.dataType not in _IN_FOOTERS]
+        configuration = self._metadata["configuration"]
+        decimals = {
+            field.name: field.dataType.scale
+            for field in schema
+            if isinstance(field.dataType, DecimalType)
+            and field.dataType.precision <= _LONG_DIGITS
+            # Statistics have the mapped names.
+            and _MAPPING_KEY not in configuration
+        }
+        in_footers = [field.name for field in schema if field.dataType in _IN_FOOTERS]
+        self._found_later = [*in_footers, *decimals]
+        self._others = [field.name for field in schema if field.name not in self._found_later]
         self.applies = (
-            bool(self._in_footers)
+            bool(self._found_later)
             and jvm.spark.conf.get(_COLLECT_KEY, "true") == "true"
             and delta_version(jvm.spark).startswith(_DELTA_RELEASES)
             # Delta counts leaves, and a user's own choice of columns is theirs.
             and len(schema) <= _DEFAULT_COUNT
             and not any(isinstance(field.dataType, _NESTED) for field in schema)
-            and not {_CHOSEN_COLUMNS, _CHOSEN_COUNT} & set(self._metadata["configuration"])
+            and not {_CHOSEN_COLUMNS, _CHOSEN_COUNT} & set(configuration)
         )
-        """Whether the footers have statistics that this table wants."""
+        """Whether there are statistics to be found after the writing."""
+        self.measured: dict[str, int] = decimals if self.applies else {}
+        """The decimals whose extremes are to be measured from the rows, with their scale."""
 
     @contextmanager
-    def left_to_the_footers(self) -> Iterator[None]:
-        """Delta collects only what footers do not have from what the transaction writes inside."""
+    def left_for_later(self) -> Iterator[None]:
+        """Delta collects only what nobody finds later from what the transaction writes inside."""
         if not self.applies:
             yield
             return
@@ -91,7 +108,7 @@ class FooterStatistics:
         """The actions with the statistics in their files' footers; read on the executors."""
         jvm = self._jvm
         encoder = jvm.singleton("org.apache.spark.sql.delta.implicits.package").addFileEncoder()
-        chosen = self._with_statistics_of(self._in_footers)
+        chosen = self._with_statistics_of(self._found_later)
         as_committed = snapshot_with(jvm, self._delta_log, chosen)
         collector = jvm.singleton("org.apache.spark.sql.delta.stats.StatsCollectionUtils")
         return collector.computeStats(
@@ -114,16 +131,20 @@ class FooterStatistics:
         return metadata_of(self._jvm, self._metadata | {"configuration": configuration})
 
 
-def with_members(statistics: str, more: dict[str, Any]) -> str:
+def with_members(statistics: str, more: Mapping[str, Mapping[str, Any]]) -> str:
     """Delta's statistics (JSON text) with more columns in each section.
 
-    The text is not parsed: numbers of more digits than a float has must come out as they are.
+    Values are texts, whole numbers and decimals; None stands for nothing known. The text is not
+    parsed: numbers of more digits than a float has must come out as they are.
     """
     for section in _SECTIONS:
-        members = {name: v for name, v in more.get(section, {}).items() if v is not None}
-        if not members:
+        inner = ",".join(
+            f"{_json(name)}:{_json(value)}"
+            for name, value in more.get(section, {}).items()
+            if value is not None
+        )
+        if not inner:
             continue
-        inner = json.dumps(members, separators=(",", ":"), ensure_ascii=False)[1:-1]
         # A quote inside of a name is escaped, so this is found where the section begins only.
         begin = f'"{section}":{{'
         before, found, after = statistics.partition(begin)
@@ -133,3 +154,7 @@ def with_members(statistics: str, more: dict[str, Any]) -> str:
         else:
             statistics = f"{statistics[:-1]},{begin}{inner}}}}}"
     return statistics
+
+
+def _json(value: str | int | Decimal) -> str:
+    return str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)

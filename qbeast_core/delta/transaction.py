@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from enum import Enum
 from typing import Any
 
@@ -18,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from qbeast_core import phases
-from qbeast_core.delta.footers import FooterStatistics
+from qbeast_core.delta.footers import LateStatistics, with_members
 from qbeast_core.delta.jvm import Jvm, activate
 from qbeast_core.delta.metadata import fields_of, metadata_of, reconfigured, snapshot_with
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot, delta_log_of
@@ -56,6 +57,14 @@ class StagedFile:
     def described(self, statistics: str | None) -> StagedFile:
         action = {**self.action, "stats": statistics}
         return StagedFile(DataFile.from_log(action), action)
+
+    def with_extremes(self, extremes: Mapping[str, tuple[Decimal, Decimal]]) -> StagedFile:
+        """The same with the smallest and the largest values of more columns."""
+        statistics = self.action.get("stats")
+        if not (extremes and statistics):
+            return self
+        lowest, highest = ({name: pair[i] for name, pair in extremes.items()} for i in (0, 1))
+        return self.described(with_members(statistics, {"minValues": lowest, "maxValues": highest}))
 
     @property
     def name(self) -> str:
@@ -116,12 +125,12 @@ class Transaction:
 
     def write_files(self, df: DataFrame) -> list[StagedFile]:
         """Write each partition of `df` as one file (or several where Spark splits it)."""
-        with self._footers().left_to_the_footers():
+        with self._late_statistics().left_for_later():
             # isOptimize keeps Delta from shuffling again or compacting after the commit.
             written = self._txn.writeFiles(df._jdf, self._jvm.none, True, self._jvm.seq([]))
         actions = self._jvm.java_list(written)
         staged = []
-        for action, entry in zip(actions, json.loads(self._jvm.json_of(actions)), strict=True):
+        for action, entry in zip(actions, json.loads(self._jvm.json_of(written)), strict=True):
             if action.getClass().getSimpleName() == "AddFile":
                 staged.append(StagedFile(DataFile.from_log(entry), entry))
             else:
@@ -130,21 +139,26 @@ class Transaction:
 
     @contextmanager
     def completed(self, staged: Sequence[StagedFile]) -> Iterator[Future[list[StagedFile]]]:
-        """The files with all their statistics, found in another thread during the block."""
+        """The files with the statistics of their footers, found in another thread meanwhile."""
         with ThreadPoolExecutor(1) as pool:
             yield pool.submit(inheritable_thread_target(self._spark)(self._with_footers), staged)
 
     def _with_footers(self, staged: Sequence[StagedFile]) -> list[StagedFile]:
         activate(self._spark)
-        footers = self._footers()
-        if not (footers.applies and staged):
+        late = self._late_statistics()
+        if not (late.applies and staged):
             return list(staged)
         adds = [self._add(file, data_change=True) for file in staged]
-        statistics = footers.added_to(adds, [file.action.get("stats") for file in staged])
+        statistics = late.added_to(adds, [file.action.get("stats") for file in staged])
         return [file.described(stats) for file, stats in zip(staged, statistics, strict=True)]
 
-    def _footers(self) -> FooterStatistics:
-        return FooterStatistics(self._jvm, self._delta_log, self._txn)
+    @property
+    def decimals_to_measure(self) -> Mapping[str, int]:
+        """Columns of the written files whose extremes nobody knows yet, with their scales."""
+        return self._late_statistics().measured
+
+    def _late_statistics(self) -> LateStatistics:
+        return LateStatistics(self._jvm, self._delta_log, self._txn)
 
     def read_staged(self, files: Sequence[StagedFile]) -> DataFrame:
         """The rows of files that this transaction wrote."""

@@ -36,7 +36,8 @@ from qbeast_core.model.legacy import (
 from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.operations.address import DELTA, resolve_address
 from qbeast_core.operations.compatibility import check_own_files, check_supported
-from qbeast_core.operations.indexing import plan_tree, write_indexed
+from qbeast_core.operations.indexing import write_indexed
+from qbeast_core.operations.placing import plan_tree
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
     continued_revision,

@@ -24,7 +24,8 @@ from qbeast_core.errors import InvalidOptions
 from qbeast_core.index import TableIndex
 from qbeast_core.model.revision import STAGING_REVISION_ID, Revision
 from qbeast_core.operations.compatibility import check_writable
-from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, plan_tree, write_indexed
+from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, write_indexed
+from qbeast_core.operations.placing import plan_tree
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
     continued_revision,

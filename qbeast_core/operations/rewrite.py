@@ -21,7 +21,8 @@ from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.index import TableIndex
 from qbeast_core.model.block import file_tags
 from qbeast_core.model.revision import Revision
-from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, plan_tree, write_indexed
+from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, write_indexed
+from qbeast_core.operations.placing import plan_tree
 from qbeast_core.operations.revisions import (
     continued_revision,
     continued_transformers,

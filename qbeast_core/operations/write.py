@@ -24,7 +24,8 @@ from qbeast_core.model.transformer import Transformer
 from qbeast_core.operations.compatibility import check_writable
 from qbeast_core.operations.destination import RELATION_KEY, Destination, resolve_destination
 from qbeast_core.operations.index_options import IndexOptions
-from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, plan_tree, write_indexed
+from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, write_indexed
+from qbeast_core.operations.placing import plan_tree
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
     CUBE_SIZE,

@@ -78,6 +78,11 @@ class Catalyst:
         literal = self._literal(unsafe.fromPrimitiveArray(array), self._array_type(element, False))
         return F.get(self._column(literal), index)
 
+    def unscaled(self, decimal: Column) -> Column:
+        """A decimal of at most 18 digits without its point, bigint."""
+        expression = self._jvm.new(_EXPRESSIONS + "UnscaledValue", self._expression(decimal))
+        return self._column(expression)
+
     def scala_bytes_hash(self, binary: Column) -> Column:
         """The hash that qbeast-spark's `hashing` columns use (FORMAT section 5), as int.
 

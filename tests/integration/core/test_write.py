@@ -16,7 +16,7 @@ from qbeast_core.errors import (
     InvalidOptions,
     NotAQbeastTable,
 )
-from qbeast_core.operations import indexing
+from qbeast_core.operations import contents
 from qbeast_core.options import WriteMode
 from tests.integration.core.brute_force import (
     actions,
@@ -405,6 +405,6 @@ def test_the_cube_size_is_worked_out_where_it_is_left_open(
 def test_files_whose_keys_collide_are_told_apart_by_their_names(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexing, "_KEY_SEEDS", 0)
+    monkeypatch.setattr(contents, "_KEY_SEEDS", 0)
     write_table(events(spark, 500), path=str(tmp_path), columns_to_index=["a"], cube_size=50)
     assert_sound(spark, tmp_path, range(500))

@@ -54,6 +54,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         spark__sql__codegen__wholeStage="false",
         spark__sql__codegen__factoryMode="NO_CODEGEN",
         spark__sql__sources__default="delta",
+        spark__sql__shuffle__partitions="1",
         spark__databricks__delta__snapshotPartitions="1",
     )
     yield session

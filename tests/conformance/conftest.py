@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from tests import spark_session
 from tests.conformance import dialect
 from tests.conformance.classes import CLASS_NAMES, class_name
+from tests.conformance.overrides import OVERRIDES
 from tests.conformance.storage import (  # noqa: F401 - a fixture
     DELTA,
     QBEAST,
@@ -171,6 +172,9 @@ class Tally:
             self.indexes.problems += found["problems"]
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        for name, mixin in OVERRIDES.items():
+            reason = " ".join((inspect.getdoc(mixin) or "").split())
+            terminalreporter.write_line(f"overridden: {name}: {reason}")
         missing = [name for name in CLASS_NAMES if not self.passed(name)]
         for name in missing:
             terminalreporter.write_line(f"not passed: {name}")

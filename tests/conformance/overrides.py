@@ -70,7 +70,8 @@ class _IndexStatistics:
 
 @override("basic.test_docs_generate.BaseDocsGenReferences")
 class DocsGenReferences:
-    """As above; a table with an index has statistics."""
+    """Spark's names of types; its catalog in memory knows no owners; a table with an index has
+    statistics."""
 
     @pytest.fixture(scope="class")
     def expected_catalog(self, project: Any, storage: str) -> dict[str, Any]:
@@ -142,7 +143,8 @@ class ModelHooks:
 
 @override("hooks.test_run_hooks.BasePrePostRunHooks")
 class RunHooks:
-    """As above; no database above the schemas; and no type `text`."""
+    """A qbeast target has no database name, host, user or password; no database above the
+    schemas; and no type `text`."""
 
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:
@@ -426,7 +428,8 @@ class ModelEnforcement(Enforcement):
 
 @override("constraints.test_constraints.BaseConstraintQuotedColumn")
 class QuotedColumnEnforcement(ColumnEnforcement):
-    """As above; Spark quotes names with backticks."""
+    """Delta has CHECK constraints only, added after CREATE TABLE AS; Spark quotes names with
+    backticks."""
 
     checks = ("(`id` is not null)", "((`from` = 'blue'))", "(`from` is not null)")
     columns = ("id", "`from`", "date_day")

@@ -53,7 +53,11 @@ test-fast: $(INSTALLED) lint typecheck  ## Run what needs no JVM: lint, types an
 	$(PYTHON) -m pytest tests/unit
 
 .PHONY: test-all
-test-all: test mutants  ## Run every suite there is.
+test-all: test scale mutants  ## Run every suite there is.
+
+.PHONY: scale
+scale: java $(INSTALLED)  ## Test tables of a million rows (6 minutes).
+	$(PYTHON) -m pytest -s tests/scale
 
 .PHONY: fuzz
 fuzz: java $(INSTALLED)  ## Do random operations on tables for 10 minutes, beside a plain model.

@@ -20,7 +20,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 FEWEST_STEPS = 2000
-STEPS_PER_TABLE = 80
+CHANGES_AND_LOOKS_PER_TABLE = 40
+"""Each change is followed by a look, which reads the table in several ways."""
 # From ten on, Hypothesis spends many of them on the simplest tables that there are.
 TABLES_PER_SEED = 9
 
@@ -77,7 +78,7 @@ def _work(results: Connection, seconds: float, seed: int) -> None:
     directory = Path(tempfile.mkdtemp(prefix="fuzz-"))
     settings = hypothesis.settings(
         max_examples=TABLES_PER_SEED,
-        stateful_step_count=STEPS_PER_TABLE,
+        stateful_step_count=CHANGES_AND_LOOKS_PER_TABLE,
         deadline=None,
         database=None,
         suppress_health_check=list(hypothesis.HealthCheck),

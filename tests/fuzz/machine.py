@@ -1,7 +1,9 @@
 """A table under any sequence of operations, ours and plain Delta's, beside a plain Python model.
 
-After each step the table must have exactly the model's rows, give exact samples and be clean by its
-own check. Tables are tiny, so that a step takes a fraction of a second.
+After each change the table must have exactly the model's rows, each in the block that its values
+say, and no block hidden from readers that walk the tree. Then it is read in several ways, by
+samples and filters, which must give exactly what the model does. Tables are tiny: a change takes a
+second or two, most of it Spark's and Delta's planning, and the reads of a version are one query.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ import itertools
 import math
 import shutil
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,11 +26,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, convert_to_qbeast, write_table
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.index import TableIndex
 from qbeast_core.model.weight import weight_of_fraction
+from qbeast_core.tree.anchors import violations
 from tests.fuzz.rows import Batch, Condition, Row, conditions, far, near
-from tests.integration.core.brute_force import last_version, plain
+from tests.integration.core.brute_force import assert_rows_of_blocks, last_version, plain
 
 FRACTIONS = (0.01, 0.1, 0.35, 0.8)
+VERSIONS_FOR_A_CHECK = 4
+"""Each version is checked here; the table's own check, which costs much more, sees one in four."""
+
 # What makes Spark fast on large data only costs on a handful of rows.
 QUICK = {
     "spark.sql.codegen.wholeStage": "false",
@@ -60,10 +70,17 @@ class TimeIsUp(BaseException):
     """The run is over. It is no `Exception`, since Hypothesis takes those for faults."""
 
 
+class Look(NamedTuple):
+    """Rows that are read by the index, and the ids that they must have."""
+
+    rows: DataFrame
+    expected: list[int]
+
+
 class Operation(NamedTuple):
     """Something to do to a table, and what to draw for it."""
 
-    act: Callable[..., None]
+    act: Callable[..., Look | None]
     drawn: Mapping[str, st.SearchStrategy[Any]]
     is_read: bool
     wants_index: bool | None
@@ -79,12 +96,12 @@ def change(*, indexed: bool | None = True, **drawn: st.SearchStrategy[Any]) -> A
 
 
 def read(**drawn: st.SearchStrategy[Any]) -> Any:
-    """An operation that only looks, by the index."""
+    """An operation that only looks, by the index: it returns a `Look`."""
     return _registered(drawn, is_read=True, wants_index=True)
 
 
 def _registered(drawn: Mapping[str, Any], is_read: bool, wants_index: bool | None) -> Any:
-    def register(act: Callable[..., None]) -> Callable[..., None]:
+    def register(act: Callable[..., Look | None]) -> Callable[..., Look | None]:
         OPERATIONS[act.__name__] = Operation(act, drawn, is_read, wants_index)
         return act
 
@@ -98,8 +115,9 @@ class TableMachine(RuleBasedStateMachine):
     directory: ClassVar[Path]
     ends: ClassVar[float] = math.inf
     """The monotonic time from which on there are no more steps."""
-    reads_of_a_version: ClassVar[int] = 5
-    """Before the next change; they cost little, and each looks at the index in its own way."""
+    reads_of_a_version: ClassVar[int] = 10
+    """After each change, in one query of Spark's: they cost little, and each looks at the index in
+    its own way."""
     most_ahead: ClassVar[int] = 1
     """How many times more than the rarest operation another one may be done to a table."""
     performed: ClassVar[Counter[str]] = Counter()
@@ -115,50 +133,76 @@ class TableMachine(RuleBasedStateMachine):
         self.next_id = 0
         self.state = State({}, ())
         self.history: dict[int, State] = {}
-        self.weights: dict[int, int] = {}
+        self.weights: dict[int, Mapping[int, int]] = {}
+        """By version, the weights of its rows by their ids."""
+        self.version = -1
         self.done: Counter[str] = Counter()
-        self.reads = 0
+        self.is_read = True
 
     def teardown(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
 
     @initialize(batch=near, layout=layouts, size=cube_sizes, properties=properties)
     def create(self, batch: Batch, layout: str, size: int, properties: dict[str, str]) -> None:
-        self.perform("overwrite", batch=batch, layout=layout, size=size, properties=properties)
+        self.done["overwrite"] += 1
+        drawn = {"batch": batch, "layout": layout, "size": size, "properties": properties}
+        self.perform("overwrite", drawn)
 
     @rule(data=st.data())
     def step(self, data: st.DataObject) -> None:
-        """Do one operation. One rule for all: Hypothesis would leave some rules out of a run."""
-        name = data.draw(st.sampled_from(self.possible()), label="operation")
-        drawn = OPERATIONS[name].drawn
-        self.perform(name, **{key: data.draw(drawn[key], label=key) for key in drawn})
+        """Change the table, or read it. One rule for all: Hypothesis would leave some out."""
+        if self.is_read:
+            self.perform(*self.draw(data))
+        else:
+            self.look([self.draw(data) for _ in range(self.reads_of_a_version)])
 
-    def possible(self) -> list[str]:
-        """The operations to choose from; none gets far ahead of the others."""
+    def draw(self, data: st.DataObject) -> tuple[str, dict[str, Any]]:
+        """One of the operations that are possible now, none of which gets far ahead of others."""
         has_index = bool(self.state.columns)
-        reads_are_due = has_index and self.reads < self.reads_of_a_version
         found = [
             name
             for name, operation in OPERATIONS.items()
-            if operation.is_read is reads_are_due and operation.wants_index in (None, has_index)
+            if operation.is_read is not self.is_read
+            if operation.wants_index in (None, has_index)
         ]
         rarest = min(self.done[name] for name in found)
-        return [name for name in found if self.done[name] <= rarest + self.most_ahead]
+        behind = [name for name in found if self.done[name] <= rarest + self.most_ahead]
+        name = data.draw(st.sampled_from(behind), label="operation")
+        self.done[name] += 1
+        drawn = OPERATIONS[name].drawn
+        return name, {key: data.draw(drawn[key], label=key) for key in drawn}
 
-    def perform(self, name: str, **drawn: Any) -> None:
-        """Act, and check what came of it. Raises TimeIsUp."""
+    def perform(self, name: str, drawn: dict[str, Any]) -> None:
+        """Change the table, and check what came of it. Raises TimeIsUp."""
+        with self.one_of_many_steps():
+            OPERATIONS[name].act(self, **drawn)
+            self.assert_as_modelled()
+        self.performed[name] += 1
+        self.is_read = not self.state.columns
+
+    def look(self, reads: Sequence[tuple[str, dict[str, Any]]]) -> None:
+        """Read the table in several ways. Raises TimeIsUp."""
+        with self.one_of_many_steps():
+            looks = [OPERATIONS[name].act(self, **drawn) for name, drawn in reads]
+            ids = [look.rows.select(F.lit(i).alias("look"), "id") for i, look in enumerate(looks)]
+            found: dict[int, list[int]] = defaultdict(list)
+            for number, id_ in reduce(DataFrame.unionAll, ids).collect():
+                found[number].append(id_)
+            for number, look in enumerate(looks):
+                assert sorted(found[number]) == look.expected, reads[number]
+        self.performed.update(name for name, _ in reads)
+        self.is_read = True
+
+    @contextmanager
+    def one_of_many_steps(self) -> Iterator[None]:
         if time.monotonic() > self.ends:
             raise TimeIsUp
         try:
-            self.reads += 1
-            OPERATIONS[name].act(self, **drawn)
-            self.assert_as_modelled()
+            yield
         except Exception:
             # What was found is to be repeated, however long it takes.
             TableMachine.ends = math.inf
             raise
-        self.done[name] += 1
-        self.performed[name] += 1
 
     @change(batch=near | far, layout=layouts, size=cube_sizes, properties=properties)
     def overwrite(self, batch: Batch, layout: str, size: int, properties: dict[str, str]) -> None:
@@ -253,71 +297,101 @@ class TableMachine(RuleBasedStateMachine):
         self.state = self.history[version]
 
     @read(fraction=fractions)
-    def sample(self, fraction: float) -> None:
-        self.assert_sample(fraction, None)
+    def sample(self, fraction: float) -> Look:
+        return self.sampled(fraction, None)
 
     @read(fraction=fractions, condition=conditions)
-    def sample_of_a_filter(self, fraction: float, condition: Condition) -> None:
-        self.assert_sample(fraction, condition)
+    def sample_of_a_filter(self, fraction: float, condition: Condition) -> Look:
+        return self.sampled(fraction, condition)
 
     @read(condition=conditions)
-    def filter(self, condition: Condition) -> None:
-        self.assert_sample(1.0, condition)
+    def filter(self, condition: Condition) -> Look:
+        return self.sampled(1.0, condition)
 
     @read(fraction=fractions, steps=st.integers(1, 6))
-    def sample_of_an_older_version(self, fraction: float, steps: int) -> None:
+    def sample_of_an_older_version(self, fraction: float, steps: int) -> Look:
         """By the SQL condition, as of a version that was indexed by the same columns."""
         version = sorted(self.history)[-steps:][0]
         if self.history[version].columns != self.state.columns:
-            return
+            version = self.version
         older = self.spark.read.format("delta").option("versionAsOf", version).load(self.path)
-        condition = F.expr(self.table.sample_condition(fraction))
-        rows = older.select("id", F.hash(*self.state.columns), condition).collect()
-        assert sorted(row.id for row in rows) == sorted(self.history[version].rows)
-        limit = math.inf if fraction == 1.0 else weight_of_fraction(fraction)
-        assert all((weight < limit and fraction > 0.0) == kept for _, weight, kept in rows)
+        expected = self.expected(fraction, version)
+        return Look(older.where(self.table.sample_condition(fraction)), expected)
 
     def assert_as_modelled(self) -> None:
         """All that must hold for the newest version, unless it was looked at before."""
-        version = last_version(self.path)
+        version = self.version = last_version(self.path)
         if version in self.history:
             return
         self.history[version] = self.state
-        self.reads = 0
         weight = F.hash(*self.state.columns) if self.state.columns else F.lit(0)
         file = F.col("_metadata.file_name")
         read = plain(self.spark, self.path).select(*Row._fields, weight, file).collect()
-        found = [Row(*row[:4]) for row in read]
-        assert sorted(map(repr, found)) == sorted(map(repr, self.state.rows.values()))
-        if self.state.columns:
-            self.table = QbeastTable.for_path(self.spark, self.path)
-            self.weights = {row.id: row[4] for row in read}
-            self.assert_files_hold_samples({row.id: row[5] for row in read})
+        rows = [Row(*each[:4]) for each in read]
+        assert sorted(map(repr, rows)) == sorted(map(repr, self.state.rows.values()))
+        if not self.state.columns:
+            return
+        self.table = QbeastTable.for_path(self.spark, self.path)
+        self.weights[version] = {row.id: each[4] for row, each in zip(rows, read, strict=True)}
+        self.assert_files_hold_samples(
+            {row.id: each[5] for row, each in zip(rows, read, strict=True)}
+        )
+        in_file = defaultdict(list)
+        for row, (*_, row_weight, file_name) in zip(rows, read, strict=True):
+            in_file[file_name].append((row, row_weight))
+        self.assert_index_is_sound(in_file)
+        if len(self.history) % VERSIONS_FOR_A_CHECK == 0:
             problems = self.table.check().problems
             # Then readers that walk the tree may miss rows, which the check rightly tells.
             told = [each for each in problems if "above it reaches" not in each]
             assert not (told if self.state.lost_blocks else problems)
+
+    def assert_index_is_sound(self, in_file: Mapping[str, list[tuple[Row, int]]]) -> None:
+        """What `check` finds out by Spark, for the few rows in plain Python."""
+        snapshot = TableSnapshot.load(self.spark, self.path)
+        index = TableIndex.of(snapshot)
+        known = index.configuration.revisions
+        for data_file, indexed in zip(snapshot.files, index.files, strict=True):
+            assert indexed.problem is None
+            if indexed.is_indexed:
+                revision = known[indexed.revision_id]
+                rows = in_file[data_file.path]
+                assert_rows_of_blocks(
+                    revision,
+                    [([getattr(row, c) for c in revision.columns], w) for row, w in rows],
+                    indexed.blocks,
+                    some_deleted=data_file.deleted_rows > 0,
+                )
+        if not self.state.lost_blocks:
+            assert not any(violations(index.blocks_of(revision)) for revision in known.values())
 
     def assert_files_hold_samples(self, file_of: Mapping[int, str]) -> None:
         smaller: set[str] = set()
         for fraction in FRACTIONS:
             files = {file.path for file in self.table.files(fraction)}
             limit = weight_of_fraction(fraction)
-            needed = {file_of[id_] for id_, weight in self.weights.items() if weight < limit}
+            weights = self.weights[self.version].items()
+            needed = {file_of[id_] for id_, weight in weights if weight < limit}
             assert needed | smaller <= files, f"sample {fraction}"
             smaller = files
 
-    def assert_sample(self, fraction: float, condition: Condition | None) -> None:
+    def sampled(self, fraction: float, condition: Condition | None) -> Look:
         """Exactly the rows below the fraction's weight that the condition keeps."""
+        rows = self.table.sample(fraction, condition and condition.sql)
+        return Look(rows, self.expected(fraction, self.version, condition))
+
+    def expected(
+        self, fraction: float, version: int, condition: Condition | None = None
+    ) -> list[int]:
+        """The ids of a sample of a version, by the weights of its rows."""
         limit = math.inf if fraction == 1.0 else weight_of_fraction(fraction)
-        expected = sorted(
-            row.id
-            for row in self.state.rows.values()
-            if fraction > 0.0 and self.weights[row.id] < limit
+        weights = self.weights[version]
+        return sorted(
+            id_
+            for id_, row in self.history[version].rows.items()
+            if fraction > 0.0 and weights[id_] < limit
             if condition is None or condition.keeps(row)
         )
-        sampled = self.table.sample(fraction, condition and condition.sql).select("id")
-        assert sorted(row.id for row in sampled.collect()) == expected
 
     def new_rows(self, batch: Batch) -> list[Row]:
         self.next_id += batch.count

@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from tests.fuzz.machine import OPERATIONS, QUICK, TableMachine
 from tests.spark_session import setting
 
-READS_OF_A_VERSION = 2
 CHANGES = sum(not operation.is_read for operation in OPERATIONS.values())
 
 
@@ -24,12 +23,12 @@ def test_a_table_is_what_its_operations_make_of_it(
     monkeypatch.setattr(TableMachine, "spark", spark, raising=False)
     monkeypatch.setattr(TableMachine, "directory", tmp_path, raising=False)
     monkeypatch.setattr(TableMachine, "performed", Counter())
-    monkeypatch.setattr(TableMachine, "reads_of_a_version", READS_OF_A_VERSION)
+    monkeypatch.setattr(TableMachine, "reads_of_a_version", 4)
     monkeypatch.setattr(TableMachine, "most_ahead", 0)
     few = hypothesis.settings(
         # Hypothesis takes the simplest of all first.
         max_examples=2,
-        stateful_step_count=CHANGES * (READS_OF_A_VERSION + 1),
+        stateful_step_count=2 * CHANGES,
         deadline=None,
         derandomize=True,
         database=None,
@@ -40,4 +39,4 @@ def test_a_table_is_what_its_operations_make_of_it(
             settings.enter_context(setting(spark, key, value))
         run_state_machine_as_test(TableMachine, settings=few)
     assert set(TableMachine.performed) == set(OPERATIONS)
-    assert TableMachine.performed.total() >= 2 * few.stateful_step_count
+    assert TableMachine.performed.total() >= 6 * CHANGES

@@ -53,7 +53,7 @@ test-fast: $(INSTALLED) lint typecheck  ## Run what needs no JVM: lint, types an
 	$(PYTHON) -m pytest tests/unit
 
 .PHONY: test-all
-test-all: test scale mutants  ## Run every suite there is.
+test-all: test conformance scale mutants  ## Run every suite there is.
 
 .PHONY: scale
 scale: java $(INSTALLED)  ## Test tables of a million rows (6 minutes).

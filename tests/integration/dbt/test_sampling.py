@@ -6,7 +6,9 @@ import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
+from benchmarks.scans import scanned
 from qbeast_core import QbeastTable
+from qbeast_core.model.weight import weight_of_fraction
 from tests.integration.dbt.projects import message_of, properties
 
 EVENTS = """
@@ -180,3 +182,70 @@ class TestRunOnASample:
         run_dbt(["run", "-s", "copy", "--full-refresh"])
         assert spark.table(f"{schema}.copy").count() == 5000
         assert "qbeast.builtFromSample" not in properties(spark, f"{schema}.copy")
+
+
+ORDERS = """
+{{ config(materialized='qbeast', columns_to_index='o_day', sample_key='o_orderkey',
+          cube_size=200) }}
+select id * 4 as o_orderkey, id % 90 as o_day from range(1000)
+"""
+LINES = """
+{{ config(materialized='qbeast', columns_to_index=['l_price', 'l_line'], sample_key='l_orderkey',
+          cube_size=500) }}
+select id div 4 * 4 as l_orderkey, id % 4 as l_line, pmod(hash(id), 500) as l_price from range(4000)
+"""
+JOINED = """
+{{ config(materialized='table') }}
+select o_orderkey, l_line from {{ ref('orders') }} join {{ ref('lineitem') }}
+  on o_orderkey = l_orderkey
+"""
+
+
+class TestJoinOfSamples:
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, spark: SparkSession) -> dict[str, Any]:
+        return {"type": "qbeast", "threads": 4, "allow_sampled_build": True}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"orders.sql": ORDERS, "lineitem.sql": LINES, "joined.sql": JOINED}
+
+    def test_the_same_key_keeps_exactly_the_keys_of_the_fraction(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        run_dbt(["run", "--exclude", "joined"])
+        run_dbt(["run", "-s", "joined", "--vars", "{qbeast_sample: 0.2}"])
+        orders = spark.table(f"{project.test_schema}.orders")
+        kept = orders.where(f"hash(o_orderkey) < {weight_of_fraction(0.2)}").collect()
+        assert 100 < len(kept) < 300
+        found = spark.table(f"{project.test_schema}.joined").collect()
+        assert sorted(map(tuple, found)) == sorted(
+            (row.o_orderkey, line) for row in kept for line in range(4)
+        )
+
+
+BY_DAY = """
+{{ config(materialized='qbeast', columns_to_index='at', sample_key='id', event_time='at',
+          cube_size=100) }}
+select id, timestamp(date_sub(current_date(), cast(id % 100 as int))) as at from range(4000)
+"""
+
+
+class TestSampleOfDays:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        # A view's scan can be looked at when the run is over.
+        return {"by_day.sql": BY_DAY, "seen.sql": "select * from {{ ref('by_day') }}"}
+
+    def test_dbt_sample_reads_the_files_of_its_days(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        run_dbt(["run", "-s", "by_day"])
+        run_dbt(["run", "-s", "seen", "--sample", "3 days"])
+        seen = spark.table(f"{project.test_schema}.seen")
+        # Midnights of three days, or of one more or less where the time zone is another.
+        days = {row.id % 100 for row in seen.collect()}
+        assert 2 <= len(days) <= 4 and max(days) < 4
+        files = len(spark.table(f"{project.test_schema}.by_day").inputFiles())
+        assert files > 20
+        assert 0 < scanned(seen).files < files / 3

@@ -1,0 +1,80 @@
+"""dbt clone: a table with an index has it in its clone too."""
+
+import shutil
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+from pyspark.sql import SparkSession
+
+from qbeast_core import QbeastTable
+from qbeast_core.model.weight import weight_of_fraction
+
+EVENTS = """
+{{ config(materialized='qbeast', columns_to_index=['id', 'kind'], cube_size=200,
+          incremental_strategy='append') }}
+select id, cast(id % 7 as string) as kind from range({{ var('first') }}, {{ var('first') + 1000 }})
+{% if is_incremental() %} where id >= 0 {% endif %}
+"""
+
+
+def tags(table: QbeastTable) -> list[Any]:
+    """What the table's files say of their blocks, by the files' names."""
+    return sorted((Path(row.path).name, *row[1:]) for row in table.blocks().collect())
+
+
+class TestClone:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"events.sql": EVENTS}
+
+    @pytest.fixture(scope="class")
+    def other_schema(self, unique_schema: str, spark: SparkSession) -> Iterator[str]:
+        yield f"{unique_schema}_other"
+        spark.sql(f"drop schema if exists {unique_schema}_other cascade")
+
+    @pytest.fixture(scope="class")
+    def profiles_config_update(
+        self, dbt_profile_target: dict[str, Any], unique_schema: str, other_schema: str
+    ) -> dict[str, Any]:
+        outputs = {
+            "default": {**deepcopy(dbt_profile_target), "schema": unique_schema},
+            "other": {**deepcopy(dbt_profile_target), "schema": other_schema},
+        }
+        return {"test": {"outputs": outputs, "target": "default"}}
+
+    def test_a_clone_keeps_tags_and_revisions(
+        self, project: Any, other_schema: str, spark: SparkSession
+    ) -> None:
+        for first in (0, 5000):  # the second is beyond the first revision's range
+            run_dbt(["run", "--vars", f"{{first: {first}}}"])
+        state = Path(project.project_root, "state")
+        state.mkdir()
+        shutil.copy(Path(project.project_root, "target", "manifest.json"), state)
+        of_other = ["--target", "other"]
+        run_dbt(["clone", "--state", str(state), *of_other, "--vars", "{first: 0}"])
+
+        source = QbeastTable.for_name(spark, f"{project.test_schema}.events")
+        clone = QbeastTable.for_name(spark, f"{other_schema}.events")
+        assert clone.revisions == source.revisions
+        assert clone.latest_revision.revision_id == 2
+        assert tags(clone) == tags(source)
+        assert clone.check().ok
+
+        def sampled(table: QbeastTable) -> list[int]:
+            return sorted(row.id for row in table.sample(0.1).collect())
+
+        assert sampled(clone) == sampled(source)
+        assert len(clone.files(fraction=0.01)) < len(clone.files())
+
+        # What is added to the clone stays there, and the index has it.
+        run_dbt(["run", *of_other, "--vars", "{first: 5500}"])
+        grown = QbeastTable.for_name(spark, f"{other_schema}.events")
+        assert grown.check().ok
+        rows = spark.table(f"{other_schema}.events")
+        assert (rows.count(), spark.table(f"{project.test_schema}.events").count()) == (3000, 2000)
+        below = f"hash(id, kind) < {weight_of_fraction(0.1)}"
+        assert sampled(grown) == sorted(row.id for row in rows.where(below).collect())

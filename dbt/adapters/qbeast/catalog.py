@@ -55,8 +55,9 @@ def index_statistics(session: SparkSession, table: str) -> dict[str, Any]:
             "The revision that new rows are written under",
         ),
         "unindexed": (
-            "Unindexed",
-            f"{unindexed:.1%}",
+            # Not as a text: dbt takes `12.3%` for the number 12.3.
+            "Unindexed, percent",
+            round(100 * unindexed, 1),
             "Share of the bytes that the index does not describe; optimize lowers it",
         ),
     }

@@ -1,0 +1,58 @@
+"""What dbt is told of a table from Delta's log: statistics in its docs, a source's freshness."""
+
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+from pyspark.sql import SparkSession
+
+EVENTS = """
+{{ config(materialized='qbeast', columns_to_index=['id', 'kind'], cube_size=500) }}
+select id, cast(id % 7 as string) as kind from range(3000)
+"""
+SCHEMA = """
+sources:
+  - name: raw
+    schema: "{{ target.schema }}"
+    config:
+      freshness: {warn_after: {count: 1, period: hour}}
+    tables:
+      - name: events
+"""
+
+
+class TestMetadata:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"events.sql": EVENTS, "schema.yml": SCHEMA}
+
+    def test_docs_and_freshness(self, project: Any, spark: SparkSession) -> None:
+        run_dbt(["run"])
+        table = f"{project.test_schema}.events"
+
+        def stats() -> dict[str, Any]:
+            node = run_dbt(["docs", "generate"]).nodes["model.test.events"]
+            assert {"id", "kind"} == set(node.columns)
+            return {key: stat.value for key, stat in node.stats.items()}
+
+        (detail,) = spark.sql(f"describe detail {table}").collect()
+        found = stats()
+        assert (found["rows"], found["revision"], found["unindexed"]) == (3000, 1, 0)
+        assert (found["bytes"], found["files"]) == (detail.sizeInBytes, detail.numFiles)
+        assert found["cubes"] >= 6
+        spark.sql(f"insert into {table} values (9000, 'x')")
+        assert stats()["unindexed"] > 0
+
+        def loaded() -> datetime:
+            (result,) = run_dbt(["source", "freshness"]).results
+            assert result.status == "pass"
+            return result.max_loaded_at
+
+        (last,) = spark.sql(f"describe history {table} limit 1").select("timestamp").collect()
+        inserted = last.timestamp.astimezone(timezone.utc)
+        assert loaded() == inserted
+        # The rows stay what they are, and so does their age.
+        run_dbt(["run-operation", "optimize", "--args", "{revisions: all}"])
+        assert stats()["unindexed"] == 0
+        assert loaded() == inserted

@@ -20,6 +20,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from qbeast_core.delta import jvm
+from qbeast_core.delta.settings import settings_of
 
 logger = AdapterLogger("Qbeast")
 
@@ -74,9 +75,10 @@ def node_session(shared: SharedSession, credentials: QbeastCredentials) -> Spark
     session = shared.spark.newSession()
     wanted = dict(credentials.spark_config)
     if not shared.started_here:
-        wanted = {**_runtime_settings(shared.spark), **wanted}
+        wanted = {**settings_of(shared.spark), **wanted}
+    present = settings_of(session)
     for key, value in wanted.items():
-        if session.conf.isModifiable(key) and session.conf.get(key, None) != value:
+        if present.get(key) != value and session.conf.isModifiable(key):
             session.conf.set(key, value)
     return session
 
@@ -153,11 +155,6 @@ def _catalog_of(spark: SparkSession) -> str:
         return "memory"
     uris = spark.conf.get("spark.hadoop.hive.metastore.uris", None)
     return uris or spark.conf.get("hive.metastore.uris", None) or "hive"
-
-
-def _runtime_settings(spark: SparkSession) -> dict[str, str]:
-    conf = spark.conf
-    return {key: value for key, value in conf.getAll.items() if conf.isModifiable(key)}
 
 
 # -- a session of our own

@@ -98,6 +98,10 @@ bench: java $(INSTALLED)  ## Compare with plain Delta and its peers, at SCALE (1
 bench-large: java $(INSTALLED)  ## The same at scale 10 (under 90 minutes).
 	$(PYTHON) -m benchmarks --scale 10 $(CASES)
 
+.PHONY: bench-dbt
+bench-dbt: java $(INSTALLED)  ## Compare what dbt build costs beside writing with dbt-spark (5 minutes).
+	$(PYTHON) -m benchmarks.dbt_overhead
+
 .PHONY: bench-report
 bench-report: $(INSTALLED)  ## Render what the benchmarks measured into docs/performance.md.
 	$(PYTHON) -m benchmarks.report

@@ -162,8 +162,8 @@ class QbeastAdapter(SparkAdapter):
         from dbt.adapters.qbeast import writing
 
         with self._running(sql):
-            frame = self._handle().frame(sql)
-            return writing.write_model(frame, _table(relation), spec, add=add)
+            handle = self._handle()
+            return writing.write_model(lambda: handle.frame(sql), _table(relation), spec, add=add)
 
     @available.parse_none
     def qbeast_increment(self, config: Any, context: Mapping[str, Any]) -> "Increment | None":

@@ -1,6 +1,6 @@
 """dbt's `on_schema_change` for tables with an index, and the dropping of columns in Delta."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dbt.adapters.qbeast.column import quote
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
@@ -14,12 +14,19 @@ _MAPPING = "delta.columnMapping.mode"
 
 
 def fit_to_table(
-    frame: DataFrame, table: str, on_schema_change: str, model: str, placing: Sequence[str]
+    frame: DataFrame,
+    query: Callable[[], DataFrame],
+    table: str,
+    on_schema_change: str,
+    model: str,
+    placing: Sequence[str],
 ) -> DataFrame:
     """The rows with the columns that the table has, or is given for them.
 
     Args:
         frame: the model's query.
+        query: makes the frame again, for the query may read the table that has been given other
+            columns.
         table: the quoted name of its table.
         on_schema_change: `ignore` leaves new columns out, `fail` refuses any difference,
             `append_new_columns` adds columns, `sync_all_columns` adds, drops and retypes them.
@@ -49,7 +56,7 @@ def fit_to_table(
         session.sql(f"alter table {table} add columns ({definitions})")
     if on_schema_change == "sync_all_columns" and gone:
         drop_columns(session, table, gone)
-    return frame
+    return frame if session.table(table).schema == present else query()
 
 
 def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> None:

@@ -34,11 +34,13 @@ from qbeast_core.options import parse_automatic, parse_columns, parse_sample_key
 _SOURCE, _TARGET = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"
 
 
-def write_model(frame: DataFrame, table: str, spec: ModelSpec, *, add: bool) -> Response:
+def write_model(
+    query: Callable[[], DataFrame], table: str, spec: ModelSpec, *, add: bool
+) -> Response:
     """Commits the rows of a model's query.
 
     Args:
-        frame: the model's query; its rows are computed once.
+        query: makes the frame of the model's query; its rows are computed once.
         table: the quoted name, `schema`.`table`.
         add: whether the table exists and the model's increment says what to do with it.
 
@@ -46,6 +48,7 @@ def write_model(frame: DataFrame, table: str, spec: ModelSpec, *, add: bool) -> 
         DbtRuntimeError: the table's index or schema is another one than the model's.
         QbeastError: anything else that qbeast_core refuses.
     """
+    frame = query()
     session = frame.sparkSession
     increment = spec.increment if add else None
     try:
@@ -53,7 +56,8 @@ def write_model(frame: DataFrame, table: str, spec: ModelSpec, *, add: bool) -> 
             response = _rebuild(frame, table, spec)
         else:
             placing = QbeastTable.for_name(session, table).latest_revision.placing_columns
-            rows = fit_to_table(frame, table, increment.on_schema_change, spec.name, placing)
+            on_change = increment.on_schema_change
+            rows = fit_to_table(frame, query, table, on_change, spec.name, placing)
             response = _STRATEGIES[increment.strategy](rows, table, spec, increment)
     except (IndexMismatch, NotAQbeastTable) as error:
         raise DbtRuntimeError(f"{error}. To rebuild the table, run with --full-refresh.") from error

@@ -88,7 +88,8 @@ def project(
     yield project_setup
     tally: Tally = request.config.pluginmanager.get_plugin("conformance")
     if tally.storage == QBEAST:
-        tally.indexes.add(spark, project_setup.test_schema)
+        problems = tally.indexes.add(spark, project_setup.test_schema)
+        assert not problems, problems
 
 
 @pytest.fixture(scope="class")

@@ -75,8 +75,9 @@ class IndexTally:
     """Tables with block tags on their files."""
     problems: list[str] = dataclasses.field(default_factory=list)
 
-    def add(self, spark: SparkSession, schema: str) -> None:
-        """Checks every indexed table of the schemas that begin with this name."""
+    def add(self, spark: SparkSession, schema: str) -> list[str]:
+        """Checks every indexed table of the schemas that begin with this name; what it found."""
+        found = []
         for (database,) in spark.sql(f"show databases like '{schema}*'").collect():
             # Spark's catalog.listTables does not work without generated code.
             for table in spark.sql(f"show tables in {quote(database)}").collect():
@@ -85,4 +86,6 @@ class IndexTally:
                     continue
                 indexed = QbeastTable.for_name(spark, name)
                 self.tagged += bool(indexed.blocks().head(1))
-                self.problems += [f"{name}: {problem}" for problem in indexed.check().problems]
+                found += [f"{name}: {problem}" for problem in indexed.check().problems]
+        self.problems += found
+        return found

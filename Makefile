@@ -56,7 +56,7 @@ test-fast: $(INSTALLED) lint typecheck  ## Run what needs no JVM: lint, types an
 test-all: test conformance scale mutants  ## Run every suite there is.
 
 .PHONY: scale
-scale: java $(INSTALLED)  ## Test tables of a million rows (6 minutes).
+scale: java $(INSTALLED)  ## Look every row of large tables up in its cube (3 minutes).
 	$(PYTHON) -m pytest -s tests/scale
 
 .PHONY: fuzz

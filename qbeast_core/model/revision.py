@@ -183,9 +183,7 @@ def next_revision(
         merged = tuple(observed)
     else:
         merged = tuple(
-            was.merged_with(
-                seen, partial(draw_null_value, current.table_id, new.column, revision_id)
-            )
+            was.merged_with(seen, partial(draw_null_value, new.column, revision_id))
             if old == new
             else seen
             for old, new, was, seen in zip(

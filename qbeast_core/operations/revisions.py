@@ -189,7 +189,6 @@ def _observed(
     revision_id: int,
 ) -> tuple[Transformation, ...]:
     """What the rows alone ask of each column's transformation."""
-    table_id = current.table_id
     has_quantiles = [
         old == new and isinstance(transformation, NumericQuantiles | StringQuantiles)
         for old, new, transformation in zip_longest(
@@ -199,21 +198,19 @@ def _observed(
     return tuple(
         _observed_quantiles(transformer, statistics, position, keep=has_quantiles[position])
         if isinstance(transformer, _BY_QUANTILES)
-        else _observed_column(transformer, statistics.bounds[position], table_id, revision_id)
+        else _observed_column(transformer, statistics.bounds[position], revision_id)
         for position, transformer in enumerate(transformers)
     )
 
 
-def _observed_column(
-    transformer: Transformer, bounds: Bounds, table_id: str, revision_id: int
-) -> Transformation:
+def _observed_column(transformer: Transformer, bounds: Bounds, revision_id: int) -> Transformation:
     column = transformer.column
     if isinstance(transformer, LinearTransformer):
-        draw = partial(draw_null_value, table_id, column, revision_id)
+        draw = partial(draw_null_value, column, revision_id)
         return range_transformation(bounds.minimum, bounds.maximum, transformer.data_type, draw)
     if isinstance(transformer, StringHistogramTransformer):
         return EmptyTransformation()
-    return HashTransformation(draw_hash_null_value(table_id, column, revision_id))
+    return HashTransformation(draw_hash_null_value(column, revision_id))
 
 
 def _observed_quantiles(

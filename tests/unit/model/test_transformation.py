@@ -426,7 +426,7 @@ def test_transformation_of_a_range(minimum, maximum, data_type, expected):
 )
 def test_null_values_are_of_the_type_and_in_the_range(minimum, maximum, data_type):
     for revision_id in range(1, 50):
-        value = draw_null_value("/t", "c", revision_id, minimum, maximum, data_type)
+        value = draw_null_value("c", revision_id, minimum, maximum, data_type)
         assert minimum <= value <= maximum
         assert isinstance(value, int) == data_type.is_whole
         if data_type is FLOAT:
@@ -434,18 +434,17 @@ def test_null_values_are_of_the_type_and_in_the_range(minimum, maximum, data_typ
 
 
 def test_null_values_depend_on_where_they_are_used_and_on_nothing_else():
-    def drawn(table, column, revision_id):
-        return draw_null_value(table, column, revision_id, 0, 10**9, LONG)
+    def drawn(column, revision_id):
+        return draw_null_value(column, revision_id, 0, 10**9, LONG)
 
-    assert drawn("/t", "c", 1) == drawn("/t", "c", 1)
-    others = {drawn("/t", "c", 2), drawn("/t", "d", 1), drawn("/u", "c", 1), drawn("/tc", "", 1)}
-    assert len(others | {drawn("/t", "c", 1)}) == 5
-    assert draw_hash_null_value("/t", "c", 1) == draw_hash_null_value("/t", "c", 1)
-    drawn_hashes = {draw_hash_null_value("/t", "c", k) for k in range(100)}
+    assert drawn("c", 1) == drawn("c", 1)
+    assert len({drawn("c", 1), drawn("c", 2), drawn("d", 1), drawn("1:c", 1)}) == 4
+    assert draw_hash_null_value("c", 1) == draw_hash_null_value("c", 1)
+    drawn_hashes = {draw_hash_null_value("c", k) for k in range(100)}
     assert len(drawn_hashes) == 100
     assert all(-(2**31) <= value < 2**31 for value in drawn_hashes)
     # Any change here would change what a retried write stores.
-    assert (drawn("/t", "c", 1), draw_hash_null_value("/t", "c", 1)) == (
-        341941642,
-        -678855477,
+    assert (drawn("c", 1), draw_hash_null_value("c", 1)) == (
+        721343112,
+        950661430,
     )

@@ -21,7 +21,7 @@ from benchmarks.layouts import Layout
 from benchmarks.measuring import RUNS, WARMUPS, alternate, collecting
 from qbeast_core import QbeastTable
 
-_PROCESS = Path(__file__).parents[1] / "original_process.py"
+_ROOT = Path(__file__).parents[2]
 _SAMPLE = "1 % sample of lineitem, all columns"
 
 
@@ -84,7 +84,8 @@ def _theirs(bench: Bench, jars: str, python: str) -> dict[str, dict[str, tuple[f
         "warmups": WARMUPS,
     }
     done = subprocess.run(
-        [python, str(_PROCESS)],
+        [python, "-m", "benchmarks.original_process"],
+        cwd=_ROOT,
         input=json.dumps(request),
         stdout=subprocess.PIPE,
         text=True,

@@ -1,16 +1,17 @@
 """Drives the real qbeast-spark; run by a Python that has the PySpark which its jars are made for.
 
-    python original.py < request.json > answers.json
+    python -m tests.interop.original < request.json > answers.json
 
 The request is `{"jars": [...], "path": "/table", "steps": [{"do": "read"}, ...]}`; each step has an
 answer: `{"count": n, "sum": n}` of the column `id` for what is read, `{}` for what is done.
-This file uses nothing but PySpark and the standard library.
+This process has nothing but PySpark and the standard library.
 """
 
 import json
 import sys
-import zipfile
 from functools import reduce
+
+from benchmarks.original_session import class_in, session
 
 
 def main():
@@ -20,36 +21,6 @@ def main():
     answers = [STEPS[step.pop("do")](spark, request, **step) for step in request["steps"]]
     spark.stop()
     json.dump(answers, answers_to)
-
-
-def session(jars):
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[2]").config("spark.jars", ",".join(jars))
-    settings = {
-        "spark.sql.extensions": class_in(jars, "QbeastSparkSessionExtension"),
-        "spark.sql.catalog.spark_catalog": class_in(jars, "QbeastCatalog"),
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.ui.enabled": "false",
-    }
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    made = builder.getOrCreate()
-    made.sparkContext.setLogLevel("ERROR")
-    return made
-
-
-def class_in(jars, simple_name):
-    """The full name of a class of qbeast-spark; its package is not the same in each release."""
-    for jar in jars:
-        with zipfile.ZipFile(jar) as archive:
-            for name in archive.namelist():
-                if name.startswith("io/qbeast/") and name.endswith("/" + simple_name + ".class"):
-                    return name[: -len(".class")].replace("/", ".")
-    raise SystemExit(f"no jar of QBEAST_SPARK_JARS has a class {simple_name}")
 
 
 def rows_of(spark, request):

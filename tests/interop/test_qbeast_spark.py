@@ -25,7 +25,7 @@ from tests.integration.core.brute_force import assert_rows_in_their_cubes, asser
 
 JARS = [jar for jar in os.environ.get("QBEAST_SPARK_JARS", "").split(",") if jar]
 PYTHON = os.environ.get("QBEAST_SPARK_PYTHON", "")
-DRIVER = Path(__file__).with_name("original.py")
+ROOT = Path(__file__).parents[2]
 REFERENCE = Path(__file__).parents[1] / "reference"
 
 pytestmark = pytest.mark.skipif(
@@ -52,7 +52,8 @@ COLUMNS = (
 def original(path: str, steps: list[dict[str, Any]]) -> list[dict[str, int]]:
     """The answers of qbeast-spark to the steps, one process for all of them."""
     done = subprocess.run(
-        [PYTHON, str(DRIVER)],
+        [PYTHON, "-m", "tests.interop.original"],
+        cwd=ROOT,
         input=json.dumps({"jars": JARS, "path": path, "steps": steps}),
         capture_output=True,
         text=True,

@@ -103,17 +103,18 @@ def _pushed(jvm: Jvm, execution: Any, tables: Mapping[str, DataFrame]) -> dict[s
     analyzed = str(execution.analyzed().toJSON())
     if any(f'expressions.{name}"' in analyzed for name in _MOMENTARY):
         return {}
-    keys = {}
+    keys: dict[int, tuple[str, set[str]]] = {}
     for key, table in tables.items():
-        for relation, _ in _relations(jvm, table._jdf.queryExecution().analyzed()):
-            keys[_identity(jvm, relation)] = key
+        for relation, own in _relations(jvm, table._jdf.queryExecution().analyzed()):
+            keys[_identity(jvm, relation)] = key, {str(condition.sql()) for condition in own}
     places: dict[str, list[tuple[Any, ...]]] = {}
     for relation, conditions in _relations(jvm, execution.optimizedPlan()):
-        identity = _identity(jvm, relation)
-        if identity in keys:
-            own = {int(attribute.exprId().id()) for attribute in jvm.java_list(relation.output())}
-            usable = [condition for condition in conditions if _usable(jvm, condition, own)]
-            places.setdefault(keys[identity], []).append(tuple(usable))
+        if found := keys.get(_identity(jvm, relation)):
+            # The table's own condition, a sample's on the weight, says nothing new of its files.
+            key, own_texts = found
+            asked = [each for each in conditions if str(each.sql()) not in own_texts]
+            usable = tuple(each for each in asked if _usable(each, relation))
+            places.setdefault(key, []).append(usable)
     return {
         key: PushedFilters(tuple(alternatives))
         for key, alternatives in places.items()
@@ -144,12 +145,12 @@ def _identity(jvm: Jvm, relation: Any) -> int:
     return int(jvm.jvm.java.lang.System.identityHashCode(relation.relation().location()))
 
 
-def _usable(jvm: Jvm, condition: Any, own: set[int]) -> bool:
+def _usable(condition: Any, relation: Any) -> bool:
     """Whether a condition speaks of the relation's own columns alone, and always the same way."""
     if not condition.deterministic() or not condition.resolved():
         return False
-    references = jvm.java_list(condition.references().toSeq())
-    if not references or any(int(each.exprId().id()) not in own for each in references):
+    references = condition.references()
+    if not references.size() or not references.subsetOf(relation.outputSet()):
         return False
     text = str(condition.toJSON())
     return not any(hint in text for hint in ("Subquery", "Exists", "OuterReference", "UDF"))

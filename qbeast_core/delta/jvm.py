@@ -95,9 +95,15 @@ class Jvm:
     def scala_map(self, items: Mapping[str, Any]) -> Any:
         return self.jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(items))
 
-    def java_list(self, scala_collection: Any) -> Any:
+    def java_list(self, scala_collection: Any) -> list[Any]:
+        """The elements of a small Scala collection; a call for each of them.
+
+        By their number: py4j learns where a Java list ends from an exception, and PySpark asks the
+        JVM some fifty questions about each exception.
+        """
         converters = self.jvm.scala.collection.JavaConverters
-        return converters.seqAsJavaList(scala_collection.toSeq())
+        items = converters.seqAsJavaList(scala_collection.toSeq())
+        return [items[position] for position in range(len(items))]
 
     def singleton(self, name: str) -> Any:
         """The instance of a Scala `object`."""

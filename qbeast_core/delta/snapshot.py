@@ -141,7 +141,7 @@ class TableSnapshot:
 
     def add_actions(self, indices: NDArray[np.int64]) -> list[Any]:
         """The log's own `AddFile` objects of the files at `indices`."""
-        return list(self._jvm.java_list(self._jvm.pick(self._live_files.adds, indices)))
+        return self._jvm.java_list(self._jvm.pick(self._live_files.adds, indices))
 
     @cached_property
     def _live_files(self) -> _LiveFiles:

@@ -62,16 +62,19 @@ def choose_files(
     if fraction == 1.0 and filters is None:
         return index.with_rows
     highest = weight_of_fraction(fraction) if fraction < 1.0 else np.inf
-    return np.flatnonzero(lowest_weights(snapshot, index, filters) < highest)
+    return np.flatnonzero(lowest_weights(snapshot, index, filters, highest) < highest)
 
 
 def lowest_weights(
-    snapshot: TableSnapshot, index: TableIndex, filters: PushedFilters | None
+    snapshot: TableSnapshot,
+    index: TableIndex,
+    filters: PushedFilters | None,
+    highest: float = np.inf,
 ) -> NDArray[np.float64]:
     """float64[files]: the smallest weight that a row which the filters keep may have in each file.
 
     It is infinite for files that have no such row, and minus infinity for those that the index does
-    not describe.
+    not describe. Of files at `highest` or above, the caller wants to know no more.
     """
     lowest = np.full(len(snapshot.files), np.inf)
     lowest[index.unindexed] = -np.inf
@@ -81,7 +84,8 @@ def lowest_weights(
             meeting = may_match(filters.predicate, blocks.revision, blocks.lower, blocks.upper)
             weights[~meeting] = np.inf
         np.minimum.at(lowest, blocks.file, weights)
-    if filters is not None:
+    if filters is not None and np.count_nonzero(lowest < highest) > 1:
+        # Delta's own statistics cost a Spark job, as much as reading a single file.
         lowest[~snapshot.matching(filters)] = np.inf
     return lowest
 

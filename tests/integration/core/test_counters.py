@@ -1,0 +1,153 @@
+"""What operations on small tables ask of Spark: files, bytes, rows, jobs, and calls into the JVM.
+
+The limits are what is needed today. A change that needs more of anything is seen here, on any
+machine, however fast; one that needs less may lower them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from dbt.adapters.qbeast.tablesample import drop_views, rewrite_tablesample
+from pyspark.sql import DataFrame, SparkSession
+
+from benchmarks.scans import scanned
+from qbeast_core import QbeastTable, write_table
+from tests.counters import Counts, counting
+
+ROWS = 40_000
+FEW, MANY = 4_000, 1_000
+"""Cube sizes that give few files, and many."""
+WHERE = "a between 100 and 300 and b < 5000"
+
+
+@pytest.fixture(scope="module")
+def source(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
+    path = str(tmp_path_factory.mktemp("source") / "rows")
+    columns = ["id", "pmod(hash(id), 1000) as a", "id * 0.5 as b", "repeat('x', 20) as c"]
+    spark.range(0, ROWS, numPartitions=2).selectExpr(*columns).write.parquet(path)
+    return spark.read.parquet(path)
+
+
+@pytest.fixture(scope="module")
+def written(
+    source: DataFrame, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[int, tuple[str, Counts]]]:
+    """For each cube size a table's path, and what writing it asked for."""
+    spark, tables = source.sparkSession, {}
+    for cube_size in (FEW, MANY):
+        path = str(tmp_path_factory.mktemp("table") / "t")
+        with counting(spark) as counts:
+            write_table(source, path=path, columns_to_index=["a", "b"], cube_size=cube_size)
+        tables[cube_size] = path, counts
+    return tables
+
+
+@pytest.fixture
+def paths(written: dict[int, tuple[str, Counts]]) -> dict[int, str]:
+    return {cube_size: path for cube_size, (path, _) in written.items()}
+
+
+def planned(rows: DataFrame) -> None:
+    rows._jdf.queryExecution().executedPlan()
+
+
+def through_api(spark: SparkSession, path: str) -> None:
+    planned(QbeastTable.for_path(spark, path).sample(0.05))
+
+
+def filtered(spark: SparkSession, path: str) -> None:
+    planned(QbeastTable.for_path(spark, path).sample(0.5, where=WHERE))
+
+
+def through_sql(spark: SparkSession, path: str, where: str = "") -> None:
+    rewritten = rewrite_tablesample(
+        spark, f"select avg(b) from delta.`{path}` tablesample (5 percent) {where}"
+    )
+    planned(spark.sql(rewritten.sql))
+    drop_views(spark, rewritten.views)
+
+
+def filtered_sql(spark: SparkSession, path: str) -> None:
+    through_sql(spark, path, f"where {WHERE}")
+
+
+@pytest.mark.parametrize(
+    ("plan", "jobs", "calls"),
+    [(through_api, 0, 90), (filtered, 1, 300), (through_sql, 0, 350), (filtered_sql, 1, 450)],
+)
+def test_planning_a_sample_costs_the_same_however_many_files_there_are(
+    spark: SparkSession,
+    paths: dict[int, str],
+    plan: Callable[[SparkSession, str], None],
+    jobs: int,
+    calls: int,
+) -> None:
+    asked = {}
+    for cube_size, path in paths.items():
+        plan(spark, path)  # the log is read the first time
+        with counting(spark) as asked[cube_size]:
+            plan(spark, path)
+
+    assert len(QbeastTable.for_path(spark, paths[MANY]).files()) > 30
+    assert asked[MANY].calls <= calls
+    # Where more than one file is left, Delta is asked for its statistics.
+    assert abs(asked[MANY].calls - asked[FEW].calls) <= 20
+    assert asked[MANY].jobs <= jobs
+
+
+def test_a_sample_schedules_its_files_and_no_others(
+    spark: SparkSession, paths: dict[int, str]
+) -> None:
+    table = QbeastTable.for_path(spark, paths[MANY])
+    rows = table.sample(0.05)
+    with counting(spark) as asked:
+        found = len(rows.collect())
+
+    entries = table.files(0.05)
+    did = scanned(rows)
+    assert (did.files, did.bytes_scheduled) == (
+        len(entries),
+        sum(entry.size_bytes for entry in entries),
+    )
+    assert did.rows <= 3 * found
+    assert asked.jobs == 1
+
+
+def test_a_filter_by_plain_sql_schedules_a_part(spark: SparkSession, paths: dict[int, str]) -> None:
+    rows = spark.sql(f"select * from delta.`{paths[MANY]}` where {WHERE}")
+    found = len(rows.collect())
+
+    did = scanned(rows)
+    assert did.files <= 0.6 * len(QbeastTable.for_path(spark, paths[MANY]).files())
+    assert did.rows <= 4 * found
+
+
+def test_a_write_asks_for_few_jobs_and_a_few_calls_for_each_file(
+    spark: SparkSession, written: dict[int, tuple[str, Counts]]
+) -> None:
+    (few_path, few), (many_path, many) = written[FEW], written[MANY]
+    files = [len(QbeastTable.for_path(spark, path).files()) for path in (few_path, many_path)]
+
+    assert many.jobs <= 9 and few.jobs <= 9
+    assert many.calls - few.calls <= 12 * (files[1] - files[0])
+
+
+def test_appending_and_optimizing(spark: SparkSession, source: DataFrame, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    write_table(source, path=path, columns_to_index=["a", "b"], cube_size=FEW)
+    for part in range(2):
+        with counting(spark) as appended:
+            write_table(source.where(f"pmod(id, 50) = {part}"), path=path)
+    with counting(spark) as optimized:
+        first = QbeastTable.for_path(spark, path).optimize()
+    with counting(spark) as again:
+        second = QbeastTable.for_path(spark, path).optimize()
+
+    assert first.changed and first.bytes_removed <= 3 * first.bytes_written_since
+    assert not second.changed
+    assert appended.jobs <= 10
+    assert optimized.jobs <= 13
+    assert again.jobs <= 2 and again.calls <= 70

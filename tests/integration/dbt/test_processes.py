@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -12,7 +13,7 @@ import pytest
 
 from tests.integration.dbt.projects import write_project
 
-TARGET = {"spark_config": {"spark.driver.memory": "1g"}}
+TARGET = {"progress": 0.5, "spark_config": {"spark.driver.memory": "1g"}}
 FIRST = "{{ config(materialized='qbeast', columns_to_index='id') }} select id from range(100)"
 ENDLESS = """
 {{ config(materialized='qbeast', columns_to_index='id') }}
@@ -32,15 +33,34 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+_started: "list[subprocess.Popen[str]]" = []
+
+
+@pytest.fixture(autouse=True)
+def _ended() -> Iterator[None]:
+    """No process outlives the test that started it, also where that fails."""
+    yield
+    while _started:
+        process = _started.pop()
+        process.kill()
+        process.wait()
+
+
 def start(project: Path, *command: str, **environment: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "dbt.cli.main", "--no-use-colors", *command],
+    process = subprocess.Popen(
+        # Python warns of a module that is run and was imported before.
+        [
+            *(sys.executable, "-W", "ignore::RuntimeWarning"),
+            *("-m", "dbt.cli.main", "--no-use-colors", *command),
+        ],
         cwd=project,
         env={**os.environ, "DO_NOT_TRACK": "1", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
+    _started.append(process)
+    return process
 
 
 def read_until(stream: IO[str] | None, text: str) -> list[str]:
@@ -73,6 +93,11 @@ def test_lock_interruption_and_survival(project: Path) -> None:
     assert any("Starting Spark" in line for line in lines)
     assert not any("WARN" in line or ":: " in line for line in lines)  # Spark's and Ivy's noise
 
+    # How far it is comes in lines of dbt's own, between the others.
+    lines += read_until(running.stdout, " tasks, ")
+    assert re.search(r"model\.demo\.endless: [a-z ]+, \d+ of \d+ tasks, \d+ s", lines[-1])
+    assert [line for line in lines if not re.match(r"\d\d:\d\d:\d\d ", line)] == []
+
     # Told by the lock, not by Spark: this one would not even find a Java.
     second, _ = start(project, "run", **without_java(project)).communicate()
     assert f"is in use by process {running.pid} " in second
@@ -88,3 +113,20 @@ def test_lock_interruption_and_survival(project: Path) -> None:
     after, _ = start(project, "show", "--inline", COUNTS).communicate()
     assert re.search(r"\|\s+100 \|\s+10 \|", after), after
     assert not (project / "derby.log").exists()
+
+
+def test_two_projects_build_at_the_same_time(project: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    write_project(other, TARGET, {"first.sql": FIRST, "endless.sql": ENDLESS})
+    running = start(project, "run", *WITHOUT_END)
+    read_until(running.stdout, "START sql qbeast model s.endless")
+
+    told, _ = start(other, "run").communicate()
+    assert "rebuilt 10 rows" in told
+    assert (other / "warehouse" / "s.db" / "first").is_dir()
+
+    read_until(running.stdout, "model.demo.endless: ")  # it is still at work
+    running.send_signal(signal.SIGINT)
+    rest, _ = running.communicate()
+    assert "CANCEL" in rest

@@ -9,8 +9,8 @@ from enum import Enum
 from delta import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
-from benchmarks.session import setting
 from qbeast_core import write_table
+from qbeast_core.delta.settings import changed_settings
 
 SORTED_FILES = "spark.databricks.io.skipping.mdc.sortWithinFiles"
 FILE_BYTES = "spark.databricks.delta.optimize.maxFileSize"
@@ -56,11 +56,11 @@ def write_zorder(
     """
     spark = rows.sparkSession
     write_plain(rows, path)
-    with setting(spark, SORTED_FILES, str(sorted_files).lower()):
+    with changed_settings(spark, {SORTED_FILES: str(sorted_files).lower()}):
         if file_bytes is None:
             optimize_zorder(spark, path, columns)
         else:
-            with setting(spark, FILE_BYTES, str(file_bytes)):
+            with changed_settings(spark, {FILE_BYTES: str(file_bytes)}):
                 optimize_zorder(spark, path, columns)
 
 

@@ -38,17 +38,3 @@ def spark_session() -> Iterator[SparkSession]:
             yield spark
         finally:
             spark.stop()
-
-
-@contextmanager
-def setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
-    """One of the session's settings, for as long as the block."""
-    before = spark.conf.get(key, None)
-    spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(key)
-        else:
-            spark.conf.set(key, before)

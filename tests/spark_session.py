@@ -66,20 +66,6 @@ def start(warehouse: Path | str, *, hive: bool = False, **settings: str) -> Spar
 
 
 @contextmanager
-def setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
-    """One of the session's settings, for as long as the block."""
-    before = spark.conf.get(key, None)
-    spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(key)
-        else:
-            spark.conf.set(key, before)
-
-
-@contextmanager
 def _only_process_that_downloads() -> Iterator[None]:
     """Ivy's cache of jars is not made for two processes that fill it at the same time."""
     with open(Path(tempfile.gettempdir()) / f"qbeast-tests-{os.getuid()}.lock", "w") as lock:

@@ -13,8 +13,8 @@ from benchmarks.measuring import alternate, used_heap
 
 _GIB = float(1 << 30)
 _ZORDER = "plain Delta, OPTIMIZE ZORDER"
-WARMUPS = 3
-"""The JVM compiles what writes for about three writes of both; on two cores that is in the way."""
+WARMUPS = 4
+"""The JVM compiles what writes for the first writes of both; on two cores that is in the way."""
 
 
 def run(bench: Bench) -> Iterator[Comparison]:

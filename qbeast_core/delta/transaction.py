@@ -22,10 +22,12 @@ from qbeast_core import phases
 from qbeast_core.delta.footers import LateStatistics, with_members
 from qbeast_core.delta.jvm import Jvm, activate
 from qbeast_core.delta.metadata import fields_of, metadata_of, reconfigured, snapshot_with
+from qbeast_core.delta.settings import changed_settings
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot, delta_log_of
 
 _ACTIONS = "org.apache.spark.sql.delta.actions."
 _OPERATIONS = "org.apache.spark.sql.delta.DeltaOperations$"
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 class Operation(Enum):
@@ -225,7 +227,9 @@ class Transaction:
         if metrics:
             self._register(metrics)
         jvm_operation = self._operation(operation, user_metadata, predicate)
-        with self._user_metadata(user_metadata):
+        # Only writes take the text with their operation; Delta has a setting for the others.
+        text = {} if user_metadata is None else {_USER_METADATA: user_metadata}
+        with changed_settings(self._spark, text):
             return int(
                 self._txn.commit(self._jvm.seq(self._other_actions + actions), jvm_operation)
             )
@@ -249,23 +253,6 @@ class Transaction:
             metric.set(value)
             registered[name] = metric
         self._txn.registerSQLMetrics(self._jvm.session, self._jvm.scala_map(registered))
-
-    @contextmanager
-    def _user_metadata(self, text: str | None) -> Iterator[None]:
-        """Only writes take the text with their operation; Delta has a setting for the others."""
-        if text is None:
-            yield
-            return
-        conf, key = self._spark.conf, "spark.databricks.delta.commitInfo.userMetadata"
-        before = conf.get(key, None)
-        conf.set(key, text)
-        try:
-            yield
-        finally:
-            if before is None:
-                conf.unset(key)
-            else:
-                conf.set(key, before)
 
     def _add(self, staged: StagedFile, data_change: bool) -> Any:
         entry = {**staged.action, "dataChange": data_change}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import ExitStack
 from pathlib import Path
 
 import hypothesis
@@ -11,8 +10,8 @@ import pytest
 from hypothesis.stateful import run_state_machine_as_test
 from pyspark.sql import SparkSession
 
+from qbeast_core.delta.settings import changed_settings
 from tests.fuzz.machine import OPERATIONS, QUICK, TableMachine
-from tests.spark_session import setting
 
 CHANGES = sum(not operation.is_read for operation in OPERATIONS.values())
 
@@ -34,9 +33,7 @@ def test_a_table_is_what_its_operations_make_of_it(
         database=None,
         suppress_health_check=list(hypothesis.HealthCheck),
     )
-    with ExitStack() as settings:
-        for key, value in QUICK.items():
-            settings.enter_context(setting(spark, key, value))
+    with changed_settings(spark, QUICK):
         run_state_machine_as_test(TableMachine, settings=few)
     assert set(TableMachine.performed) == set(OPERATIONS)
     assert TableMachine.performed.total() >= 6 * CHANGES

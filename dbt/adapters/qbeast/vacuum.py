@@ -1,13 +1,14 @@
 """Deleting the files of old versions, no earlier than the table's retention lets Delta."""
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
+
+from qbeast_core.delta.settings import changed_settings
 
 # Since 4.1 Delta leaves out the hours that a statement names, other than 0, unless this is false.
 _IGNORES_HOURS = "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled"
@@ -44,7 +45,7 @@ def old_files(session: SparkSession, table: str, hours: Any = None) -> OldFiles:
         DbtRuntimeError: `hours` is no whole number.
         DeltaError: `hours` is less than the table's own retention, or it is no Delta table.
     """
-    with _settings(session):
+    with changed_settings(session, _SETTINGS):
         listed = session.sql(f"{_statement(table, hours)} dry run").collect()
     paths = [row["path"] for row in listed]
     if not paths:
@@ -62,7 +63,7 @@ def delete_old_files(session: SparkSession, table: str, old: OldFiles, hours: An
     Raises:
         DbtRuntimeError: some could not be deleted.
     """
-    with _settings(session):
+    with changed_settings(session, _SETTINGS):
         session.sql(_statement(table, hours)).collect()
     history = session.sql(f"describe history {table}").where("operation = 'VACUUM END'")
     metrics = history.orderBy("version", ascending=False).select("operationMetrics").first()
@@ -80,18 +81,3 @@ def _statement(table: str, hours: Any) -> str:
     if isinstance(hours, bool) or not isinstance(hours, int) or hours < 0:
         raise DbtRuntimeError(f"hours is a whole number, such as 168 for a week, not {hours!r}")
     return f"vacuum {table} retain {hours} hours"
-
-
-@contextmanager
-def _settings(session: SparkSession) -> Iterator[None]:
-    before = {key: session.conf.get(key, None) for key in _SETTINGS}
-    for key, value in _SETTINGS.items():
-        session.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, text in before.items():
-            if text is None:
-                session.conf.unset(key)
-            else:
-                session.conf.set(key, text)

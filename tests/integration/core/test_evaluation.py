@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from qbeast_core import failpoints, write_table
+from qbeast_core.delta.settings import changed_settings
 from qbeast_core.errors import SourceChanged
 from qbeast_core.spark.evaluation import is_repeatable
 from tests.integration.core.brute_force import (
@@ -22,7 +23,6 @@ from tests.integration.core.brute_force import (
     plain,
 )
 from tests.integration.core.other_threads import Once
-from tests.spark_session import setting
 
 
 @pytest.fixture(scope="module")
@@ -259,7 +259,7 @@ def test_rows_lost_after_they_were_counted_abort_the_write(
     assert is_repeatable(rows)
     before = live_adds(path)
     with (
-        setting(spark, "spark.sql.files.ignoreMissingFiles", "true"),
+        changed_settings(spark, {"spark.sql.files.ignoreMissingFiles": "true"}),
         failpoints.at(failpoints.BETWEEN_PASSES, (source / "1.parquet").unlink),
         pytest.raises(SourceChanged, match=r"100 rows were written where 200"),
     ):

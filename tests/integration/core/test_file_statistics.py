@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import write_table
+from qbeast_core.delta.settings import changed_settings
 from tests.integration.core.brute_force import assert_sound, live_adds
-from tests.spark_session import setting
 
 COLUMNS = {
     "id": "id",
@@ -84,7 +84,7 @@ def test_a_choice_of_columns_is_respected(
 def test_none_are_collected_where_the_user_wants_none(
     spark: SparkSession, rows: DataFrame, tmp_path: Path
 ) -> None:
-    with setting(spark, "spark.databricks.delta.stats.collect", "false"):
+    with changed_settings(spark, {"spark.databricks.delta.stats.collect": "false"}):
         write_table(rows, path=str(tmp_path), columns_to_index="id", cube_size=400)
     adds = live_adds(tmp_path).values()
     assert not any(json.loads(add.get("stats") or "{}").get("minValues") for add in adds)
@@ -95,7 +95,7 @@ def test_none_are_collected_where_the_user_wants_none(
 def test_the_users_length_of_a_prefix_is_respected(
     spark: SparkSession, rows: DataFrame, tmp_path: Path, length: int
 ) -> None:
-    with setting(spark, "spark.databricks.io.skipping.stringPrefixLength", str(length)):
+    with changed_settings(spark, {"spark.databricks.io.skipping.stringPrefixLength": str(length)}):
         write_table(rows, path=str(tmp_path / "t"), columns_to_index="id")
         spark.read.parquet(str(tmp_path / "t")).coalesce(1).write.format("delta").save(
             str(tmp_path / "plain")

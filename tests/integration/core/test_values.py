@@ -16,12 +16,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, write_table
+from qbeast_core.delta.settings import changed_settings
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,
     plain,
 )
-from tests.spark_session import setting
 
 NAN, INFINITY = float("nan"), float("inf")
 UTC = datetime.timezone.utc
@@ -62,7 +62,7 @@ def test_nulls_have_a_place_in_every_kind_of_column(
     spark: SparkSession, tmp_path: Path, ansi: str
 ) -> None:
     values = [(None, None, None), (1, None, "x"), (None, 0.5, "y"), (9, 2.5, None), (-4, 0.0, "")]
-    with setting(spark, "spark.sql.ansi.enabled", ansi):
+    with changed_settings(spark, {"spark.sql.ansi.enabled": ansi}):
         table = written(spark, tmp_path, values, "i int, d double, s string", ["i", "d", "s"])
         assert found(table, "i is null") == 40
         assert found(table, "d is null and s = 'x'") == 20
@@ -196,7 +196,7 @@ def test_dates_from_the_year_1_to_9999_in_any_session_zone(
 ) -> None:
     days = [(1, 1, 1), (1582, 10, 4), (1582, 10, 15), (1969, 12, 31), (2000, 2, 29), (9999, 12, 31)]
     values = [(datetime.date(*day),) for day in days] + [(None,)]
-    with setting(spark, "spark.sql.session.timeZone", zone):
+    with changed_settings(spark, {"spark.sql.session.timeZone": zone}):
         table = written(spark, tmp_path, values, "d date", ["d", "n"])
         for day in days:
             assert found(table, f"d = date'{datetime.date(*day)}'") == 20
@@ -209,7 +209,7 @@ def test_dates_near_each_other_are_found_by_day(
     spark: SparkSession, tmp_path: Path, zone: str
 ) -> None:
     values = [(datetime.date(2024, 3, 1) + datetime.timedelta(days=i),) for i in range(60)]
-    with setting(spark, "spark.sql.session.timeZone", zone):
+    with changed_settings(spark, {"spark.sql.session.timeZone": zone}):
         table = written(spark, tmp_path, values, "d date", ["d"], copies=10)
         for offset in (0, 1, 29, 30, 58, 59):
             assert found(table, f"d = date'{values[offset][0]}'") == 10
@@ -219,7 +219,7 @@ def test_dates_near_each_other_are_found_by_day(
 def test_timestamps_before_1970_and_below_a_millisecond_in_another_zone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    with setting(spark, "spark.sql.session.timeZone", "America/New_York"):
+    with changed_settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
         micros = [0, -1, 1, -999, -1000, -86_400_000_000, 1_600_000_000_123_456, -62135596800000000]
         rows = spark.createDataFrame(
             [(i, i % 7, micros[i % len(micros)]) for i in range(160)], "id long, n int, us long"

@@ -3,7 +3,8 @@
 A file gains by being rewritten if it is one of several small ones, if it holds part of a crowded
 cube that lies in several files, if it is scattered over cubes that many files share, or if the
 index does not describe it (`tree.fragments`). Its rows are taken out of the tree and added again as
-new ones are; rows and weights stay what they are. After that nothing gains any more, so a second
+new ones are; rows and weights stay what they are. Rarely they crowd a cube of a file that was left
+alone, which gains by the next round then. After the last one nothing gains any more, so a second
 optimize writes nothing.
 """
 
@@ -40,6 +41,8 @@ from qbeast_core.tree.fragments import gaining_files
 from qbeast_core.tree.otree import OTree
 
 ALL, UNINDEXED = "all", "unindexed"
+_ROUNDS = 5
+"""More than were ever seen to be needed; writers that append meanwhile could make it endless."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,11 @@ def optimize_table(
         def attempt(wanted: int = wanted) -> OptimizeResult:
             return _optimize_revision(Transaction(spark, location), label, wanted, scope, dry_run)
 
-        result = _sum(result, until_committed(label, attempt))
+        for _ in range(1 if dry_run or wanted == STAGING_REVISION_ID else _ROUNDS):
+            done = until_committed(label, attempt)
+            result = _sum(result, done)
+            if not done.changed:
+                break
     if result.changed:
         return replace(result, bytes_written_since=_bytes_written_since(snapshot))
     return result

@@ -27,8 +27,13 @@ class IndexedFiles:
     """Files written by one transaction, tagged and not committed yet."""
 
     staged: tuple[StagedFile, ...] = ()
-    cubes: int = 0
-    """How many cubes their rows belong to."""
+    blocks: tuple[Sequence[Block], ...] = ()
+    """Those of each file."""
+
+    @property
+    def cubes(self) -> int:
+        """How many cubes their rows belong to."""
+        return len({block.cube for held in self.blocks for block in held if block.element_count})
 
     @property
     def bytes(self) -> int:
@@ -80,9 +85,10 @@ def write_indexed(
         )
     if anchors := missing_anchors([*kept_blocks, *blocks], plan.weights):
         held[staged[0].name].blocks.extend(anchors)
+    files = completed.result()
     return IndexedFiles(
-        tuple(_told(file, held[file.name], plan.revision) for file in completed.result()),
-        cubes=len({block.cube for block in blocks}),
+        tuple(_told(file, held[file.name], plan.revision) for file in files),
+        tuple(held[file.name].blocks for file in files),
     )
 
 

@@ -23,6 +23,7 @@ from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.index import TableIndex
+from qbeast_core.model.block import Block
 from qbeast_core.model.revision import STAGING_REVISION_ID, Revision
 from qbeast_core.operations.compatibility import check_writable
 from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, write_indexed
@@ -113,13 +114,13 @@ def optimize_table(
     result = OptimizeResult(snapshot.version, dry_run=dry_run)
     for wanted in _revisions_to_optimize(snapshot, TableIndex.of(snapshot), scope):
 
-        def attempt(wanted: int = wanted) -> OptimizeResult:
+        def attempt(wanted: int = wanted) -> tuple[OptimizeResult, bool]:
             return _optimize_revision(Transaction(spark, location), label, wanted, scope, dry_run)
 
-        for _ in range(1 if dry_run or wanted == STAGING_REVISION_ID else _ROUNDS):
-            done = until_committed(label, attempt)
+        for _ in range(_ROUNDS):
+            done, more_gain = until_committed(label, attempt)
             result = _sum(result, done)
-            if not done.changed:
+            if not more_gain:
                 break
     if result.changed:
         return replace(result, bytes_written_since=_bytes_written_since(snapshot))
@@ -168,7 +169,8 @@ def _revisions_to_optimize(snapshot: TableSnapshot, index: TableIndex, scope: Sc
 
 def _optimize_revision(
     transaction: Transaction, label: str, revision_id: int, scope: Scope, dry_run: bool
-) -> OptimizeResult:
+) -> tuple[OptimizeResult, bool]:
+    """What was done, and whether files of the revision gain now that did not before."""
     snapshot = transaction.snapshot
     index = TableIndex.of(snapshot)
     found = scope.of(snapshot, index, revision_id)
@@ -179,7 +181,7 @@ def _optimize_revision(
         found = files_to_rewrite(index, revision, found)
     chosen = np.array(found, dtype=np.int64)
     if not len(chosen):
-        return OptimizeResult(snapshot.version, dry_run=dry_run)
+        return OptimizeResult(snapshot.version, dry_run=dry_run), False
     removed = [snapshot.files[i] for i in chosen.tolist()]
     result = OptimizeResult(
         version=snapshot.version,
@@ -189,19 +191,21 @@ def _optimize_revision(
         dry_run=dry_run,
     )
     if dry_run:
-        return replace(result, files_added=-(-result.rows // revision.desired_cube_size) or 1)
-    written, rows = _rewrite(transaction, label, index, revision, chosen)
+        files_added = -(-result.rows // revision.desired_cube_size) or 1
+        return replace(result, files_added=files_added), False
+    written, rows, more_gain = _rewrite(transaction, label, index, revision, chosen)
     failpoints.reach(failpoints.BEFORE_COMMIT)
     # Where all rows of the files were deleted, no new file says what theirs did.
     tags = {} if written.staged else retags(index, chosen)
     version = transaction.commit(Operation.OPTIMIZE, written.staged, chosen, retags=tags)
-    return replace(
+    result = replace(
         result,
         version=version,
         files_added=len(written.staged),
         bytes_added=written.bytes,
         rows=rows,
     )
+    return result, more_gain and revision_id != STAGING_REVISION_ID
 
 
 def _rewrite(
@@ -210,33 +214,38 @@ def _rewrite(
     index: TableIndex,
     revision: Revision,
     chosen: NDArray[np.int64],
-) -> tuple[IndexedFiles, int]:
-    """Write the rows of the chosen files anew; they are removed by the commit that follows."""
+) -> tuple[IndexedFiles, int, bool]:
+    """Write the rows of the chosen files anew; they are removed by the commit that follows.
+
+    Returns the files, their rows, and whether files of the revision gain beside them.
+    """
     snapshot = transaction.snapshot
     transaction.track_reads(chosen)
     rows = snapshot.dataframe(chosen)
     transformers = continued_transformers(revision, None, snapshot.schema, label)
     statistics = collect(Catalyst(Jvm(snapshot.spark)), rows, transformers, revision.weight_columns)
     if not statistics.rows:
-        return NO_FILES, 0
+        return NO_FILES, 0, False
     target = continued_revision(
         index.configuration, revision, transformers, statistics, cube_size=None
     )
-    kept = []
+    staying: list[Sequence[Block]] = []
     if target is revision:
-        leaving = set(chosen.tolist())
-        staying = set(index.files_of(revision.revision_id).tolist()) - leaving
-        kept = [block for i in sorted(staying) for block in index.files[i].blocks]
+        present = set(index.files_of(revision.revision_id).tolist()) - set(chosen.tolist())
+        staying = [index.files[i].blocks for i in sorted(present)]
     else:
         transaction.update_configuration(
             {**snapshot.configuration, **stored_keys(index.configuration, target)}
         )
+    kept = [block for blocks in staying for block in blocks]
     existing = OTree.of(kept, target.dimensions) if kept else None
     plan = plan_tree(target, statistics.sample, statistics.rows, existing)
     written = write_indexed(
         transaction, rows, plan, expected_rows=statistics.rows, kept_blocks=kept
     )
-    return written, statistics.rows
+    held = dict(enumerate([*staying, *written.blocks]))
+    more_gain = bool(gaining_files(held, target.desired_cube_size))
+    return written, statistics.rows, more_gain
 
 
 def _oldest(snapshot: TableSnapshot, files: list[int], fraction: float) -> list[int]:

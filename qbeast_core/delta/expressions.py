@@ -44,7 +44,7 @@ def function_call(spark: SparkSession, text: str) -> FunctionCall | None:
     kind = argument.getClass().getSimpleName()
     if kind == "UnresolvedStar":
         return FunctionCall(name, None, None) if argument.target().isEmpty() else None
-    parts = list(jvm.java_list(argument.nameParts())) if kind == "UnresolvedAttribute" else []
+    parts = jvm.java_list(argument.nameParts()) if kind == "UnresolvedAttribute" else []
     return FunctionCall(
         name,
         ClassicColumn(jvm.jvm.org.apache.spark.sql.classic.ExpressionUtils.column(argument)),

@@ -98,12 +98,12 @@ class Jvm:
     def java_list(self, scala_collection: Any) -> list[Any]:
         """The elements of a small Scala collection; a call for each of them.
 
-        By their number: py4j learns where a Java list ends from an exception, and PySpark asks the
-        JVM some fifty questions about each exception.
+        By `get`: py4j learns where a Java list ends from an exception, about each of which PySpark
+        asks the JVM some fifty questions, and asks for the size again with each index in brackets.
         """
         converters = self.jvm.scala.collection.JavaConverters
         items = converters.seqAsJavaList(scala_collection.toSeq())
-        return [items[position] for position in range(len(items))]
+        return [items.get(position) for position in range(items.size())]
 
     def singleton(self, name: str) -> Any:
         """The instance of a Scala `object`."""

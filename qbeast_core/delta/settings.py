@@ -26,9 +26,9 @@ def changed_settings(spark: SparkSession, changes: Mapping[str, str]) -> Iterato
     """Settings of a session that are other ones inside the block."""
     conf = spark.conf
     before = {key: conf.get(key, None) for key in changes}
-    for key, text in changes.items():
-        conf.set(key, text)
     try:
+        for key, text in changes.items():
+            conf.set(key, text)
         yield
     finally:
         for key, earlier in before.items():

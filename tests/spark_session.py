@@ -34,6 +34,11 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""No classes are generated for a query. A handful of rows takes less time than compiling them."""
 _MEMORY_METASTORE = {
     "spark.sql.catalogImplementation": "hive",
     "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:tests;create=true",

@@ -32,6 +32,7 @@ from qbeast_core.model.weight import weight_of_fraction
 from qbeast_core.tree.anchors import violations
 from tests.fuzz.rows import Batch, Condition, Row, conditions, far, near
 from tests.integration.core.brute_force import assert_rows_of_blocks, last_version, plain
+from tests.spark_session import INTERPRETED
 
 FRACTIONS = (0.01, 0.1, 0.35, 0.8)
 VERSIONS_FOR_A_CHECK = 4
@@ -39,8 +40,7 @@ VERSIONS_FOR_A_CHECK = 4
 
 # What makes Spark fast on large data only costs on a handful of rows.
 QUICK = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    **INTERPRETED,
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",

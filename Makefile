@@ -16,6 +16,8 @@ SOURCES := $(wildcard $(SOURCES))
 TPCH := examples/tpch
 TPCH_SCALE ?= 0.1
 
+OLDER_SPARK ?= 4.0.1 4.1.1
+
 # make bench SCALE=0.1 CASES="write sample"
 SCALE ?= 1
 CASES ?=
@@ -53,7 +55,11 @@ test-fast: $(INSTALLED) lint typecheck  ## Run what needs no JVM: lint, types an
 	$(PYTHON) -m pytest tests/unit
 
 .PHONY: test-all
-test-all: test conformance scale mutants  ## Run every suite there is.
+test-all: test conformance scale test-matrix fuzz mutants  ## Run every suite there is (hours).
+
+.PHONY: test-matrix
+test-matrix: java $(INSTALLED)  ## Run the tests of the core on the older versions of Spark.
+	sh scripts/matrix.sh $(PYTHON) $(OLDER_SPARK)
 
 .PHONY: scale
 scale: java $(INSTALLED)  ## Look every row of large tables up in its cube (3 minutes).
@@ -108,6 +114,6 @@ bench-report: $(INSTALLED)  ## Render what the benchmarks measured into docs/per
 
 .PHONY: clean
 clean:  ## Remove the virtual environment, caches and what the demo wrote.
-	rm -rf $(VENV) .ci/venv build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-spark-* .ci/venv build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf $(TPCH)/data $(TPCH)/warehouse $(TPCH)/target $(TPCH)/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -62,7 +62,7 @@ test-matrix: java $(INSTALLED)  ## Run the tests of the core on the older versio
 	sh scripts/matrix.sh $(PYTHON) $(OLDER_SPARK)
 
 .PHONY: scale
-scale: java $(INSTALLED)  ## Look every row of large tables up in its cube (3 minutes).
+scale: java $(INSTALLED)  ## Look at tables of a million rows and more (7 minutes).
 	$(PYTHON) -m pytest -s tests/scale
 
 .PHONY: fuzz

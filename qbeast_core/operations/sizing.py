@@ -12,6 +12,8 @@ _SMALLEST_FILE_BYTES = 16 << 20
 _LARGEST_FILE_BYTES = 128 << 20
 _FILES_WANTED = 21
 _GROWTH = 8
+_CAUTION = 4
+_LEAST_GROWTH = 2
 
 # Rough Parquet sizes; a factor of two more or less only moves the size of files.
 _COMPRESSION = 0.5
@@ -35,20 +37,27 @@ _ELEMENTS = 4
 
 def automatic_cube_size(rows: int, schema: StructType) -> int:
     """The cube size, in rows, for a table that starts with `rows` rows of this schema."""
-    row_bytes = max(1.0, _type_bytes(schema) * _COMPRESSION)
-    smallest = int(_SMALLEST_FILE_BYTES / row_bytes)
-    largest = int(_LARGEST_FILE_BYTES / row_bytes)
-    return max(1, smallest, min(largest, rows // _FILES_WANTED))
+    smallest, largest = _limits(schema)
+    return max(smallest, min(largest, rows // _FILES_WANTED))
 
 
 def outgrown_cube_size(present: int, rows: int, schema: StructType) -> int | None:
     """The cube size for a table that has grown to `rows` rows, if the present one is too small.
 
-    That is when it would be eight times as large today. A new size opens a new revision, whose tree
-    starts from nothing, so sizes that are a little off are better kept.
+    That is when the rows ask for one eight times as large. A new size opens a new revision, whose
+    tree starts from nothing, so sizes that are a little off are better kept. What there is keeps
+    its small blocks: were the size to catch up at once, the table had many for its cube size.
     """
-    wanted = automatic_cube_size(rows, schema)
-    return wanted if wanted >= _GROWTH * present else None
+    _, largest = _limits(schema)
+    wanted = rows // _FILES_WANTED
+    grown = min(largest, wanted // _CAUTION)
+    return grown if wanted >= _GROWTH * present and grown >= _LEAST_GROWTH * present else None
+
+
+def _limits(schema: StructType) -> tuple[int, int]:
+    row_bytes = max(1.0, _type_bytes(schema) * _COMPRESSION)
+    smallest, largest = (int(b / row_bytes) for b in (_SMALLEST_FILE_BYTES, _LARGEST_FILE_BYTES))
+    return max(1, smallest), max(1, largest)
 
 
 def _type_bytes(data_type: DataType) -> float:

@@ -30,15 +30,15 @@ def test_a_new_size_opens_one_revision_and_numbers_are_kept(
         return QbeastTable.for_path(spark, to).revision_ids
 
     found = []
-    for _ in range(5):
+    for _ in range(6):
         found.append(double(path)[-1])
         rows = max(2 * rows, 700)
-    assert found == [1, 1, 1, 1, 2]
+    assert found == [1, 1, 1, 1, 2, 3]
     table = QbeastTable.for_path(spark, path)
-    assert [revision.desired_cube_size for revision in table.revisions] == [50, 50, 400]
-    assert configuration(path)["cubeSize"] == "400"
+    assert [revision.desired_cube_size for revision in table.revisions] == [50, 50, 133, 266]
+    assert configuration(path)["cubeSize"] == "266"
     assert configuration(path)["qbeast.automatic"] == "cube_size"
-    assert table.blocks().count() <= 10 * rows / 50
+    assert table.blocks().count() <= 10 * rows / 266
     assert_sound(spark, path, range(rows), where="a < 300")
     assert_rows_in_their_cubes(spark, path)
 
@@ -48,5 +48,5 @@ def test_a_new_size_opens_one_revision_and_numbers_are_kept(
     assert double(fixed) == [0, 1]
     assert "qbeast.automatic" not in configuration(fixed)
     rows = 24_000
-    assert double(path, cube_size=500) == [0, 1, 2, 3]
+    assert double(path, cube_size=500) == [0, 1, 2, 3, 4]
     assert "qbeast.automatic" not in configuration(path)

@@ -22,30 +22,45 @@ def test_a_cube_is_a_twentieth_of_the_table_within_bounds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "grown"),
-    [(SMALLEST, None), (21 * 8 * SMALLEST - 21, None), (21 * 8 * SMALLEST, 8 * SMALLEST)],
+    ("present", "rows", "grown"),
+    [
+        (SMALLEST, SMALLEST, None),
+        (SMALLEST, 21 * 8 * SMALLEST - 21, None),
+        (SMALLEST, 21 * 8 * SMALLEST, 2 * SMALLEST),
+        (2 * SMALLEST, 21 * 8 * SMALLEST, None),
+        (2 * SMALLEST, 21 * 16 * SMALLEST, 4 * SMALLEST),
+        (SMALLEST, 10**12, LARGEST),
+        (LARGEST // 2 + 1, 10**12, None),
+        (LARGEST, 10**12, None),
+    ],
 )
-def test_a_size_is_kept_until_it_would_be_eight_times_as_large(rows: int, grown: int) -> None:
-    assert outgrown_cube_size(SMALLEST, rows, SCHEMA) == grown
-    assert outgrown_cube_size(SMALLEST * 2, rows, SCHEMA) is None
+def test_a_size_is_kept_until_eight_times_as_much_is_asked_for(
+    present: int, rows: int, grown: int | None
+) -> None:
+    assert outgrown_cube_size(present, rows, SCHEMA) == grown
 
 
-def test_twenty_doublings_make_few_revisions_and_blocks() -> None:
+@pytest.mark.parametrize("dimensions", [1, 2])
+@pytest.mark.parametrize("columns", [1, 2, 3, 4, 6, 9, 13, 18])
+def test_twenty_doublings_make_few_revisions_and_blocks(columns: int, dimensions: int) -> None:
     """From a thousand rows to a thousand million; a uniform sample stands for each append."""
-    layout, rng = PathLayout(2), np.random.default_rng(20)
-    rows, size, revisions = 0, automatic_cube_size(1000, SCHEMA), 1
+    layout, rng = PathLayout(dimensions), np.random.default_rng(20)
+    schema = StructType()
+    for number in range(columns):
+        schema.add(f"c{number}", LongType())
+    rows, size, revisions = 0, automatic_cube_size(1000, schema), 1
     trees: list[list[Block]] = [[]]
     for doubling in range(21):
         added = 1000 if doubling == 0 else rows
         rows += added
-        grown = outgrown_cube_size(size, rows, SCHEMA)
+        grown = outgrown_cube_size(size, rows, schema)
         if grown is not None:
             size, revisions = grown, revisions + 1
             trees.append([])
-        drawn = min(added, 1 << 15)
-        words = layout.path_words(rng.random((drawn, 2)))
+        drawn = min(added, 1 << 14)
+        words = layout.path_words(rng.random((drawn, dimensions)))
         weights = rng.integers(MIN_WEIGHT, MAX_WEIGHT, drawn, endpoint=True).astype(np.int32)
-        existing = OTree.of(trees[-1], 2) if trees[-1] else None
+        existing = OTree.of(trees[-1], dimensions) if trees[-1] else None
         cubes = estimate_weights(layout, words, weights, added, size, existing)
         depths, _ = Assignment.of(layout, cubes).assign_rows(words, weights)
         held, cube_of_row = layout.cubes_of(words, depths)
@@ -55,5 +70,5 @@ def test_twenty_doublings_make_few_revisions_and_blocks() -> None:
             for cube, count in zip(held, counts, strict=True)
         ]
     assert rows == 1000 * 2**20
-    assert revisions == 2
+    assert revisions <= 4
     assert sum(map(len, trees)) <= 10 * rows / size

@@ -33,6 +33,8 @@ from qbeast_core.delta.metadata import fields_of, metadata_of, snapshot_with
 
 # The call that reads footers has other parameters in other releases of Delta.
 _DELTA_RELEASES = ("4.4.",)
+# With earlier ones Delta's reader would have to send the Spark session to the executors.
+_SPARK_RELEASES = "4.2."
 _CHOSEN_COLUMNS = "delta.dataSkippingStatsColumns"
 _CHOSEN_COUNT = "delta.dataSkippingNumIndexedCols"
 _DEFAULT_COUNT = 32
@@ -69,6 +71,7 @@ class LateStatistics:
             bool(self._found_later)
             and jvm.spark.conf.get(_COLLECT_KEY, "true") == "true"
             and delta_version(jvm.spark).startswith(_DELTA_RELEASES)
+            and jvm.spark.version.startswith(_SPARK_RELEASES)
             # Delta counts leaves, and a user's own choice of columns is theirs.
             and len(schema) <= _DEFAULT_COUNT
             and not any(isinstance(field.dataType, _NESTED) for field in schema)

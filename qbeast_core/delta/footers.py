@@ -33,8 +33,8 @@ from qbeast_core.delta.metadata import fields_of, metadata_of, snapshot_with
 
 # The call that reads footers has other parameters in other releases of Delta.
 _DELTA_RELEASES = ("4.4.",)
-# With earlier ones Delta's reader would have to send the Spark session to the executors.
-_SPARK_RELEASES = "4.2."
+# It takes the session along to the executors, which only these releases of Spark can send.
+_SPARK_RELEASES = ("4.2.",)
 _CHOSEN_COLUMNS = "delta.dataSkippingStatsColumns"
 _CHOSEN_COUNT = "delta.dataSkippingNumIndexedCols"
 _DEFAULT_COUNT = 32

@@ -11,8 +11,10 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 _SMALLEST_FILE_BYTES = 16 << 20
 _LARGEST_FILE_BYTES = 128 << 20
 _FILES_WANTED = 21
-_GROWTH = 8
-_CAUTION = 4
+
+# When a table has outgrown its cube size, and how much of what its rows ask for it gets then.
+_OUTGROWN = 8
+_SHARE_GRANTED = 0.25
 _LEAST_GROWTH = 2
 
 # Rough Parquet sizes; a factor of two more or less only moves the size of files.
@@ -50,8 +52,8 @@ def outgrown_cube_size(present: int, rows: int, schema: StructType) -> int | Non
     """
     _, largest = _limits(schema)
     wanted = rows // _FILES_WANTED
-    grown = min(largest, wanted // _CAUTION)
-    return grown if wanted >= _GROWTH * present and grown >= _LEAST_GROWTH * present else None
+    grown = min(largest, int(wanted * _SHARE_GRANTED))
+    return grown if wanted >= _OUTGROWN * present and grown >= _LEAST_GROWTH * present else None
 
 
 def _limits(schema: StructType) -> tuple[int, int]:

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
+from qbeast_core.model.weight import weight_of_fraction
 from tests.integration.core.brute_force import plain, weight_columns
 
 ROWS, APPENDS, APPENDED = 1_000_000, 50, 20_000
@@ -27,7 +28,7 @@ def samples(spark: SparkSession, path: str) -> list[tuple[int, int]]:
     table, everything, found = QbeastTable.for_path(spark, path), plain(spark, path), []
     weight = F.hash(*weight_columns(path))
     for fraction in FRACTIONS:
-        limit = int(fraction * 4294967295.0 - 2147483648.0)
+        limit = weight_of_fraction(fraction)
         one, other = (
             frame.selectExpr("count(*)", "bit_xor(xxhash64(id, a, b))").head()
             for frame in (table.sample(fraction), everything.where(weight < limit))

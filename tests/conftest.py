@@ -5,19 +5,21 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from qbeast_core.delta.settings import changed_settings
 from tests import spark_session
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Local Spark with Delta and a Hive metastore in memory.
-
-    Its queries are compiled, as those of large tables are. Sessions that are derived from it, which
-    dbt has one of for each thread, are quicker for it without that.
-    """
+    """Local Spark with Delta and a Hive metastore in memory, for tables of a handful of rows."""
     warehouse = tmp_path_factory.mktemp("warehouse")
-    session = spark_session.start(warehouse, hive=True, **spark_session.INTERPRETED)
-    for key in spark_session.INTERPRETED:
-        session.conf.unset(key)
+    session = spark_session.start(warehouse, hive=True, **spark_session.SMALL_DATA)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module")
+def as_for_large_data(spark: SparkSession) -> Iterator[None]:
+    """For a module's tests Spark works as it does by default: it compiles and adapts queries."""
+    with changed_settings(spark, spark_session.LARGE_DATA):
+        yield

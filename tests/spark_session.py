@@ -13,15 +13,17 @@ from pathlib import Path
 from delta import configure_spark_with_delta_pip
 from pyspark.sql import SparkSession
 
+# The JVM's second compiler costs more than it gains on a handful of rows. The first one alone has
+# 48 MB for its code, which Spark fills within minutes, to compile again and again then.
+JAVA_OPTIONS = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m "
+    "-XX:+UseSerialGC -Xmn512m -XX:MetaspaceSize=512m"
+)
 _SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.catalogImplementation": "in-memory",
-    # The JVM's second compiler costs more than it gains on a handful of rows. The first one alone
-    # has 48 MB for its code, which Spark fills within minutes, to compile again and again then.
-    "spark.driver.extraJavaOptions": (
-        "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
-    ),
+    "spark.driver.defaultJavaOptions": JAVA_OPTIONS,
     "spark.driver.memory": "2g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -34,18 +36,22 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-INTERPRETED = {
+SMALL_DATA = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
 }
-"""No classes are generated for a query. A handful of rows takes less time than compiling them."""
+"""A query is not compiled, nor planned again while it runs; a handful of rows takes less time."""
+LARGE_DATA = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.adaptive.enabled": "true",
+}
+"""Spark's own settings, as the tables of users meet them."""
 _MEMORY_METASTORE = {
     "spark.sql.catalogImplementation": "hive",
     "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:tests;create=true",
-    "spark.driver.extraJavaOptions": (
-        f"{_SETTINGS['spark.driver.extraJavaOptions']} "
-        "-Dderby.stream.error.field=java.lang.System.err"
-    ),
+    "spark.driver.extraJavaOptions": "-Dderby.stream.error.field=java.lang.System.err",
 }
 
 

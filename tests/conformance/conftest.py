@@ -52,7 +52,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     large data (compiled queries, many partitions) would only cost."""
     session = spark_session.start(
         tmp_path_factory.mktemp("warehouse"),
-        **spark_session.INTERPRETED,
+        **spark_session.SMALL_DATA,
         spark__sql__sources__default="delta",
         spark__sql__shuffle__partitions="1",
         spark__databricks__delta__snapshotPartitions="1",

@@ -32,7 +32,7 @@ from qbeast_core.model.weight import weight_of_fraction
 from qbeast_core.tree.anchors import violations
 from tests.fuzz.rows import Batch, Condition, Row, conditions, far, near
 from tests.integration.core.brute_force import assert_rows_of_blocks, last_version, plain
-from tests.spark_session import INTERPRETED
+from tests.spark_session import SMALL_DATA
 
 FRACTIONS = (0.01, 0.1, 0.35, 0.8)
 VERSIONS_FOR_A_CHECK = 4
@@ -40,8 +40,7 @@ VERSIONS_FOR_A_CHECK = 4
 
 # What makes Spark fast on large data only costs on a handful of rows.
 QUICK = {
-    **INTERPRETED,
-    "spark.sql.adaptive.enabled": "false",
+    **SMALL_DATA,
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.databricks.delta.snapshotPartitions": "1",

@@ -10,6 +10,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -102,17 +103,15 @@ def assert_sound(
     fraction (I2), blocks count what their files hold (I6), rows lie in their cubes (I5, `check`).
     """
     table = QbeastTable.for_path(spark, str(path))
-    rows = plain(spark, path)
-    weights = rows.select(
-        "id", F.hash(*(F.col(quoted(name)) for name in weight_columns(path))).alias("w")
-    ).collect()
+    weight = F.hash(*(F.col(quoted(name)) for name in weight_columns(path)))
+    kept = F.expr(where) if where is not None else F.lit(None)
+    rows = plain(spark, path).select("id", weight.alias("w"), kept.alias("kept")).collect()
     if ids is not None:
-        assert Counter(row.id for row in weights) == Counter(ids)
-    assert_samples(table, [(row.id, row.w) for row in weights], fractions)
+        assert Counter(row.id for row in rows) == Counter(ids)
+    samples = [(fraction, None) for fraction in fractions]
     if where is not None:
-        kept = {row.id for row in rows.where(where).select("id").collect()}
-        matching = [(row.id, row.w) for row in weights if row.id in kept]
-        assert_samples(table, matching, [*fractions, 1.0], where)
+        samples += [(fraction, where) for fraction in (*fractions, 1.0)]
+    assert_samples(table, [(row.id, row.w, row.kept) for row in rows], samples)
     for add in live_adds(path).values():
         blocks = blocks_of(add, revisions(path))
         if blocks:
@@ -126,17 +125,26 @@ def assert_sound(
 
 def assert_samples(
     table: QbeastTable,
-    weights: Sequence[tuple[int, int]],
-    fractions: Sequence[float],
-    where: str | None = None,
+    rows: Sequence[tuple[int, int, bool | None]],
+    samples: Sequence[tuple[float, str | None]],
 ) -> None:
-    """Each sample has exactly the rows whose weight lies below the fraction's."""
-    for fraction in fractions:
-        sampled = [row.id for row in table.sample(fraction, where).select("id").collect()]
+    """Each sample has exactly the rows whose weight lies below the fraction's.
+
+    Args:
+        rows: id, weight, and whether the filter that samples may have keeps the row.
+        samples: fractions, each of the whole table or of what a filter keeps; read in one query.
+    """
+    sampled = [
+        table.sample(fraction, where).select(F.lit(number).alias("sample"), "id")
+        for number, (fraction, where) in enumerate(samples)
+    ]
+    found = defaultdict(list)
+    for number, id_ in reduce(DataFrame.unionAll, sampled).collect():
+        found[number].append(id_)
+    for number, (fraction, where) in enumerate(samples):
         limit = weight_of_fraction(fraction) if fraction < 1.0 else MAX_WEIGHT + 1
-        assert sorted(sampled) == sorted(id_ for id_, weight in weights if weight < limit), (
-            f"sample {fraction} where {where}"
-        )
+        expected = [id_ for id_, w, kept in rows if w < limit and (where is None or kept)]
+        assert sorted(found[number]) == sorted(expected), f"sample {fraction} where {where}"
 
 
 def assert_rows_in_their_cubes(spark: SparkSession, path: object) -> None:

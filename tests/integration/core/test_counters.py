@@ -17,6 +17,8 @@ from benchmarks.scans import scanned
 from qbeast_core import QbeastTable, write_table
 from tests.counters import Counts, counting
 
+pytestmark = pytest.mark.usefixtures("as_for_large_data")
+
 ROWS = 40_000
 FEW, MANY = 4_000, 1_000
 """Cube sizes that give few files, and many."""

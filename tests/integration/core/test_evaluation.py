@@ -24,6 +24,8 @@ from tests.integration.core.brute_force import (
 )
 from tests.integration.core.other_threads import Once
 
+pytestmark = pytest.mark.usefixtures("as_for_large_data")
+
 
 @pytest.fixture(scope="module")
 def sources(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, DataFrame]:

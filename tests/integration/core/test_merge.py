@@ -25,6 +25,8 @@ from tests.integration.core.brute_force import (
 from tests.integration.core.other_threads import Once
 from tests.integration.core.test_few_values import assert_walkable
 
+pytestmark = pytest.mark.usefixtures("as_for_large_data")
+
 CUBE_SIZE = 150
 
 

@@ -22,6 +22,8 @@ from tests.integration.core.brute_force import (
     plain,
 )
 
+pytestmark = pytest.mark.usefixtures("as_for_large_data")
+
 REFERENCE = Path(__file__).parents[2] / "reference"
 TABLES = ["linear_2d", "mixed", "hash_only", "optimized", "revisions", "staging", "quantiles"]
 

@@ -23,6 +23,8 @@ from tests.integration.core.brute_force import (
     plain,
 )
 
+pytestmark = pytest.mark.usefixtures("as_for_large_data")
+
 NAN, INFINITY = float("nan"), float("inf")
 UTC = datetime.timezone.utc
 

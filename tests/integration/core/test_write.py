@@ -28,6 +28,8 @@ from tests.integration.core.brute_force import (
     plain,
 )
 
+pytestmark = pytest.mark.usefixtures("as_for_large_data")
+
 _numbers = itertools.count()
 
 

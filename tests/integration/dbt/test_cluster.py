@@ -13,6 +13,7 @@ import pyspark
 import pytest
 
 from tests.integration.dbt.projects import write_project
+from tests.spark_session import JAVA_OPTIONS
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 
@@ -20,6 +21,8 @@ SPARK_CONFIG = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
+    "spark.driver.defaultJavaOptions": JAVA_OPTIONS,
+    "spark.executor.defaultJavaOptions": JAVA_OPTIONS,
     "spark.executor.memory": "1g",
     "spark.sql.shuffle.partitions": 2,
     "spark.ui.enabled": False,

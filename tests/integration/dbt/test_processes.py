@@ -12,8 +12,14 @@ from typing import IO
 import pytest
 
 from tests.integration.dbt.projects import write_project
+from tests.spark_session import JAVA_OPTIONS, SMALL_DATA
 
-TARGET = {"progress": 0.5, "spark_config": {"spark.driver.memory": "1g"}}
+SPARK_CONFIG = {
+    "spark.driver.memory": "1g",
+    "spark.driver.defaultJavaOptions": JAVA_OPTIONS,
+    **SMALL_DATA,
+}
+TARGET = {"progress": 0.5, "spark_config": SPARK_CONFIG}
 FIRST = "{{ config(materialized='qbeast', columns_to_index='id') }} select id from range(100)"
 ENDLESS = """
 {{ config(materialized='qbeast', columns_to_index='id') }}

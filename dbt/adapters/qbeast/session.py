@@ -229,7 +229,7 @@ def _catalog_settings(credentials: QbeastCredentials) -> dict[str, str]:
         return {
             **hive,
             "spark.hadoop.javax.jdo.option.ConnectionURL": database,
-            "spark.driver.extraJavaOptions": _DERBY_TO_STDERR,
+            "spark.driver.defaultJavaOptions": _DERBY_TO_STDERR,
         }
     return hive
 

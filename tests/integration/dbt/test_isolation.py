@@ -6,6 +6,8 @@ import pytest
 from dbt.tests.util import run_dbt
 from pyspark.sql import SparkSession
 
+from tests.integration.dbt.projects import temporary_views
+
 WITH_HOOK = """
 {{ config(materialized='table', pre_hook=["set time zone 'ZONE'",
    "create temporary view of_this_model as select 'ZONE' as zone"]) }}
@@ -28,7 +30,7 @@ class TestHooks:
             assert (row.here, row.zone) == (zone, zone)
         plain = spark.table(f"{project.test_schema}.no_zone").first().here
         assert plain == spark.sql("select current_timezone()").first()[0]
-        assert not [v for v in spark.catalog.listTables() if v.isTemporary]
+        assert temporary_views(spark) == []
 
 
 SAME_ALIAS = """

@@ -16,7 +16,7 @@ from tests.spark_session import JAVA_OPTIONS, SMALL_DATA
 
 SPARK_CONFIG = {
     "spark.driver.memory": "1g",
-    "spark.driver.defaultJavaOptions": JAVA_OPTIONS,
+    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
     **SMALL_DATA,
 }
 TARGET = {"progress": 0.5, "spark_config": SPARK_CONFIG}

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.scans import scanned
 from qbeast_core import QbeastTable, write_table
+from tests.integration.dbt.projects import temporary_views
 
 ROWS = 20_000
 SCHEMA = "sampling"
@@ -69,10 +70,6 @@ def ids(rows: DataFrame) -> set[int]:
     found = [row[0] for row in rows.select("id").collect()]
     assert len(found) == len(set(found))
     return set(found)
-
-
-def temporary_views(spark: SparkSession) -> list[str]:
-    return [t.name for t in spark.catalog.listTables() if t.isTemporary]
 
 
 def files_scheduled(rows: DataFrame) -> int:

@@ -25,8 +25,17 @@ class VersionCache(Generic[T]):
                 self._entries.move_to_end(key)
                 return self._entries[key]
         value = make()
+        self.put(key, value)
+        return value
+
+    def known(self, key: Hashable) -> T | None:
+        """The value of the key if it is there."""
+        with self._guard:
+            return self._entries.get(key)
+
+    def put(self, key: Hashable, value: T) -> None:
+        """Keep the value of a key."""
         with self._guard:
             self._entries[key] = value
             while len(self._entries) > self._size:
                 self._entries.popitem(last=False)
-        return value

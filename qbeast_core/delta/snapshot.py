@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -105,7 +105,11 @@ class TableSnapshot:
 
     @property
     def files(self) -> tuple[DataFile, ...]:
-        """The live files; the position in the tuple is a file's index for `dataframe`."""
+        """The live files; the position in the tuple is a file's index for `dataframe`.
+
+        They are in the order of their paths, so that an index means the same file whenever and by
+        whomever the version is read.
+        """
         return self._live_files.files
 
     def dataframe(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
@@ -143,14 +147,46 @@ class TableSnapshot:
         """The log's own `AddFile` objects of the files at `indices`."""
         return self._jvm.java_list(self._jvm.pick(self._live_files.adds, indices))
 
+    def followed_by(self, change: Change, table_id: str) -> Callable[[int], None]:
+        """Spares the next version's reader the log, when the next version is this change.
+
+        What is returned is to be told the version that the change got. It takes no part in the
+        commit and cannot fail after it.
+        """
+        if not self.exists:
+            known: _LiveFiles | None = _LiveFiles((), self._jvm.seq([]))
+        else:
+            known = _live_files.known(self.key)
+        following = known and known.after(self._jvm, change)
+
+        def committed(version: int) -> None:
+            # Where another writer came between, its files are missing here.
+            if following and version == self.version + 1:
+                _live_files.put((self.location, table_id, version, id(self._jvm.jvm)), following)
+
+        return committed
+
     @cached_property
     def _live_files(self) -> _LiveFiles:
         return _live_files.get(self.key, self._collect)
 
     def _collect(self) -> _LiveFiles:
         adds = self._snapshot.allFiles().collectAsList()
-        files = tuple(DataFile.from_log(add) for add in json.loads(self._jvm.json_of(adds)))
-        return _LiveFiles(files, self._jvm.jvm.org.apache.spark.api.python.PythonUtils.toSeq(adds))
+        files = [DataFile.from_log(add) for add in json.loads(self._jvm.json_of(adds))]
+        in_scala = self._jvm.jvm.org.apache.spark.api.python.PythonUtils.toSeq(adds)
+        return _LiveFiles.of(self._jvm, files, in_scala)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What the next version of a table has other than this one, as far as files go."""
+
+    gone: frozenset[int]
+    """The indices of this version's files that it does not have."""
+    files: Sequence[DataFile]
+    """The files that it has besides."""
+    adds: Sequence[Any]
+    """The log's own `AddFile` objects of these."""
 
 
 def delta_log_of(spark: SparkSession, location: str) -> Any:
@@ -172,6 +208,19 @@ def delta_log_of(spark: SparkSession, location: str) -> Any:
 class _LiveFiles:
     files: tuple[DataFile, ...]
     adds: Any  # Scala Seq[AddFile], in the order of `files`
+
+    @classmethod
+    def of(
+        cls, jvm: Jvm, files: Sequence[DataFile], adds: Any, gone: Container[int] = ()
+    ) -> _LiveFiles:
+        left = (i for i in range(len(files)) if i not in gone)
+        order = sorted(left, key=lambda i: files[i].path)
+        picked = jvm.pick(adds, np.array(order, dtype=np.int64))
+        return cls(tuple(files[i] for i in order), picked)
+
+    def after(self, jvm: Jvm, change: Change) -> _LiveFiles:
+        adds = self.adds.appendedAll(jvm.seq(change.adds))
+        return _LiveFiles.of(jvm, [*self.files, *change.files], adds, change.gone)
 
 
 _live_files: VersionCache[_LiveFiles] = VersionCache()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from qbeast_core.delta.footers import LateStatistics, with_members
 from qbeast_core.delta.jvm import Jvm, activate
 from qbeast_core.delta.metadata import fields_of, metadata_of, reconfigured, snapshot_with
 from qbeast_core.delta.settings import changed_settings
-from qbeast_core.delta.snapshot import DataFile, TableSnapshot, delta_log_of
+from qbeast_core.delta.snapshot import Change, DataFile, TableSnapshot, delta_log_of
 
 _ACTIONS = "org.apache.spark.sql.delta.actions."
 _OPERATIONS = "org.apache.spark.sql.delta.DeltaOperations$"
@@ -49,16 +50,18 @@ class Operation(Enum):
 class StagedFile:
     """A file that is written but not committed yet."""
 
-    file: DataFile
     action: Mapping[str, Any]
     """The `add` action as Delta prepared it, in the log's JSON form."""
 
+    @cached_property
+    def file(self) -> DataFile:
+        return DataFile.from_log(self.action)
+
     def tagged(self, tags: Mapping[str, str]) -> StagedFile:
-        return replace(self, action={**self.action, "tags": dict(tags)})
+        return StagedFile({**self.action, "tags": dict(tags)})
 
     def described(self, statistics: str | None) -> StagedFile:
-        action = {**self.action, "stats": statistics}
-        return StagedFile(DataFile.from_log(action), action)
+        return StagedFile({**self.action, "stats": statistics})
 
     def with_extremes(self, extremes: Mapping[str, tuple[Decimal, Decimal]]) -> StagedFile:
         """The same with the smallest and the largest values of more columns."""
@@ -134,7 +137,7 @@ class Transaction:
         staged = []
         for action, entry in zip(actions, json.loads(self._jvm.json_of(written)), strict=True):
             if action.getClass().getSimpleName() == "AddFile":
-                staged.append(StagedFile(DataFile.from_log(entry), entry))
+                staged.append(StagedFile(entry))
             else:
                 self._other_actions.append(action)
         return staged
@@ -215,33 +218,47 @@ class Transaction:
         """
         phases.enter(phases.COMMITTING)
         data_change = operation is not Operation.OPTIMIZE
-        actions = [self._add(file, data_change) for file in adds]
-        if removes is not None and len(removes):
-            now_millis = int(time.time() * 1000)
-            actions += [
-                add.removeWithTimestamp(now_millis, data_change)
-                for add in self.snapshot.add_actions(removes)
-            ]
-        if retags:
-            actions += self._retagged(retags)
+        retagged = self._retagged(retags or {})
+        added = [
+            *(self._add(file, data_change) for file in adds),
+            *(self._add(file, data_change=False) for file in retagged),
+        ]
+        gone = frozenset([] if removes is None else removes.tolist())
+        change = Change(
+            gone=gone.union(retags or ()),
+            files=[staged.file for staged in (*adds, *retagged)],
+            adds=added,
+        )
+        committed = self.snapshot.followed_by(change, self.table_id)
+        actions = [*self._other_actions, *added, *self._removals(gone, data_change)]
         if metrics:
             self._register(metrics)
         jvm_operation = self._operation(operation, user_metadata, predicate)
         # Only writes take the text with their operation; Delta has a setting for the others.
         text = {} if user_metadata is None else {_USER_METADATA: user_metadata}
         with changed_settings(self._spark, text):
-            return int(
-                self._txn.commit(self._jvm.seq(self._other_actions + actions), jvm_operation)
-            )
+            version = int(self._txn.commit(self._jvm.seq(actions), jvm_operation))
+        committed(version)
+        return version
 
-    def _retagged(self, retags: Mapping[int, Mapping[str, str]]) -> list[Any]:
+    def _retagged(self, retags: Mapping[int, Mapping[str, str]]) -> list[StagedFile]:
+        if not retags:
+            return []
         kept = self.snapshot.add_actions(np.array(list(retags), dtype=np.int64))
-        from_json = self._jvm.singleton(_ACTIONS + "Action").fromJson
-        actions = []
-        for action, tags in zip(kept, retags.values(), strict=True):
-            entry = {**json.loads(action.json())["add"], "tags": dict(tags), "dataChange": False}
-            actions.append(from_json(json.dumps({"add": entry})))
-        return actions
+        return [
+            StagedFile(json.loads(action.json())["add"]).tagged(tags)
+            for action, tags in zip(kept, retags.values(), strict=True)
+        ]
+
+    def _removals(self, gone: Iterable[int], data_change: bool) -> list[Any]:
+        indices = np.array(sorted(gone), dtype=np.int64)
+        if not len(indices):
+            return []
+        now_millis = int(time.time() * 1000)
+        return [
+            add.removeWithTimestamp(now_millis, data_change)
+            for add in self.snapshot.add_actions(indices)
+        ]
 
     def _register(self, metrics: Mapping[str, int]) -> None:
         context = self._jvm.session.sparkContext()

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable
+from qbeast_core.delta.snapshot import DataFile, TableSnapshot
 from qbeast_core.model.block import Block, parse_blocks
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
@@ -54,6 +55,12 @@ def live_adds(path: object) -> dict[str, dict[str, Any]]:
             if "add" in action:
                 live[action["add"]["path"]] = action["add"]
     return live
+
+
+def files_of_log(path: object) -> tuple[DataFile, ...]:
+    """The live files of the newest version, in the order of their paths."""
+    adds = live_adds(path)
+    return tuple(DataFile.from_log(adds[file]) for file in sorted(adds))
 
 
 def configuration(path: object) -> dict[str, str]:
@@ -99,10 +106,12 @@ def assert_sound(
 ) -> QbeastTable:
     """Everything that holds for every table with an `id` column.
 
-    The plain reader sees `ids` (I1, I8), samples are what the weights say (I3) and grow with the
-    fraction (I2), blocks count what their files hold (I6), rows lie in their cubes (I5, `check`).
+    The files are those of the log, the plain reader sees `ids` (I1, I8), samples are what the
+    weights say (I3) and grow with the fraction (I2), blocks count what their files hold (I6), rows
+    lie in their cubes (I5, `check`).
     """
     table = QbeastTable.for_path(spark, str(path))
+    assert TableSnapshot.load(spark, str(path)).files == files_of_log(path)
     weight = F.hash(*(F.col(quoted(name)) for name in weight_columns(path)))
     kept = F.expr(where) if where is not None else F.lit(None)
     rows = plain(spark, path).select("id", weight.alias("w"), kept.alias("kept")).collect()

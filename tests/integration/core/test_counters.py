@@ -137,6 +137,17 @@ def test_a_write_asks_for_few_jobs_and_a_few_calls_for_each_file(
     assert many.calls - few.calls <= 12 * (files[1] - files[0])
 
 
+def test_what_was_just_committed_is_not_read_from_the_log(
+    spark: SparkSession, source: DataFrame, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    write_table(source, path=path, columns_to_index=["a", "b"], cube_size=FEW)
+    with counting(spark) as asked:
+        files = QbeastTable.for_path(spark, path).files(0.05)
+    assert len(files) > 0
+    assert asked.jobs == 0
+
+
 def test_appending_and_optimizing(spark: SparkSession, source: DataFrame, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     write_table(source, path=path, columns_to_index=["a", "b"], cube_size=FEW)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -11,14 +10,12 @@ from pyspark.sql import SparkSession
 from qbeast_core.delta.jvm import Jvm
 
 
-def settings_of(spark: SparkSession) -> dict[str, str]:
-    """All settings of a session, those of its process included, in one call to the JVM.
-
-    PySpark's own `conf.getAll` asks for them one by one.
-    """
-    jvm = Jvm(spark)
-    found: dict[str, str] = json.loads(jvm.json_of(jvm.session.conf().getAllAsJava()))
-    return found
+def copy_settings(source: SparkSession, target: SparkSession) -> None:
+    """Everything that is set in one session is set in the other too, without a call for each."""
+    of_source, of_target = (
+        Jvm(spark).session.sessionState().conf().settings() for spark in (source, target)
+    )
+    of_target.putAll(of_source)
 
 
 @contextmanager

@@ -56,10 +56,10 @@ def is_to_be_sampled(session: "SparkSession", table: str) -> bool:
 
 def built_from(session: "SparkSession", table: str) -> float | None:
     """The fraction of the sample that a table was built from; None when it has all rows."""
-    if not session.catalog.tableExists(table):
-        return None
-    properties = {row["key"]: row["value"] for row in _properties(session, table)}
-    return float(properties[BUILT_FROM_SAMPLE]) if BUILT_FROM_SAMPLE in properties else None
+    from qbeast_core.delta.catalog import Catalog
+
+    fraction = Catalog(session).properties(table).get(BUILT_FROM_SAMPLE)
+    return None if fraction is None else float(fraction)
 
 
 @dataclass(frozen=True)
@@ -155,10 +155,6 @@ def _left_whole(graph: Mapping[str, Any]) -> frozenset[str]:
 def _name(node: Mapping[str, Any]) -> str:
     """The name of a model's, a snapshot's, a seed's or a source's table."""
     return str(node.get("alias") or node.get("identifier") or node["name"])
-
-
-def _properties(session: "SparkSession", table: str) -> list[Any]:
-    return session.sql(f"show tblproperties {table}").collect()
 
 
 def _credentials(config: AdapterRequiredConfig) -> QbeastCredentials:

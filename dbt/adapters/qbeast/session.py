@@ -20,7 +20,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from qbeast_core.delta import jvm
-from qbeast_core.delta.settings import settings_of
+from qbeast_core.delta.settings import copy_settings
 
 logger = AdapterLogger("Qbeast")
 
@@ -73,12 +73,10 @@ def node_session(shared: SharedSession, credentials: QbeastCredentials) -> Spark
     what its owner set at run time.
     """
     session = shared.spark.newSession()
-    wanted = dict(credentials.spark_config)
     if not shared.started_here:
-        wanted = {**settings_of(shared.spark), **wanted}
-    present = settings_of(session)
-    for key, value in wanted.items():
-        if present.get(key) != value and session.conf.isModifiable(key):
+        copy_settings(shared.spark, session)
+    for key, value in credentials.spark_config.items():
+        if session.conf.get(key, None) != value and session.conf.isModifiable(key):
             session.conf.set(key, value)
     return session
 

@@ -19,6 +19,7 @@ from tests.conformance.classes import CLASS_NAMES, class_name
 from tests.conformance.overrides import OVERRIDES
 from tests.conformance.storage import (  # noqa: F401 - a fixture
     DELTA,
+    LEAST_TAGGED,
     QBEAST,
     IndexTally,
     chosen_columns,
@@ -186,7 +187,10 @@ class Tally:
                 f"{len(self.indexes.problems)} problems found by their checks"
             )
         total = len(CLASS_NAMES)
-        terminalreporter.write_line(f"{self.storage}: {total - len(missing)}/{total}")
+        result = f"{self.storage}: {total - len(missing)}/{total}"
+        if self.storage == QBEAST and self.indexes.tagged < LEAST_TAGGED:
+            result += f", but fewer than {LEAST_TAGGED} tables had block tags"
+        terminalreporter.write_line(result)
 
 
 def pytest_configure(config: pytest.Config) -> None:

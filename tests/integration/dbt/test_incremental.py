@@ -5,18 +5,20 @@ from typing import Any
 import pytest
 from dbt.tests.util import patch_microbatch_end_time, run_dbt, write_file
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable
-from tests.integration.dbt.projects import adapter_response, message_of
+from tests.integration.dbt.projects import adapter_response, message_of, versions
 
-MODEL = """
-{{ config(materialized='qbeast', columns_to_index=['id', 'kind'], CONFIG) }}
+QUERY = """
 {% if is_incremental() %}
 select * from values (2, 'b', 20d), (3, 'c', 30d) as t(id, kind, price)
 {% else %}
 select * from values (1, 'a', 1d), (2, 'b', 2d) as t(id, kind, price)
 {% endif %}
 """
+MODEL = "{{ config(materialized='qbeast', columns_to_index=['id', 'kind'], CONFIG) }}" + QUERY
+PLAIN_MODEL = "{{ config(materialized='incremental', CONFIG) }}" + QUERY
 STRATEGIES = {
     "merged": "unique_key='id'",
     "excluded": "unique_key=['id', 'kind'], merge_exclude_columns=['price']",
@@ -30,6 +32,11 @@ STRATEGIES = {
     "appended": "incremental_strategy='append'",
     "own": "incremental_strategy='doubling'",
 }
+# Of tables without an index.
+PLAIN_STRATEGIES = {
+    "plain_replaced": "incremental_strategy='replace_where', incremental_predicates=['id >= 2']",
+    "plain_partitions": "incremental_strategy='insert_overwrite', partition_by='kind'",
+}
 ROWS = {
     "merged": [(1, 1.0), (2, 20.0), (3, 30.0)],
     "excluded": [(1, 1.0), (2, 2.0), (3, 30.0)],
@@ -41,7 +48,26 @@ ROWS = {
     "replaced": [(1, 1.0), (2, 20.0), (3, 30.0)],
     "appended": [(1, 1.0), (2, 2.0), (2, 20.0), (3, 30.0)],
     "own": [(1, 1.0), (2, 2.0), (2, 40.0), (3, 60.0)],
+    "plain_replaced": [(1, 1.0), (2, 20.0), (3, 30.0)],
+    "plain_partitions": [(1, 1.0), (2, 20.0), (3, 30.0)],
+    "in_folder": [(1, 1.0), (2, 20.0), (3, 30.0)],
+    "continued": [(1, 1.0), (2, 2.0), (3, 30.0)],
 }
+CONTINUED = """
+{{ config(materialized='qbeast', columns_to_index='id', incremental_strategy='append') }}
+select id, price from {{ ref('in_folder') }}
+{% if is_incremental() %} where id > (select max(id) from {{ this }}) {% endif %}
+"""
+UNIT_TESTS = """
+unit_tests:
+  - name: only_new_rows
+    model: continued
+    overrides: {macros: {is_incremental: true}}
+    given:
+      - {input: ref('in_folder'), rows: [{id: 7, price: 1}, {id: 8, price: 2}, {id: 9, price: 3}]}
+      - {input: this, rows: [{id: 7, price: 1}]}
+    expect: {rows: [{id: 8, price: 2}, {id: 9, price: 3}]}
+"""
 OWN = """
 {% macro get_incremental_doubling_sql(arg_dict) %}
   insert into {{ arg_dict['target_relation'] }}
@@ -53,7 +79,23 @@ OWN = """
 class TestStrategies:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
-        return {f"{name}.sql": MODEL.replace("CONFIG", c) for name, c in STRATEGIES.items()}
+        texts = {name: MODEL.replace("CONFIG", c) for name, c in STRATEGIES.items()}
+        texts |= {name: PLAIN_MODEL.replace("CONFIG", c) for name, c in PLAIN_STRATEGIES.items()}
+        return {
+            **{f"{name}.sql": text for name, text in texts.items()},
+            "folder": {"in_folder.sql": QUERY},
+            "continued.sql": CONTINUED,
+            "unit_tests.yml": UNIT_TESTS,
+        }
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        folder = {
+            "+materialized": "incremental",
+            "+columns_to_index": ["id", "kind"],
+            "+unique_key": "id",
+        }
+        return {"models": {"test": {"folder": folder}}}
 
     @pytest.fixture(scope="class")
     def macros(self) -> dict[str, Any]:
@@ -63,18 +105,90 @@ class TestStrategies:
         self, project: Any, spark: SparkSession
     ) -> None:
         first = run_dbt(["run"])
-        assert all(result.message.startswith("rebuilt 2 rows") for result in first)
+        for name in (*STRATEGIES, "in_folder"):
+            assert message_of(first, name).startswith("rebuilt 2 rows"), name
         second = run_dbt(["run"])
         for name, expected in ROWS.items():
             table = f"{project.test_schema}.{name}"
             rows = spark.table(table).select("id", "price").collect()
             assert sorted((row.id, float(row.price)) for row in rows) == expected, name
-        for name in ("merged", "delete_insert", "replaced"):
+        for name in ("merged", "delete_insert", "replaced", "in_folder"):
             table = f"{project.test_schema}.{name}"
             assert QbeastTable.for_name(spark, table).check().ok, name
         assert message_of(second, "merged").startswith("merged 1 row inserted, 1 updated, 1 file")
         assert adapter_response(project, "merged")["rows_updated"] == 1
         assert message_of(second, "replaced").startswith("replaced 2 rows inserted, 1 deleted")
+
+        (unit_test,) = run_dbt(["test", "-s", "continued"])
+        assert unit_test.status == "pass"
+
+
+MERGED = """
+{{ config(materialized='qbeast', columns_to_index='id', unique_key='id') }}
+select * from values {% if is_incremental() %} NEW {% else %} OLD {% endif %} as t(id, name)
+"""
+# The rows of the first run and of the second, and what the table has then.
+KEYS = {
+    "of_two_rows": ("(1, 'a')", "(1, 'b'), (1, 'c')", [(1, "a")]),
+    "of_null": (
+        "(null, 'a'), (1, 'a')",
+        "(null, 'b'), (1, 'b')",
+        [(1, "b"), (None, "a"), (None, "b")],
+    ),
+    "of_a_foreign_row": ("(1, 'a')", "(2, 'b')", [(1, "a"), (2, "b")]),
+}
+IN_MANY_FILES = """
+{{ config(materialized='qbeast', columns_to_index='id', cube_size=50, CONFIG) }}
+select id, '{{ is_incremental() }}' as is_new from range(1000)
+{% if is_incremental() %} where id >= 100 and id < 110 {% endif %}
+"""
+REWRITING = {
+    "by_merge": "unique_key='id'",
+    "by_deletion": "incremental_strategy='delete+insert', unique_key='id'",
+    "by_condition": "incremental_strategy='replace_where', "
+    "incremental_predicates=['id >= 100', 'id < 110']",
+}
+
+
+class TestMatchedRows:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        texts = {
+            n: MERGED.replace("OLD", old).replace("NEW", new) for n, (old, new, _) in KEYS.items()
+        }
+        texts |= {name: IN_MANY_FILES.replace("CONFIG", c) for name, c in REWRITING.items()}
+        return {f"{name}.sql": text for name, text in texts.items()}
+
+    def test_what_matches_is_found_and_nothing_else_is_rewritten(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        def rows_by_file(name: str) -> dict[str, set[int]]:
+            rows = spark.table(f"{project.test_schema}.{name}")
+            found = rows.groupBy("_metadata.file_name").agg(F.collect_set("id"))
+            return {name: set(ids) for name, ids in found.collect()}
+
+        run_dbt(["run"])
+        spark.sql(f"insert into {project.test_schema}.of_a_foreign_row values (2, 'foreign')")
+        before = {name: rows_by_file(name) for name in REWRITING}
+        results = run_dbt(["run"], expect_pass=False)
+
+        told = message_of(results, "of_two_rows").splitlines()
+        assert "2 rows of the source would update one row of" in told[1]
+        assert "that with id 1; keep one row for each key" in told[1]
+        for name, (_, _, expected) in KEYS.items():
+            rows = [tuple(row) for row in spark.table(f"{project.test_schema}.{name}").collect()]
+            assert sorted(rows, key=str) == expected, name
+        assert versions(spark, f"{project.test_schema}.of_two_rows") == 1
+
+        new = set(range(100, 110))
+        for name, files in before.items():
+            assert len(files) > 15, name
+            rewritten = files.keys() - rows_by_file(name).keys()
+            assert rewritten == {file for file, ids in files.items() if ids & new}, name
+            assert 0 < len(rewritten) < len(files) / 2, name
+            table = spark.table(f"{project.test_schema}.{name}")
+            assert {row.id for row in table.where("is_new = 'True'").collect()} == new, name
+            assert table.count() == 1000, name
 
 
 CHANGING = """
@@ -118,6 +232,80 @@ class TestSchemaChange:
         assert spark.table(table).count() == 3
 
 
+OTHER_COLUMNS = """
+{{ config(materialized='qbeast', columns_to_index='id', CONFIG) }}
+{% if is_incremental() %} select COLUMNS {% else %} select 1 as id, 'a' as old, 1 as n {% endif %}
+"""
+WIDER = "2 as id, 'b' as old, 2L as n"
+WITHOUT_INDEXED = "'b' as old, 2 as n"
+UNKNOWN_ID = [(1, "a", 1), (None, "b", 2)]
+# The columns of the second run, and the table's rows then, or the error.
+CHANGES: dict[str, tuple[str, str, list[Any] | str]] = {
+    "ignored": (
+        "unique_key='id'",
+        "2 as id, 'b' as old, 2 as n, 9 as more",
+        [(1, "a", 1), (2, "b", 2)],
+    ),
+    "failed": (
+        "unique_key='id', on_schema_change='fail'",
+        "2 as id, 2L as n, 9 as more",
+        "(new: more; gone: old; of another type: n)",
+    ),
+    "appended": (
+        "unique_key='id', on_schema_change='append_new_columns'",
+        "2 as id, 2 as n, 9 as more",
+        [(1, "a", 1, None), (2, None, 2, 9)],
+    ),
+    "synchronised": (
+        "unique_key='id', on_schema_change='sync_all_columns'",
+        "2 as id, 2 as n, 9 as more",
+        [(1, 1, None), (2, 2, 9)],
+    ),
+    "retyped": (
+        "unique_key='id', on_schema_change='sync_all_columns'",
+        WIDER,
+        "cannot become bigint in place: cast it",
+    ),
+    "widened": (
+        "unique_key='id', on_schema_change='sync_all_columns', "
+        "tblproperties={'delta.enableTypeWidening': true}",
+        WIDER,
+        [(1, "a", 1), (2, "b", 2)],
+    ),
+    "cast": ("unique_key='id'", WIDER, [(1, "a", 1), (2, "b", 2)]),
+    "too_wide": ("unique_key='id'", "2 as id, 'b' as old, 3000000000 as n", "CAST_OVERFLOW"),
+    "indexed_gone": ("incremental_strategy='append'", WITHOUT_INDEXED, UNKNOWN_ID),
+    "indexed_gone_appended": (
+        "incremental_strategy='append', on_schema_change='append_new_columns'",
+        WITHOUT_INDEXED,
+        UNKNOWN_ID,
+    ),
+    "key_gone": ("unique_key='id'", WITHOUT_INDEXED, "'id', which is not a column of the source"),
+}
+
+
+class TestOtherColumns:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {
+            f"{name}.sql": OTHER_COLUMNS.replace("CONFIG", config).replace("COLUMNS", columns)
+            for name, (config, columns, _) in CHANGES.items()
+        }
+
+    def test_each_change_is_taken_or_refused(self, project: Any, spark: SparkSession) -> None:
+        run_dbt(["run"])
+        results = run_dbt(["run"], expect_pass=False)
+        for name, (_, _, expected) in CHANGES.items():
+            table = f"{project.test_schema}.{name}"
+            rows = sorted(map(tuple, spark.table(table).collect()), key=str)
+            if isinstance(expected, str):
+                assert expected in message_of(results, name), name
+                assert rows == [(1, "a", 1)], name
+            else:
+                assert rows == expected, name
+        assert dict(spark.table(f"{project.test_schema}.widened").dtypes)["n"] == "bigint"
+
+
 INPUT = """
 {{ config(materialized='table', event_time='at', columns_to_index='at') }}
 select id, timestamp '2020-01-01 00:00:00' + make_interval(0, 0, 0, id) as at from range(3)
@@ -140,6 +328,15 @@ class TestMicrobatch:
             with patch_microbatch_end_time("2020-01-03 13:57:00"):
                 run_dbt(["run"])
             assert sorted(row.id for row in spark.table(table).collect()) == [0, 1, 2]
+        # Rows of the batches that are asked for come again, and the others stay as they are.
+        spark.sql(f"update {table} set id = id + 10")
+        run_dbt(
+            [
+                *("run", "-s", "batched"),
+                *("--event-time-start", "2020-01-02", "--event-time-end", "2020-01-03"),
+            ]
+        )
+        assert sorted(row.id for row in spark.table(table).collect()) == [1, 10, 12]
         assert QbeastTable.for_name(spark, table).check().ok
 
 

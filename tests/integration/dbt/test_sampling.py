@@ -1,5 +1,6 @@
 """Samples in dbt: data tests, the macro, and `tablesample` in any SQL."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -39,13 +40,19 @@ models:
     columns:
       - name: id
         data_tests:
-          - not_null:
-              config: {where: "id >= 1000", limit: 10}
           - unique:
               config: {sample: 0.5}
           - accepted_values:
               arguments: {values: [-1], quote: false}
               config: {severity: warn}
+          - accepted_values:
+              name: above
+              arguments: {values: [-1], quote: false}
+              config: {severity: warn, where: "id >= 1000", store_failures: true}
+          - accepted_values:
+              name: ten_above
+              arguments: {values: [-1], quote: false}
+              config: {severity: warn, where: "id >= 1000", limit: 10, store_failures: true}
 """
 
 
@@ -67,6 +74,11 @@ class TestSampling:
             "schema.yml": SCHEMA,
         }
 
+    @pytest.fixture(scope="class", autouse=True)
+    def drop_failures(self, unique_schema: str, spark: SparkSession) -> Iterator[None]:
+        yield
+        spark.sql(f"drop schema if exists {unique_schema}_dbt_test__audit cascade")
+
     def test_samples_are_those_of_the_index(self, project: Any, spark: SparkSession) -> None:
         results, log = run_dbt_and_capture(["build", "--exclude", "by_variable"])
         schema = project.test_schema
@@ -84,6 +96,16 @@ class TestSampling:
         # The test saw a tenth of the rows: that many have a value that is not accepted.
         (accepted,) = [r for r in results if r.node.name.startswith("accepted_values")]
         assert accepted.failures == len(tenth)
+        above = {i for i in tenth if i >= 1000}
+        failures = {result.node.name: result.failures for result in results}
+        assert (failures["above"], failures["ten_above"]) == (len(above), 10)
+
+        def stored(name: str) -> set[int]:
+            rows = spark.table(f"{schema}_dbt_test__audit.{name}").collect()
+            return {int(row.value_field) for row in rows}
+
+        assert stored("above") == above
+        assert len(stored("ten_above")) == 10 and stored("ten_above") < above
         assert f"{accepted.node.name} looks at a sample of 10 percent of {schema}.events" in log
         assert f"unique_events_id looks at a sample of 50 percent of {schema}.events" in log
         assert 0 < len(ids("of_unindexed")) < 1000
@@ -182,6 +204,93 @@ class TestRunOnASample:
         run_dbt(["run", "-s", "copy", "--full-refresh"])
         assert spark.table(f"{schema}.copy").count() == 5000
         assert "qbeast.builtFromSample" not in properties(spark, f"{schema}.copy")
+
+
+KEPT_WHOLE = EVENTS.replace("cube_size=500", "cube_size=500, sample=false")
+READING = "{{ config(materialized='table') }} select id from {{ INPUT }}"
+READ = {
+    "of_model": "ref('events')",
+    "of_source": "source('raw', 'events')",
+    "of_whole_model": "ref('whole_model')",
+    "of_whole_source": "source('raw', 'whole_source')",
+}
+SOURCES = """
+sources:
+  - name: raw
+    schema: "{{ target.schema }}"
+    tables:
+      - name: events
+      - {name: whole_source, config: {sample: false}}
+"""
+READING_IN_PYTHON = """
+def model(dbt, session):
+    dbt.config(materialized="table")
+    return (
+        dbt.ref("events").selectExpr("id", "'of_model' as input")
+        .union(dbt.source("raw", "events").selectExpr("id", "'of_source'"))
+        .union(dbt.ref("whole_model").selectExpr("id", "'of_whole_model'"))
+        .union(dbt.source("raw", "whole_source").selectExpr("id", "'of_whole_source'"))
+    )
+"""
+SNAPSHOT = """
+snapshots:
+  - name: history
+    relation: ref('events')
+    config: {unique_key: id, strategy: check, check_cols: [kind], columns_to_index: [id]}
+"""
+
+
+class TestTargetOnASample:
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, spark: SparkSession) -> dict[str, Any]:
+        return {"type": "qbeast", "threads": 4, "sample": 0.1, "allow_sampled_build": True}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {
+            "whole": {
+                "events.sql": EVENTS,
+                "whole_model.sql": KEPT_WHOLE,
+                "whole_source.sql": EVENTS,
+            },
+            **{f"{name}.sql": READING.replace("INPUT", text) for name, text in READ.items()},
+            "in_python.py": READING_IN_PYTHON,
+            "sources.yml": SOURCES,
+        }
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        return {"history.yml": SNAPSHOT}
+
+    def test_inputs_are_sampled_but_those_that_are_to_stay_whole(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        schema = project.test_schema
+        run_dbt(["run", "-s", "whole"])
+        run_dbt(["build", "--exclude", "whole"])
+
+        def ids(query: str) -> list[int]:
+            return sorted(row.id for row in spark.sql(f"select id from {schema}.{query}").collect())
+
+        sample = QbeastTable.for_name(spark, f"{schema}.events").sample(0.1)
+        tenth = sorted(row.id for row in sample.collect())
+        assert 0 < len(tenth) < 1000
+        for name in READ:
+            is_whole = "whole" in name
+            expected = list(range(5000)) if is_whole else tenth
+            assert ids(name) == expected, name
+            assert ids(f"in_python where input = '{name}'") == expected, name
+            marked = "qbeast.builtFromSample" in properties(spark, f"{schema}.{name}")
+            assert marked is not is_whole, name
+
+        # A snapshot goes on with the sample that it began with, and with no other.
+        run_dbt(["snapshot"])
+        assert ids("history") == tenth
+        assert properties(spark, f"{schema}.history")["qbeast.builtFromSample"] == "0.1"
+        (failed,) = run_dbt(["snapshot", "--vars", "{qbeast_sample: 1}"], expect_pass=False)
+        assert "was built from a sample of 10 percent" in failed.message
+        assert "a snapshot: drop it first" in failed.message
+        assert ids("history") == tenth
 
 
 ORDERS = """

@@ -2,6 +2,9 @@
 
 from datetime import datetime, timezone
 
+from dbt.adapters.qbeast.spark_errors import one_line
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -31,9 +34,15 @@ _KEEP_ROWS = (
 def last_modified(session: SparkSession, table: str) -> datetime:
     """The time, in UTC, of the last commit to a Delta table that changed its rows.
 
-    Raises AnalysisException for a relation that is not a Delta table.
+    Raises DbtRuntimeError for a relation that is not a Delta table.
     """
-    history = session.sql(f"describe history {table}")
+    try:
+        history = session.sql(f"describe history {table}")
+    except AnalysisException as error:
+        raise DbtRuntimeError(
+            f"{one_line(error)} The age of a source that is no Delta table is that of a column, "
+            "which its loaded_at_field names."
+        ) from error
     changes = history.where(~F.col("operation").isin(*_KEEP_ROWS))
     # As a number: a timestamp would come in Python's own time zone.
     (newest,) = changes.agg(F.max(F.unix_micros("timestamp"))).first() or (None,)

@@ -4,7 +4,7 @@ Those modules that need PySpark are imported where they are used (`connections.p
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -75,26 +75,33 @@ class QbeastAdapter(SparkAdapter):
     def calculate_freshness_from_metadata_batch(
         self, sources: list[BaseRelation], macro_resolver: Any = None
     ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
-        """The age of each source by its Delta log (`freshness.py`)."""
-        from dbt.adapters.qbeast import freshness
+        """The age of each source by its Delta log (`freshness.py`).
 
+        A source that has none is left out: dbt asks for it again, alone, and its error fails no
+        other source.
+        """
         found: dict[BaseRelation, FreshnessResponse] = {}
-        with self._running("describe history") as session:
-            for source in sources:
-                loaded = freshness.last_modified(session, _table(source))
-                now = datetime.now(timezone.utc)
-                found[source] = {
-                    "max_loaded_at": loaded,
-                    "snapshotted_at": now,
-                    "age": (now - loaded).total_seconds(),
-                }
+        for source in sources:
+            with suppress(DbtRuntimeError):
+                found[source] = self._freshness(source)
         return [], found
 
     def calculate_freshness_from_metadata(
         self, source: BaseRelation, macro_resolver: Any = None
     ) -> tuple[AdapterResponse | None, FreshnessResponse]:
-        _, found = self.calculate_freshness_from_metadata_batch([source], macro_resolver)
-        return None, found[source]
+        return None, self._freshness(source)
+
+    def _freshness(self, source: BaseRelation) -> FreshnessResponse:
+        from dbt.adapters.qbeast import freshness
+
+        with self._running(f"describe history {source}") as session:
+            loaded = freshness.last_modified(session, _table(source))
+        now = datetime.now(timezone.utc)
+        return {
+            "max_loaded_at": loaded,
+            "snapshotted_at": now,
+            "age": (now - loaded).total_seconds(),
+        }
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterator[dict[str, Any]]:
         from dbt.adapters.qbeast import catalog

@@ -4,7 +4,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
 EVENTS = """
@@ -19,6 +19,7 @@ sources:
       freshness: {warn_after: {count: 1, period: hour}}
     tables:
       - name: events
+      - name: parquet
 """
 
 
@@ -45,13 +46,21 @@ class TestMetadata:
         assert stats()["unindexed"] > 0
 
         def loaded() -> datetime:
-            (result,) = run_dbt(["source", "freshness"]).results
+            (result,) = run_dbt(["source", "freshness", "-s", "source:raw.events"]).results
             assert result.status == "pass"
             return result.max_loaded_at
 
         (last,) = spark.sql(f"describe history {table} limit 1").select("timestamp").collect()
         inserted = last.timestamp.astimezone(timezone.utc)
         assert loaded() == inserted
+        # A source without a log is told of, and hinders no other.
+        spark.sql(f"create table {project.test_schema}.parquet using parquet as select 1 as id")
+        results, log = run_dbt_and_capture(["source", "freshness"], expect_pass=False)
+        found = {result.node.name: result for result in results}
+        assert found["events"].max_loaded_at == inserted
+        assert "only supported for Delta tables" in found["parquet"].message
+        assert "loaded_at_field" in found["parquet"].message
+        assert "could not be computed in batch" not in log
         # The rows stay what they are, and so does their age.
         run_dbt(["run-operation", "optimize", "--args", "{revisions: all}"])
         assert stats()["unindexed"] == 0

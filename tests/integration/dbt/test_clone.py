@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable
 from qbeast_core.model.weight import weight_of_fraction
+from tests.integration.dbt.projects import message_of
 
 EVENTS = """
 {{ config(materialized='qbeast', columns_to_index=['id', 'kind'], cube_size=200,
@@ -19,6 +20,7 @@ EVENTS = """
 select id, cast(id % 7 as string) as kind from range({{ var('first') }}, {{ var('first') + 1000 }})
 {% if is_incremental() %} where id >= 0 {% endif %}
 """
+PARQUET = "{{ config(materialized='table', file_format='parquet') }} select 1 as id"
 
 
 def tags(table: QbeastTable) -> list[Any]:
@@ -29,7 +31,7 @@ def tags(table: QbeastTable) -> list[Any]:
 class TestClone:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
-        return {"events.sql": EVENTS}
+        return {"events.sql": EVENTS, "parquet.sql": PARQUET}
 
     @pytest.fixture(scope="class")
     def other_schema(self, unique_schema: str, spark: SparkSession) -> Iterator[str]:
@@ -55,7 +57,11 @@ class TestClone:
         state.mkdir()
         shutil.copy(Path(project.project_root, "target", "manifest.json"), state)
         of_other = ["--target", "other"]
-        run_dbt(["clone", "--state", str(state), *of_other, "--vars", "{first: 0}"])
+        cloning = ["clone", "--state", str(state), *of_other, "--vars", "{first: 0}"]
+        results = run_dbt(cloning, expect_pass=False)
+        assert "parquet cannot be cloned, for it is no Delta table" in message_of(
+            results, "parquet"
+        )
 
         source = QbeastTable.for_name(spark, f"{project.test_schema}.events")
         clone = QbeastTable.for_name(spark, f"{other_schema}.events")
@@ -71,7 +77,7 @@ class TestClone:
         assert len(clone.files(fraction=0.01)) < len(clone.files())
 
         # What is added to the clone stays there, and the index has it.
-        run_dbt(["run", *of_other, "--vars", "{first: 5500}"])
+        run_dbt(["run", "-s", "events", *of_other, "--vars", "{first: 5500}"])
         grown = QbeastTable.for_name(spark, f"{other_schema}.events")
         assert grown.check().ok
         rows = spark.table(f"{other_schema}.events")

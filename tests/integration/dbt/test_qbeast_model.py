@@ -1,5 +1,6 @@
 """Models stored with an index: what they build, what they tell, what they refuse."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -140,22 +141,10 @@ class TestAppend:
         assert spark.table(table).count() == 1000
 
 
-class TestSchemaChange:
-    @pytest.fixture(scope="class")
-    def models(self) -> dict[str, Any]:
-        text = INCREMENTAL.replace("config(", "config(on_schema_change='fail',")
-        return {"events.sql": text}
-
-    def test_fail_refuses_a_new_column(self, project: Any) -> None:
-        run_dbt(["run"])
-        (failed,) = run_dbt(["run", "--vars", "{more: ', 1 as extra'}"], expect_pass=False)
-        assert "new: extra" in failed.message
-        assert "--full-refresh" in failed.message
-
-
 TYPED = """
 {{ config(
     materialized='qbeast', columns_to_index='id', location_root=var('root'),
+    grants={'select': ['ann']},
 ) }}
 select cast(1 as bigint) as id, cast('a' as string) as name
 """
@@ -163,8 +152,11 @@ TYPED_SCHEMA = """
 models:
   - name: typed
     config: {contract: {enforced: true}}
+    constraints:
+      - {type: primary_key, columns: [id]}
+      - {type: unique, columns: [name], warn_unsupported: false}
     columns:
-      - {name: id, data_type: bigint}
+      - {name: id, data_type: bigint, constraints: [{type: foreign_key, expression: t (id)}]}
       - {name: name, data_type: TYPE}
 """
 
@@ -178,7 +170,11 @@ class TestContractAndLocation:
         self, project: Any, spark: SparkSession, tmp_path: Any
     ) -> None:
         variables = ["--vars", f"{{root: '{tmp_path}/'}}"]
-        run_dbt(["run", *variables])
+        _, log = run_dbt_and_capture(["run", *variables])
+        for left_out in ("primary_key", "foreign_key"):
+            assert f"typed: Delta has no constraint of type {left_out}, it is left out" in log
+        assert "of type unique" not in log
+        assert "typed: `grants` has no effect, for open-source Spark has no GRANT" in log
         table = f"{project.test_schema}.typed"
         (detail,) = spark.sql(f"describe detail {table}").collect()
         assert detail.location == f"file:{tmp_path}/typed"
@@ -224,7 +220,36 @@ REFUSED = {
         "may not set qbeast.revision",
     ),
     "parquet": ("columns_to_index='id', file_format='parquet'", "remove file_format"),
+    "clustered": ("columns_to_index='id', clustered_by='id', buckets=2", "remove clustered_by"),
+    "liquid": ("columns_to_index='id', liquid_clustered_by=['id']", "remove liquid_clustered_by"),
+    "zordered": ("columns_to_index='id', zorder='id'", "remove zorder"),
+    "bucketed": ("columns_to_index='id', buckets=2", "remove buckets"),
+    "options": ("columns_to_index='id', options={'a': 'b'}", "move them there"),
+    "sampled": ("columns_to_index='id', sample=0.1", "sample=0.1 is for data tests"),
+    "never_known": ("columns_to_index='id', optimize='daily'", "optimize='daily' is not known"),
+    "misspelt_size": ("columns_to_index='id', cubeSize=9", "did you mean 'cube_size'?"),
+    "misspelt_columns": ("column_to_index='id'", "did you mean 'columns_to_index'?"),
+    "no_condition": (
+        "columns_to_index='id', incremental_strategy='replace_where'",
+        "needs incremental_predicates",
+    ),
+    "two_choices": (
+        "columns_to_index='id', unique_key='id', merge_update_columns='a', "
+        "merge_exclude_columns='b'",
+        "merge_update_columns or merge_exclude_columns, not both",
+    ),
+    "bad_mode": (
+        "columns_to_index='id', unique_key='id', on_schema_change='sync'",
+        "on_schema_change='sync' is not known",
+    ),
+    "unknown_key": ("columns_to_index='id', sample_key='idd'", "did you mean 'id'"),
+    "unknown_range": ("columns_to_index='id', column_stats={'idd_min': 1}", "idd"),
 }
+NO_FRAME = """
+def model(dbt, session):
+    dbt.config(materialized="qbeast", columns_to_index=["id"])
+    return [1, 2]
+"""
 
 
 class TestRefusals:
@@ -241,17 +266,31 @@ class TestRefusals:
             f"{name}.sql": "{{ config(materialized='qbeast', " + config + ") }} select 1 as id"
             for name, (config, _) in REFUSED.items()
         }
-        return {**refused, "wrong_sql.sql": wrong_sql, "at_run_time.sql": at_run_time}
+        return {
+            **refused,
+            "wrong_sql.sql": wrong_sql,
+            "at_run_time.sql": at_run_time,
+            "no_frame.py": NO_FRAME,
+        }
 
-    def test_each_error_says_what_to_do(self, project: Any, spark: SparkSession) -> None:
+    def test_each_error_says_what_to_do(
+        self, project: Any, spark: SparkSession, logs_dir: str
+    ) -> None:
         results, log = run_dbt_and_capture(["run"], expect_pass=False)
         for name, (_, expected) in REFUSED.items():
-            assert expected in message_of(results, name)
+            assert expected in message_of(results, name), name
+        assert "model() returned a builtins.list; it is to return" in message_of(
+            results, "no_frame"
+        )
         assert "[UNRESOLVED_COLUMN" in message_of(results, "wrong_sql")
         assert "[CAST_INVALID_INPUT]" in message_of(results, "at_run_time")
         for name in ("wrong_sql", "at_run_time"):
             kind, *text = message_of(results, name).splitlines()
             assert kind.startswith("Database Error in model")
             assert len([line for line in text if line.strip()]) <= 2  # the cause, the file
+        # What Spark says at length is in the log file, and there only.
+        in_file = Path(logs_dir, "dbt.log").read_text()
+        for trace in ("'Project ['nope]", "at org.apache.spark."):
+            assert trace in in_file and trace not in log, trace
         assert "Traceback" not in log
         assert spark.sql(f"show tables in {project.test_schema}").count() == 0

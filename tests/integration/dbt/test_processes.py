@@ -90,7 +90,9 @@ def test_without_java_one_line_says_what_to_install(project: Path) -> None:
     assert "Spark needs Java, and none is on the PATH: install Java 17 or 21" in line
 
 
-def test_lock_interruption_and_survival(project: Path) -> None:
+def test_lock_interruption_and_survival_beside_another_project(
+    project: Path, tmp_path: Path
+) -> None:
     told, _ = start(project, "run").communicate()
     assert "rebuilt 10 rows" in told
 
@@ -110,6 +112,14 @@ def test_lock_interruption_and_survival(project: Path) -> None:
     assert "wait until that one ends" in second
     assert "Found" not in second  # told before the project is parsed
 
+    other = tmp_path / "other"
+    other.mkdir()
+    write_project(other, TARGET, {"first.sql": FIRST, "endless.sql": ENDLESS})
+    told, _ = start(other, "run").communicate()
+    assert "rebuilt 10 rows" in told
+    assert (other / "warehouse" / "s.db" / "first").is_dir()
+    read_until(running.stdout, "model.demo.endless: ")  # this one is still at work
+
     running.send_signal(signal.SIGINT)
     rest, _ = running.communicate()
     assert running.returncode != 0
@@ -119,20 +129,3 @@ def test_lock_interruption_and_survival(project: Path) -> None:
     after, _ = start(project, "show", "--inline", COUNTS).communicate()
     assert re.search(r"\|\s+100 \|\s+10 \|", after), after
     assert not (project / "derby.log").exists()
-
-
-def test_two_projects_build_at_the_same_time(project: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    write_project(other, TARGET, {"first.sql": FIRST, "endless.sql": ENDLESS})
-    running = start(project, "run", *WITHOUT_END)
-    read_until(running.stdout, "START sql qbeast model s.endless")
-
-    told, _ = start(other, "run").communicate()
-    assert "rebuilt 10 rows" in told
-    assert (other / "warehouse" / "s.db" / "first").is_dir()
-
-    read_until(running.stdout, "model.demo.endless: ")  # it is still at work
-    running.send_signal(signal.SIGINT)
-    rest, _ = running.communicate()
-    assert "CANCEL" in rest

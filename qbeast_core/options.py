@@ -96,6 +96,13 @@ def parse_automatic(value: str | Sequence[str] | None) -> int | None:
     return at_most
 
 
+def parse_slices(value: bool | None) -> bool | None:
+    """Whether a table is to store slices; None where nothing is said. Raises InvalidOptions."""
+    if value is None or isinstance(value, bool):
+        return value
+    raise InvalidOptions(f"slices must be true or false, got {value!r}")
+
+
 def can_be_named(column: str) -> bool:
     """Whether the format has a way to store the name among the columns to index."""
     return not set(column) & set(",:")

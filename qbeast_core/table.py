@@ -114,6 +114,11 @@ class QbeastTable:
         return list(self.latest_revision.sample_key) or None
 
     @property
+    def slices(self) -> bool:
+        """Whether the table stores slices, as a last column that its own reads leave out."""
+        return self._snapshot.stores_slices
+
+    @property
     def cube_size(self) -> int:
         """The rows that a cube is meant to have."""
         return self.latest_revision.desired_cube_size

@@ -29,7 +29,8 @@ from pyspark.sql.types import (
 )
 
 from qbeast_core.delta.jvm import Jvm, delta_version
-from qbeast_core.delta.metadata import fields_of, metadata_of, snapshot_with
+from qbeast_core.delta.metadata import fields_of, metadata_of, snapshot_with, stores_slices
+from qbeast_core.model.slices import SLICE_COLUMN
 
 # The call that reads footers has other parameters in other releases of Delta.
 _DELTA_RELEASES = ("4.4.",)
@@ -78,8 +79,21 @@ class LateStatistics:
             and not {_CHOSEN_COLUMNS, _CHOSEN_COUNT} & set(configuration)
         )
         """Whether there are statistics to be found after the writing."""
-        self.measured: dict[str, int] = decimals if self.applies else {}
-        """The decimals whose extremes are to be measured from the rows, with their scale."""
+        self._decimals: dict[str, int] = decimals if self.applies else {}
+
+    @property
+    def measured(self) -> dict[str, int]:
+        """The columns whose extremes are to be measured from the rows, with their scale.
+
+        Beside decimals the slices of a table with more columns than Delta has statistics of: they
+        come last, and other engines choose the files of a sample by them.
+        """
+        if not stores_slices(self._metadata) or _MAPPING_KEY in self._metadata["configuration"]:
+            return self._decimals
+        described = snapshot_with(self._jvm, self._delta_log, self._txn.metadata())
+        if SLICE_COLUMN in described.statCollectionLogicalSchema().fieldNames():
+            return self._decimals
+        return {**self._decimals, SLICE_COLUMN: 0}
 
     @contextmanager
     def left_for_later(self) -> Iterator[None]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from qbeast_core.delta.jvm import Jvm
+from qbeast_core.model.slices import SLICE_COLUMN, SLICES_KEY
 
 
 def fields_of(metadata: Any) -> dict[str, Any]:
@@ -23,9 +24,17 @@ def metadata_of(jvm: Jvm, fields: Mapping[str, Any]) -> Any:
     return from_json(json.dumps({"metaData": dict(fields)}))
 
 
-def reconfigured(jvm: Jvm, metadata: Any, configuration: Mapping[str, str]) -> Any:
-    """The metadata with another configuration."""
-    return metadata_of(jvm, {**fields_of(metadata), "configuration": dict(configuration)})
+def stores_slices(fields: Mapping[str, Any]) -> bool:
+    """Whether the table has a column of slices that Delta keeps right.
+
+    A program that replaced the schema may have left one that it does not.
+    """
+    if fields["configuration"].get(SLICES_KEY) != "true":
+        return False
+    return any(
+        field["name"] == SLICE_COLUMN and "delta.generationExpression" in field["metadata"]
+        for field in json.loads(fields["schemaString"])["fields"]
+    )
 
 
 def snapshot_with(jvm: Jvm, delta_log: Any, metadata: Any) -> Any:

@@ -16,8 +16,9 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.delta.jvm import Jvm
-from qbeast_core.delta.metadata import fields_of
+from qbeast_core.delta.metadata import fields_of, stores_slices
 from qbeast_core.errors import UnsupportedEnvironment
+from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.version_cache import VersionCache
 
 
@@ -72,6 +73,8 @@ class TableSnapshot:
         self.configuration: dict[str, str] = metadata["configuration"]
         self.partition_columns = tuple(metadata["partitionColumns"])
         self._schema_json: str = metadata.get("schemaString") or ""
+        self.stores_slices = stores_slices(metadata)
+        """Whether the table has a column of slices beside those of its rows."""
 
     @classmethod
     def load(cls, spark: SparkSession, location: str) -> TableSnapshot:
@@ -92,10 +95,13 @@ class TableSnapshot:
 
     @cached_property
     def schema(self) -> StructType:
-        """The table's columns, by their logical names."""
+        """The table's columns, by their logical names, without that of slices."""
         if not self._schema_json:
             return StructType()
-        return StructType.fromJson(json.loads(self._schema_json))
+        stored = StructType.fromJson(json.loads(self._schema_json))
+        if not self.stores_slices:
+            return stored
+        return StructType([field for field in stored if field.name != SLICE_COLUMN])
 
     @cached_property
     def features(self) -> frozenset[str]:
@@ -114,6 +120,14 @@ class TableSnapshot:
 
     def dataframe(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
         """The rows of the files at `indices` (of all by default), deletion vectors applied."""
+        return self.without_slices(self.stored_rows(indices))
+
+    def without_slices(self, stored: DataFrame) -> DataFrame:
+        """Rows of the table as a user has given them."""
+        return stored.drop(SLICE_COLUMN) if self.stores_slices else stored
+
+    def stored_rows(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
+        """The same rows as `dataframe`, with their slices where the table stores them."""
         adds = self._live_files.adds
         if indices is not None:
             adds = self._jvm.pick(adds, indices)

@@ -22,12 +22,14 @@ from pyspark.sql.types import StructType
 from qbeast_core import phases
 from qbeast_core.delta.footers import LateStatistics, with_members
 from qbeast_core.delta.jvm import Jvm, activate
-from qbeast_core.delta.metadata import fields_of, metadata_of, reconfigured, snapshot_with
+from qbeast_core.delta.metadata import fields_of, metadata_of, snapshot_with, stores_slices
 from qbeast_core.delta.settings import changed_settings
 from qbeast_core.delta.snapshot import Change, DataFile, TableSnapshot, delta_log_of
+from qbeast_core.model.slices import SLICE_COLUMN
 
-_ACTIONS = "org.apache.spark.sql.delta.actions."
-_OPERATIONS = "org.apache.spark.sql.delta.DeltaOperations$"
+_DELTA = "org.apache.spark.sql.delta."
+_ACTIONS = _DELTA + "actions."
+_OPERATIONS = _DELTA + "DeltaOperations$"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
@@ -118,15 +120,38 @@ class Transaction:
         self, schema: StructType, configuration: Mapping[str, str], comment: str | None = None
     ) -> None:
         """Give the table a new schema and configuration; its id and history stay."""
+        self._support_slices(schema)
         metadata = self._metadata(schema, configuration, comment, kept_from=self._txn.metadata())
         self._txn.updateMetadataForTableOverwrite(metadata)
 
-    def update_configuration(self, configuration: Mapping[str, str]) -> None:
-        """Replace the table's whole configuration, schema unchanged."""
-        current = self._txn.metadata()
+    def update_configuration(
+        self, configuration: Mapping[str, str], schema: StructType | None = None
+    ) -> None:
+        """Replace the table's whole configuration, and its schema if one is given."""
+        fields = fields_of(self._txn.metadata()) | {"configuration": dict(configuration)}
         before = self.snapshot.configuration
         self._new_properties = {k: v for k, v in configuration.items() if before.get(k) != v}
-        self._txn.updateMetadata(reconfigured(self._jvm, current, configuration), False)
+        if schema is not None:
+            self._support_slices(schema)
+            fields["schemaString"] = schema.json()
+        self._txn.updateMetadata(metadata_of(self._jvm, fields), False)
+
+    def _support_slices(self, schema: StructType) -> None:
+        """Let the table have generated columns, which Delta would else take for ordinary ones."""
+        present = self._txn.protocol()
+        generated = self._jvm.singleton(_DELTA + "GeneratedColumn")
+        if SLICE_COLUMN not in schema.fieldNames() or generated.satisfyGeneratedColumnProtocol(
+            present
+        ):
+            return
+        feature = self._jvm.singleton(_DELTA + "GeneratedColumnsTableFeature")
+        supporting = self._jvm.singleton(_ACTIONS + "Protocol").apply(1, 7).withFeature(feature)
+        self._txn.updateProtocol(supporting.merge(self._jvm.seq([present])))
+
+    @property
+    def stores_slices(self) -> bool:
+        """Whether the table has or will have a column of slices, which Delta adds to the rows."""
+        return stores_slices(fields_of(self._txn.metadata()))
 
     def write_files(self, df: DataFrame) -> list[StagedFile]:
         """Write each partition of `df` as one file (or several where Spark splits it)."""
@@ -158,7 +183,7 @@ class Transaction:
         return [file.described(stats) for file, stats in zip(staged, statistics, strict=True)]
 
     @property
-    def decimals_to_measure(self) -> Mapping[str, int]:
+    def to_measure(self) -> Mapping[str, int]:
         """Columns of the written files whose extremes nobody knows yet, with their scales."""
         return self._late_statistics().measured
 

@@ -17,9 +17,11 @@ from qbeast_core.errors import CorruptMetadata, QbeastError
 from qbeast_core.index import TableIndex
 from qbeast_core.model.block import Block
 from qbeast_core.model.revision import LAST_REVISION_KEY, Revision
+from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.spark.columns import column
 from qbeast_core.spark.location import WorkingColumns, located
+from qbeast_core.spark.slices import row_slice
 from qbeast_core.tree.anchors import violations
 from qbeast_core.tree.path import PathLayout
 
@@ -65,6 +67,8 @@ def check_table(snapshot: TableSnapshot, index: TableIndex) -> CheckReport:
         checked, found = _check_rows(snapshot, index, revision)
         rows += checked
         problems += found
+    if snapshot.stores_slices:
+        problems += _wrong_slices(snapshot, index)
     return CheckReport(
         problems=tuple(problems),
         files=len(snapshot.files),
@@ -184,6 +188,17 @@ def _rows_by_block(
         .groupBy("block")
         .agg(F.count(F.lit(1)).alias("rows"), F.min(names.weight).alias("min_weight"))
     )
+
+
+def _wrong_slices(snapshot: TableSnapshot, index: TableIndex) -> list[str]:
+    """Rows whose stored slice is not that of their weight; one that has none is always read."""
+    try:
+        computed = row_slice(index.configuration.latest.weight_columns)
+        stored = snapshot.stored_rows(index.with_rows)
+        wrong = stored.where(column(SLICE_COLUMN) != computed).count()
+    except QbeastError as problem:
+        return [f"the slices cannot be checked: {problem}"]
+    return [f"{wrong} rows have another slice than that of their weight"] if wrong else []
 
 
 def _not_after(left: list[Column], right: list[Column]) -> Column:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pyspark.sql.types import StructType
+
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot
 from qbeast_core.errors import IncompatibleTable
 from qbeast_core.model.legacy import has_legacy_tags
+from qbeast_core.model.slices import SLICE_COLUMN
 
 _UNSUPPORTED_FEATURES = {
     "clustering": "liquid clustering",
@@ -52,6 +55,15 @@ def check_own_files(snapshot: TableSnapshot, table: str) -> None:
         raise IncompatibleTable(
             f"{table} has {len(outside)} files outside of its directory, such as {outside[0]}; "
             "it shares them with the table that it was cloned from. Make a full copy of it first"
+        )
+
+
+def check_no_slice_column(schema: StructType, table: str) -> None:
+    """Raise IncompatibleTable if the table has a column of its own where slices would be."""
+    if SLICE_COLUMN in map(str.lower, schema.fieldNames()):
+        raise IncompatibleTable(
+            f"{table} has a column {SLICE_COLUMN} already, which would be that of its slices; "
+            "rename it first, or convert the table without slices"
         )
 
 

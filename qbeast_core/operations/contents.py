@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType
 
 from qbeast_core.errors import SourceChanged
 from qbeast_core.model.block import Block
@@ -36,7 +37,7 @@ class FileContents:
     blocks: list[Block] = field(default_factory=list)
     """In pre-order of their cubes."""
     extremes: dict[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
-    """The smallest and the largest value of decimal columns that have any."""
+    """The smallest and the largest value of measured columns that have any."""
 
     def stretch(self, column: str, lowest: Decimal, highest: Decimal) -> None:
         """Take in the extremes of more of the file's rows."""
@@ -50,14 +51,15 @@ def contents_of(
     plan: TreePlan,
     placing: Placing,
     file_names: Sequence[str],
-    decimals: Mapping[str, int],
+    measured: Mapping[str, int],
 ) -> dict[str, FileContents]:
     """What each of the files holds, by its name.
 
     Args:
         rows: of those files, with their hidden column `_metadata`.
         placing: the expressions that placed the rows when they were written.
-        decimals: the scale of each column whose extremes are wanted; of at most 18 digits.
+        measured: the scale of each column whose extremes are wanted: decimals of at most 18 digits,
+            or whole numbers.
 
     Raises:
         SourceChanged: a row lies outside of the revision's space.
@@ -65,7 +67,7 @@ def contents_of(
     revision, layout = plan.revision, plan.assignment.layout
     names = WorkingColumns(rows.columns, revision.dimensions)
     file_key, file_by_key = _file_key(F.col("_metadata.file_name"), file_names)
-    numbers = [catalyst.unscaled(columns.column(name)) for name in decimals]
+    numbers = [_whole_number(catalyst, rows, name) for name in measured]
     cubes = (
         rows.select(
             file_key.alias(names.file),
@@ -73,7 +75,7 @@ def contents_of(
             placing.target.depth.alias(names.depth),
             _outside(placing.point, revision).alias(names.outside),
             *(word.alias(name) for word, name in zip(placing.words, names.words, strict=True)),
-            *(number.alias(f"decimal{i}") for i, number in enumerate(numbers)),
+            *(number.alias(f"number{i}") for i, number in enumerate(numbers)),
         )
         .withColumns(
             {
@@ -86,8 +88,8 @@ def contents_of(
             F.min(names.weight).alias("min_weight"),
             F.count(F.lit(1)).alias("rows"),
             F.max(names.outside).alias("outside"),
-            *(F.min(f"decimal{i}").alias(f"lowest{i}") for i in range(len(numbers))),
-            *(F.max(f"decimal{i}").alias(f"highest{i}") for i in range(len(numbers))),
+            *(F.min(f"number{i}").alias(f"lowest{i}") for i in range(len(numbers))),
+            *(F.max(f"number{i}").alias(f"highest{i}") for i in range(len(numbers))),
         )
         .toArrow()
     )
@@ -102,13 +104,21 @@ def contents_of(
         contents[file].blocks.append(block)
     for held in contents.values():
         held.blocks.sort(key=lambda block: block.cube.preorder_key)
-    for i, (column, scale) in enumerate(decimals.items()):
+    for i, (column, scale) in enumerate(measured.items()):
         pairs = (cubes.column(f"{side}{i}").to_pylist() for side in ("lowest", "highest"))
         for file, *pair in zip(files, *pairs, strict=True):
             if None not in pair:
                 lowest, highest = (Decimal(number).scaleb(-scale) for number in pair)
                 contents[file].stretch(column, lowest, highest)
     return contents
+
+
+def _whole_number(catalyst: Catalyst, rows: DataFrame, name: str) -> Column:
+    """The column as bigint, decimals without their point."""
+    value = columns.column(name)
+    if isinstance(rows.schema[name].dataType, DecimalType):
+        return catalyst.unscaled(value)
+    return value.cast("bigint")
 
 
 def _file_key(name: Column, known: Sequence[str]) -> tuple[Column, Mapping[Any, str]]:

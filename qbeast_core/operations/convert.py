@@ -19,13 +19,24 @@ from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.errors import IncompatibleTable, IndexMismatch, NotAQbeastTable
 from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.operations.address import PARQUET, Address, resolve_address
-from qbeast_core.operations.compatibility import check_own_files, check_supported, check_writable
+from qbeast_core.operations.compatibility import (
+    check_no_slice_column,
+    check_own_files,
+    check_supported,
+    check_writable,
+)
 from qbeast_core.operations.index_options import IndexOptions
 from qbeast_core.operations.retry import until_committed
-from qbeast_core.operations.revisions import check_sample_key, option_keys
+from qbeast_core.operations.revisions import (
+    check_sample_key,
+    check_slices,
+    option_keys,
+    slices_key,
+)
 from qbeast_core.operations.sizing import automatic_cube_size
 from qbeast_core.options import AUTO, resolve_columns
 from qbeast_core.spark.columns import quoted
+from qbeast_core.spark.slices import with_slices
 from qbeast_core.tree.column_choice import ColumnChoice
 
 
@@ -62,6 +73,7 @@ def convert_to_qbeast(
     columns_to_index: str | Sequence[str],
     cube_size: int | str = AUTO,
     sample_key: str | Sequence[str] | None = None,
+    slices: bool | None = None,
 ) -> ConvertResult:
     """Make a Delta or Parquet table one that is indexed; its data files stay as they are.
 
@@ -75,18 +87,19 @@ def convert_to_qbeast(
         columns_to_index: as for `write_table`; `auto` reads the rows to choose.
         cube_size: rows per cube, or `auto` to choose it by the rows that the table has.
         sample_key: as for `write_table`; it holds for the whole table, until it is rebuilt.
+        slices: as for `write_table`; rows that the table has get theirs by `optimize`.
 
     Raises:
         InvalidOptions: an option is wrong (also UnknownColumn, UnsupportedColumnType).
         NotAQbeastTable: there is no such table.
         IncompatibleTable: it is partitioned, has features that an index would not keep right or
             files outside of its directory, or it is a view or stored in another format.
-        IndexMismatch: it is indexed already, by other columns, with another cube size or by
-            another sample key.
+        IndexMismatch: it is indexed already, by other columns, with another cube size, by another
+            sample key or with other slices.
         CommitConflict: other writers came first on every attempt.
         In every case the table is as it was.
     """
-    options = IndexOptions.parse(columns_to_index, cube_size, sample_key=sample_key)
+    options = IndexOptions.parse(columns_to_index, cube_size, sample_key=sample_key, slices=slices)
     address = resolve_address(spark, table)
     snapshot = TableSnapshot.load(spark, address.location)
     if address.format == PARQUET and not snapshot.exists:
@@ -112,6 +125,9 @@ def _attempt(spark: SparkSession, address: Address, options: IndexOptions) -> Co
     sample_key = options.new_sample_key(snapshot, snapshot.schema)
     columns, choice = options.columns_for(snapshot.dataframe())
     transformers = resolve_columns(columns, snapshot.schema)
+    slices = options.slices is True
+    if slices:
+        check_no_slice_column(snapshot.schema, address.label)
     rows = snapshot.rows()
     staging = Revision.staging(
         Revision(
@@ -130,7 +146,9 @@ def _attempt(spark: SparkSession, address: Address, options: IndexOptions) -> Co
             **option_keys(columns, staging),
             **options.left_open(snapshot),
             **present.with_revision(staging).write(),
-        }
+            **slices_key(slices),
+        },
+        with_slices(snapshot.schema, staging.weight_columns) if slices else None,
     )
     return ConvertResult(
         version=transaction.commit(Operation.CONVERT, []),
@@ -161,6 +179,8 @@ def _indexed_already(
         check_sample_key(
             options.sample_key, latest, snapshot.configuration, snapshot.schema, address.label
         )
+    if options.slices is not None:
+        check_slices(options.slices, snapshot.stores_slices, address.label)
     if size is not None and size != latest.desired_cube_size:
         raise IndexMismatch(
             f"{address.label} is indexed already, with a cube size of {latest.desired_cube_size}; "

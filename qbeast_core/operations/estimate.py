@@ -25,7 +25,7 @@ from qbeast_core.estimation.answer import Estimate, GroupEstimate
 from qbeast_core.estimation.growing import Goal, Look, Outcome, Population, grow
 from qbeast_core.index import TableIndex
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, weight_of_fraction
-from qbeast_core.operations.sample import lowest_weights, row_weight, where_filters
+from qbeast_core.operations.sample import lowest_weights, row_weight, rows_below, where_filters
 from qbeast_core.spark import moments
 from qbeast_core.spark.moments import Cluster, SampledGroups, sampled_groups
 
@@ -150,7 +150,7 @@ class _Query:
         return groups
 
     def exact_groups(self) -> list[GroupEstimate]:
-        whole = self._read(self.lowest < np.inf)
+        whole = self.snapshot.dataframe(self._read(self.lowest < np.inf))
         rows = self.exact_rows(whole).limit(MOST_GROUPS + 1).collect()
         self._check_groups(len(rows))
         return [
@@ -170,14 +170,13 @@ class _Query:
 
     def _look(self, fraction: float) -> Look:
         below = self._widened(weight_of_fraction(fraction))
-        rows = self._read(self.lowest < below)
+        files = self._read(self.lowest < below)
         self.looks += 1
-        weight = row_weight(self.index)
         kept = F.lit(True) if self.where is None else F.expr(self.where)
         found: SampledGroups = sampled_groups(
-            rows.where(weight < below),
+            rows_below(self.snapshot, self.index, files, below),
             fraction=(below - MIN_WEIGHT) / _WEIGHTS,
-            weight=weight,
+            weight=row_weight(self.index),
             kept=F.coalesce(kept, F.lit(False)),
             argument=self._number,
             keys=[F.expr(key) for key in self.keys],
@@ -258,10 +257,11 @@ class _Query:
         unit = 10.0 ** (math.floor(math.log10(share)) - 1)
         return max(below, weight_of_fraction(math.floor(share / unit) * unit))
 
-    def _read(self, files: NDArray[np.bool_]) -> DataFrame:
+    def _read(self, files: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The indices of files that are read now, and counted as read."""
         self.files_read |= files
         self.bytes_read += int(self.sizes[files].sum())
-        return self.snapshot.dataframe(np.flatnonzero(files))
+        return np.flatnonzero(files)
 
     def _check_groups(self, groups: int) -> None:
         if groups > MOST_GROUPS:

@@ -35,6 +35,7 @@ from qbeast_core.options import (
     parse_columns,
     parse_cube_size,
     parse_sample_key,
+    parse_slices,
     resolve_columns,
     resolve_sample_key,
 )
@@ -55,6 +56,7 @@ class IndexOptions:
     """None for `auto`."""
     column_stats: Mapping[str, Any]
     sample_key: tuple[str, ...] | str | None
+    slices: bool | None
 
     @staticmethod
     def parse(
@@ -62,6 +64,7 @@ class IndexOptions:
         cube_size: int | str,
         column_stats: str | Mapping[str, Any] | None = None,
         sample_key: str | Sequence[str] | None = None,
+        slices: bool | None = None,
         rechoose: bool = False,
     ) -> IndexOptions:
         """The options of `write_table`. Raises InvalidOptions."""
@@ -74,6 +77,7 @@ class IndexOptions:
             cube_size=parse_cube_size(cube_size),
             column_stats=parse_column_stats(column_stats),
             sample_key=parse_sample_key(sample_key),
+            slices=parse_slices(slices),
         )
 
     @property
@@ -167,6 +171,13 @@ class IndexOptions:
         if chosen_automatically(snapshot.configuration, KEY):
             return ALL
         return known.latest.sample_key or None
+
+    def new_slices(self, snapshot: TableSnapshot) -> bool:
+        """Whether a new index stores slices. A rebuild that says neither that nor by which columns
+        keeps to what the table does."""
+        if self.slices is not None:
+            return self.slices
+        return snapshot.stores_slices and not self.says_columns
 
     def left_open(self, snapshot: TableSnapshot) -> dict[str, str]:
         """The key that stores which options the write was left to choose, where there are some."""

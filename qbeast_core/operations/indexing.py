@@ -64,7 +64,7 @@ def write_indexed(
     phases.enter(phases.WRITING)
     catalyst = Catalyst(Jvm(rows.sparkSession))
     placing = Placing.of(catalyst, plan)
-    staged = transaction.write_files(placed(rows, plan, placing))
+    staged = transaction.write_files(placed(rows, plan, placing, transaction.stores_slices))
     held: dict[str, FileContents] = {}
     with transaction.completed(staged) as completed:
         if staged:
@@ -74,7 +74,7 @@ def write_indexed(
                 plan,
                 placing,
                 [file.name for file in staged],
-                transaction.decimals_to_measure,
+                transaction.to_measure,
             )
     blocks = [block for contents in held.values() for block in contents.blocks]
     written = sum(block.element_count for block in blocks)

@@ -24,6 +24,7 @@ from qbeast_core.spark.changes import insertions, of, together, updates
 from qbeast_core.spark.conditions import holds, settled_condition, understood
 from qbeast_core.spark.evaluation import stored_rows
 from qbeast_core.spark.keys import key_condition
+from qbeast_core.spark.slices import own_rows
 
 Choice = bool | str | Sequence[str] | Mapping[str, str]
 """Which columns a merge sets: all that the source has, none, these, or these to expressions."""
@@ -68,8 +69,10 @@ def merge_rows(
     target: Target, source: DataFrame, merge: Merge, user_metadata: str | None = None
 ) -> RewriteResult:
     """Merge; the arguments are those of `QbeastTable.merge`."""
-    _check(target.snapshot(), source, merge, target.label)
-    with stored_rows(source) as rows:
+    snapshot = target.snapshot()
+    given = own_rows(source, snapshot.stores_slices)
+    _check(snapshot, given, merge, target.label)
+    with stored_rows(given) as rows:
 
         def attempt(transaction: Transaction) -> RewriteResult:
             rewrite = _Plan(transaction.snapshot, rows, merge, target.label).rewrite()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from qbeast_core import phases
 from qbeast_core.model.cube import CubeId
@@ -14,12 +15,15 @@ from qbeast_core.model.weight import MAX_WEIGHT
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import Catalyst, repartition_by_id
 from qbeast_core.spark.location import coordinates, path_to
+from qbeast_core.spark.slices import row_slice
 from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.assignment import Assignment
 from qbeast_core.tree.build import estimate_weights
 from qbeast_core.tree.otree import OTree
-from qbeast_core.tree.path import PathLayout
+from qbeast_core.tree.path import WORD_BITS, PathLayout
 from qbeast_core.tree.rollup import expected_rows, plan_files
+
+_SLICE_BITS = 6
 
 
 @dataclass(frozen=True)
@@ -84,8 +88,11 @@ class Placing:
         return Placing(point, words, weight, target)
 
 
-def placed(rows: DataFrame, plan: TreePlan, placing: Placing) -> DataFrame:
+def placed(rows: DataFrame, plan: TreePlan, placing: Placing, by_slice: bool) -> DataFrame:
     """The rows, one Spark partition per file, sorted along the path inside it.
+
+    With `by_slice` the rows of a slice lie together, sorted along the path, so that a small sample
+    reads the end of a file only.
 
     File and path are expressions of the shuffle and of the sort, never columns: rows with columns
     more would have to be copied once again to lose them.
@@ -93,4 +100,10 @@ def placed(rows: DataFrame, plan: TreePlan, placing: Placing) -> DataFrame:
     placed = repartition_by_id(rows, plan.files, placing.target.file.cast("int"))
     # Neighbours in space become neighbours in the file, so that readers skip inside of it. One
     # word is fine enough for that, and Spark sorts by a single bigint in linear time.
-    return placed.sortWithinPartitions(placing.words[0])
+    path = placing.words[0]
+    if not by_slice:
+        return placed.sortWithinPartitions(path)
+    slices = row_slice(plan.revision.weight_columns).cast("bigint")
+    return placed.sortWithinPartitions(
+        F.shiftleft(slices, WORD_BITS - _SLICE_BITS).bitwiseOR(F.shiftright(path, _SLICE_BITS))
+    )

@@ -24,6 +24,7 @@ from qbeast_core.spark.changes import copies, deletions, insertions, together
 from qbeast_core.spark.conditions import holds, settled_condition
 from qbeast_core.spark.evaluation import evaluated_once, stored_rows
 from qbeast_core.spark.schema import cast_to
+from qbeast_core.spark.slices import own_rows
 
 
 def replace_rows_where(
@@ -33,8 +34,9 @@ def replace_rows_where(
     snapshot = target.snapshot()
     check_assignable(snapshot.schema, target.label)
     condition = settled_condition(snapshot.dataframe(), where, "where")
-    cast_to(df, snapshot.schema, target.label)
-    with evaluated_once(df) as rows:
+    given = own_rows(df, snapshot.stores_slices)
+    cast_to(given, snapshot.schema, target.label)
+    with evaluated_once(given) as rows:
 
         def attempt(transaction: Transaction) -> RewriteResult:
             schema = transaction.snapshot.schema
@@ -53,9 +55,10 @@ def replace_rows_matching(
     """Replace; the arguments are those of `QbeastTable.replace_matching`."""
     snapshot = target.snapshot()
     check_assignable(snapshot.schema, target.label)
-    Matching(snapshot, df, match, target.label)
-    cast_to(df, snapshot.schema, target.label)
-    with stored_rows(df) as rows:
+    given = own_rows(df, snapshot.stores_slices)
+    Matching(snapshot, given, match, target.label)
+    cast_to(given, snapshot.schema, target.label)
+    with stored_rows(given) as rows:
 
         def attempt(transaction: Transaction) -> RewriteResult:
             matching = Matching(transaction.snapshot, rows, match, target.label)

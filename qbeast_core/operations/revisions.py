@@ -17,6 +17,7 @@ from qbeast_core.model.revision import (
     Revision,
     next_revision,
 )
+from qbeast_core.model.slices import SLICES_KEY
 from qbeast_core.model.transformation import (
     EmptyTransformation,
     HashTransformation,
@@ -157,6 +158,16 @@ def check_sample_key(
         )
 
 
+def check_slices(wanted: bool, stored: bool, table: str) -> None:
+    """Raises IndexMismatch where a table stores slices and is not to, or the other way round."""
+    if wanted != stored:
+        raise IndexMismatch(
+            f"{table} {'stores' if stored else 'does not store'} slices, the write asks for slices "
+            f"{wanted}; its files have the column or not: leave slices as it was, or rebuild the "
+            "table (in dbt with --full-refresh, in Python with mode='overwrite')"
+        )
+
+
 def stored_keys(configuration: IndexConfiguration, revision: Revision) -> dict[str, str]:
     """The `qbeast.*` keys once the revision is the last one of the configuration."""
     if revision.revision_id == _FIRST_REVISION_ID and not configuration.revisions:
@@ -175,6 +186,11 @@ def option_keys(columns: Sequence[IndexedColumn], revision: Revision) -> dict[st
         "tableFormat": "delta",
         COLUMN_STATS_KEY: "",
     }
+
+
+def slices_key(slices: bool) -> dict[str, str]:
+    """The key that stores whether the table stores slices, where it does."""
+    return {SLICES_KEY: "true"} if slices else {}
 
 
 def is_index_key(key: str) -> bool:

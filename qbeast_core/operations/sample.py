@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
 from qbeast_core.delta.filters import PushedFilters, filters_on
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.index import TableIndex
+from qbeast_core.model.slices import lowest_slice_below
 from qbeast_core.model.weight import weight_of_fraction
-from qbeast_core.spark.columns import quoted, weight
+from qbeast_core.spark.columns import weight, weight_text
+from qbeast_core.spark.slices import reaches
 from qbeast_core.tree.query import may_match
 
 
@@ -43,11 +44,25 @@ def sample_rows(
 ) -> DataFrame:
     """The rows of the sample, `where` applied; only files that can hold one of them are read."""
     filters = pushed or where_filters(snapshot, where)
-    rows = snapshot.dataframe(choose_files(snapshot, index, fraction, filters))
-    if where is not None:
-        rows = rows.where(where)
-    condition = sample_condition(index, fraction)
-    return rows if condition is None else rows.where(condition)
+    files = choose_files(snapshot, index, fraction, filters)
+    if fraction == 1.0:
+        rows = snapshot.dataframe(files)
+    else:
+        rows = rows_below(snapshot, index, files, weight_of_fraction(fraction))
+    return rows if where is None else rows.where(where)
+
+
+def rows_below(
+    snapshot: TableSnapshot, index: TableIndex, files: NDArray[np.int64], limit: int
+) -> DataFrame:
+    """The rows with a weight below the limit in the files at these indices.
+
+    The weight decides. Slices, where the table stores them, let Parquet skip within a file.
+    """
+    rows = snapshot.stored_rows(files)
+    if snapshot.stores_slices and (lowest := lowest_slice_below(limit)):
+        rows = rows.where(reaches(lowest))
+    return snapshot.without_slices(rows).where(row_weight(index) < limit)
 
 
 def choose_files(
@@ -102,26 +117,20 @@ def where_filters(snapshot: TableSnapshot, where: str | None) -> PushedFilters |
     return filters_on(table.where(where), table)
 
 
-def sample_condition(index: TableIndex, fraction: float) -> Column | None:
-    """The condition on rows that makes a sample; None for the whole table."""
-    if fraction == 1.0:
-        return None
-    if fraction == 0.0:
-        return F.lit(False)
-    return row_weight(index) < weight_of_fraction(fraction)
-
-
 def row_weight(index: TableIndex) -> Column:
     """The weight of each row, int, by which samples of the table are taken."""
     return weight(index.configuration.latest.weight_columns)
 
 
 def sample_condition_text(index: TableIndex, fraction: float) -> str:
-    """The same condition as SQL text that any Spark understands."""
+    """The condition on rows that makes a sample, as SQL text that any Spark understands.
+
+    Without slices: a view of it is to outlive a rebuild that stores none.
+    """
     if fraction in (0.0, 1.0):
         return "true" if fraction else "false"
-    names = ", ".join(quoted(name) for name in index.configuration.latest.weight_columns)
-    return f"hash({names}) < {weight_of_fraction(fraction)}"
+    weighed = weight_text(index.configuration.latest.weight_columns)
+    return f"{weighed} < {weight_of_fraction(fraction)}"
 
 
 def file_entries(

@@ -30,12 +30,14 @@ from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
     CUBE_SIZE,
     check_sample_key,
+    check_slices,
     chosen_automatically,
     continued_revision,
     continued_transformers,
     first_revision,
     is_index_key,
     option_keys,
+    slices_key,
     stored_keys,
 )
 from qbeast_core.operations.sample_warning import sample_warnings
@@ -44,6 +46,7 @@ from qbeast_core.options import AUTO, WriteMode, resolve_columns
 from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.spark.evaluation import evaluated_once
 from qbeast_core.spark.schema import cast_to, nullable
+from qbeast_core.spark.slices import has_slice_column, own_rows, with_slices
 from qbeast_core.spark.statistics import InputStatistics, collect
 from qbeast_core.tree.column_choice import ColumnChoice
 
@@ -90,6 +93,7 @@ def write_table(
     cube_size: int | str = AUTO,
     column_stats: str | Mapping[str, Any] | None = None,
     sample_key: str | Sequence[str] | None = None,
+    slices: bool | None = None,
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,
     location: str | None = None,
@@ -120,6 +124,9 @@ def write_table(
         sample_key: the columns whose hash decides in which samples a row is, as `["order_id"]` or
             `"order_id,line"`, or `all`; without it, the indexed columns. Tables with the same key
             are sampled alike, so that their samples join. It is fixed until a rebuild.
+        slices: whether the table gets a last column `_qbeast_slice`, by which any engine samples:
+            `_qbeast_slice >= 7` keeps 1 / 2^7 of the rows. Not without being asked for. It is fixed
+            until a rebuild. A column of that name in the rows of a table that has it is left out.
         properties: table properties. On overwrite they replace all properties but the index's own;
             None keeps those that the table has. An append ignores them.
         comment: the table's description, for a new or replaced table.
@@ -133,7 +140,8 @@ def write_table(
 
     Raises:
         InvalidOptions: an option is wrong (also UnknownColumn, UnsupportedColumnType).
-        IndexMismatch: an append asks for other columns or another sample key than the table has.
+        IndexMismatch: an append asks for other columns, another sample key or other slices than
+            the table has.
         NotAQbeastTable: an append to a Delta table without an index.
         IncompatibleTable: the table has features that a write would break.
         SourceChanged: the rows changed while they were written.
@@ -147,15 +155,18 @@ def write_table(
             spark, table=table, path=path, location=location, comment=comment
         ),
         mode=WriteMode.parse(mode),
-        options=IndexOptions.parse(columns_to_index, cube_size, column_stats, sample_key, rechoose),
+        options=IndexOptions.parse(
+            columns_to_index, cube_size, column_stats, sample_key, slices, rechoose
+        ),
         properties=properties,
         user_metadata=user_metadata,
         started=started,
     )
-    skipped = write.check(df.schema)
+    given = write.own_rows(df)
+    skipped = write.check(given.schema)
     if skipped is not None:
         return skipped
-    with evaluated_once(df) as rows:
+    with evaluated_once(given) as rows:
         result = until_committed(write.destination.label, lambda: write.attempt(rows))
     for warning in result.warnings if issue_warnings else ():
         warnings.warn(warning, SampleWarning, stacklevel=2)
@@ -172,6 +183,13 @@ class _Write:
     properties: Mapping[str, str] | None
     user_metadata: str | None
     started: float
+
+    def own_rows(self, given: DataFrame) -> DataFrame:
+        """The rows without a column that the table computes, or computed before."""
+        if not has_slice_column(given):
+            return given
+        snapshot = TableSnapshot.load(self.destination.spark, self.destination.location)
+        return own_rows(given, snapshot.stores_slices or self.options.slices is True)
 
     def check(self, schema: StructType) -> WriteResult | None:
         """Find what would fail before anything is computed; a result if nothing is to be done."""
@@ -215,6 +233,7 @@ class _Write:
             cube_size=self.options.cube_size or automatic_cube_size(statistics.rows, schema),
             sample_key=key,
         )
+        slices = self.options.new_slices(snapshot)
         configuration = {
             **self._kept_properties(snapshot.configuration),
             **_column_mapping(schema),
@@ -222,14 +241,16 @@ class _Write:
             **self.options.given_stats(transformers),
             **self.options.left_open(snapshot),
             **stored_keys(IndexConfiguration.read({}), revision),
+            **slices_key(slices),
         }
         if self.destination.name:
             configuration[RELATION_KEY] = self.destination.name
         comment = self.destination.comment
+        stored = with_slices(schema, revision.weight_columns) if slices else schema
         if snapshot.exists:
-            transaction.replace_table(schema, configuration, comment)
+            transaction.replace_table(stored, configuration, comment)
         else:
-            transaction.create_table(schema, configuration, comment)
+            transaction.create_table(stored, configuration, comment)
         written = self._index(transaction, rows, revision, statistics)
         version = self._commit(
             transaction,
@@ -374,6 +395,8 @@ class _Write:
         schema, key = snapshot.schema, self.options.sample_key
         if key is not None:
             check_sample_key(key, current, snapshot.configuration, schema, label)
+        if self.options.slices is not None:
+            check_slices(self.options.slices, snapshot.stores_slices, label)
         return current, continued_transformers(current, self.options.columns, schema, label)
 
     def _kept_properties(self, present: Mapping[str, str]) -> dict[str, str]:

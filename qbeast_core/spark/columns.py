@@ -65,6 +65,11 @@ def weight(columns: Sequence[str]) -> Column:
     return F.hash(*(column(name) for name in columns))
 
 
+def weight_text(columns: Sequence[str]) -> str:
+    """The same as SQL that any Spark understands."""
+    return f"hash({', '.join(quoted(name) for name in columns)})"
+
+
 def ordinal(value: Column, data_type: DataType) -> Column:
     """An ordered column's value as a number: bigint for whole types, else double or float.
 

@@ -72,6 +72,14 @@ class QbeastAdapter(SparkAdapter):
         stored = [row for row in row_list if row[0]]
         return super()._build_spark_relation_list(stored, relation_info_func)
 
+    def get_columns_in_relation(self, relation: BaseRelation) -> list[Any]:
+        """The columns without that of slices (`slices.py`)."""
+        from dbt.adapters.qbeast import slices
+
+        columns = super().get_columns_in_relation(relation)
+        with self._running(f"describe {relation}") as session:
+            return slices.own_columns(session, _table(relation), columns)
+
     def calculate_freshness_from_metadata_batch(
         self, sources: list[BaseRelation], macro_resolver: Any = None
     ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
@@ -160,6 +168,15 @@ class QbeastAdapter(SparkAdapter):
     ) -> "ModelSpec":
         """The model's configuration, checked before anything runs (`model_config.py`)."""
         return model_config.model_spec(config, model, built_from, full_refresh=full_refresh)
+
+    @available.parse(lambda _, query, *__: query)
+    def qbeast_own_query(self, query: str, relation: BaseRelation, spec: "ModelSpec") -> str:
+        """The query of an indexed model without slices that it reads (`slices.py`)."""
+        from dbt.adapters.qbeast import slices
+
+        with self._running(query) as session:
+            frame_of = self._handle().frame
+            return slices.own_query(session, query, frame_of, _table(relation), spec)
 
     @available.parse_none
     def qbeast_write(

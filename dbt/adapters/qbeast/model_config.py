@@ -19,7 +19,7 @@ INDEXED_MATERIALIZATIONS = ("qbeast", "table", "incremental")
 BUILT_FROM_SAMPLE = "qbeast.builtFromSample"
 NEVER, AUTO, ALWAYS = "never", "auto", "always"
 _NO_INDEX = ("none", "")
-_OWN_KEYS = ("columns_to_index", "cube_size", "column_stats", "sample_key", "optimize")
+_OWN_KEYS = ("columns_to_index", "cube_size", "column_stats", "sample_key", "slices", "optimize")
 # Keys that other Delta adapters have, and what takes their place.
 _REPLACED = {
     "partition_by": "the index already places rows by all indexed columns at once, and partitions "
@@ -44,6 +44,7 @@ class QbeastConfig(SparkConfig):
     cube_size: int | str | None = None
     column_stats: dict[str, Any] | str | None = None
     sample_key: str | list[str] | None = None
+    slices: bool | None = None
     optimize: str | None = None
     sample: float | bool | None = None
     tblproperties: dict[str, Any] | None = None
@@ -72,6 +73,8 @@ class ModelSpec:
     cube_size: int | str
     column_stats: str | Mapping[str, Any] | None
     sample_key: str | list[str] | None
+    slices: bool | None
+    """Whether the table stores slices; None where nothing is said."""
     rechoose: bool
     """Whether a rebuild chooses automatic columns anew."""
     increment: Increment | None
@@ -148,6 +151,7 @@ def model_spec(
         cube_size=_or(config.get("cube_size"), "auto"),
         column_stats=config.get("column_stats"),
         sample_key=config.get("sample_key"),
+        slices=config.get("slices"),
         rechoose=full_refresh,
         increment=model_increment(config),
         batch=batch_condition(config) or None,

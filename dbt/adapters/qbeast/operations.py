@@ -248,7 +248,7 @@ def _with_configuration(operation: _Operation, graph: Mapping[str, Any]) -> _Ope
     configured = {
         _table(node): {
             key: node["config"][key]
-            for key in ("columns_to_index", "cube_size", "sample_key")
+            for key in ("columns_to_index", "cube_size", "sample_key", "slices")
             if node["config"].get(key) is not None
         }
         for node in graph["nodes"].values()

@@ -19,7 +19,6 @@ def fit_to_table(
     table: str,
     on_schema_change: str,
     model: str,
-    placing: Sequence[str],
 ) -> DataFrame:
     """The rows with the columns that the table has, or is given for them.
 
@@ -31,10 +30,11 @@ def fit_to_table(
         on_schema_change: `ignore` leaves new columns out, `fail` refuses any difference,
             `append_new_columns` adds columns, `sync_all_columns` adds, drops and retypes them.
         model: the model's name, for messages.
-        placing: the columns that the table is indexed and sampled by.
     """
     session = frame.sparkSession
-    present = session.table(table).schema
+    indexed = QbeastTable.for_name(session, table)
+    placing = indexed.latest_revision.placing_columns
+    present = indexed.dataframe().schema
     new, gone, retyped = _differences(frame.schema, present)
     if on_schema_change == "fail" and (new or gone or retyped):
         raise CompilationError(
@@ -56,7 +56,8 @@ def fit_to_table(
         session.sql(f"alter table {table} add columns ({definitions})")
     if on_schema_change == "sync_all_columns" and gone:
         drop_columns(session, table, gone)
-    return frame if session.table(table).schema == present else query()
+    is_as_before = QbeastTable.for_name(session, table).dataframe().schema == present
+    return frame if is_as_before else query()
 
 
 def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> None:

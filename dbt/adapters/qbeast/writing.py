@@ -55,9 +55,8 @@ def write_model(
         if increment is None:
             response = _rebuild(frame, table, spec)
         else:
-            placing = QbeastTable.for_name(session, table).latest_revision.placing_columns
             on_change = increment.on_schema_change
-            rows = fit_to_table(frame, query, table, on_change, spec.name, placing)
+            rows = fit_to_table(frame, query, table, on_change, spec.name)
             response = _STRATEGIES[increment.strategy](rows, table, spec, increment)
     except (IndexMismatch, NotAQbeastTable) as error:
         raise DbtRuntimeError(f"{error}. To rebuild the table, run with --full-refresh.") from error
@@ -102,6 +101,7 @@ def _rebuild(frame: DataFrame, table: str, spec: ModelSpec) -> Response:
         cube_size=spec.cube_size,
         column_stats=spec.column_stats,
         sample_key=spec.sample_key,
+        slices=spec.slices,
         properties=spec.properties,
         comment=spec.comment,
         location=spec.location,
@@ -132,6 +132,7 @@ def _append(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment)
         cube_size=spec.cube_size,
         column_stats=spec.column_stats,
         sample_key=spec.sample_key,
+        slices=spec.slices,
     )
     return response_of_write("appended", result)
 
@@ -180,6 +181,7 @@ def _insert_overwrite(
         cube_size=spec.cube_size,
         column_stats=spec.column_stats,
         sample_key=spec.sample_key,
+        slices=spec.slices,
         comment=spec.comment,
         issue_warnings=False,
     )
@@ -224,6 +226,11 @@ def _require_same_index(session: SparkSession, table: str, spec: ModelSpec) -> N
     if _lowered(wanted) != _lowered(present.sample_key):
         raise IndexMismatch(
             f"{spec.name} has the sample_key {present.sample_key}, and the model's is now {wanted}"
+        )
+    if spec.slices not in (None, present.slices):
+        raise IndexMismatch(
+            f"{spec.name} {'stores' if present.slices else 'does not store'} slices, and the "
+            f"model's slices is now {spec.slices}"
         )
 
 

@@ -26,6 +26,9 @@
   {%- if model['language'] == 'python' -%}
     {%- set query = adapter.qbeast_run_python(model, compiled_code, graph) -%}
   {%- endif -%}
+  {%- if is_indexed -%}
+    {%- set query = adapter.qbeast_own_query(query, this, spec) -%}
+  {%- endif -%}
   {# A view or a table of another format has to make room; a Delta table is replaced in place. #}
   {%- if existing is not none and not is_in_place and not add -%}
     {% do adapter.drop_relation(existing) %}

@@ -1,0 +1,41 @@
+"""The column of slices is none of a model's: dbt neither sees it in a table nor in a query for one.
+
+No engine can hide a column, so that `select * from {{ this }}` has it.
+"""
+
+from collections.abc import Callable, Sequence
+
+from dbt.adapters.qbeast.model_config import ModelSpec
+from dbt.adapters.spark.column import SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+
+from qbeast_core import QbeastTable
+from qbeast_core.model.slices import SLICE_COLUMN
+
+
+def own_columns(
+    session: SparkSession, table: str, columns: Sequence[SparkColumn]
+) -> list[SparkColumn]:
+    """The columns of a relation, of any kind, but for the one that its index keeps."""
+    if any(column.name == SLICE_COLUMN for column in columns) and _stores_slices(session, table):
+        return [column for column in columns if column.name != SLICE_COLUMN]
+    return list(columns)
+
+
+def own_query(
+    session: SparkSession,
+    sql: str,
+    frame_of: Callable[[str], DataFrame],
+    table: str,
+    spec: ModelSpec,
+) -> str:
+    """A model's query, without slices that it reads where its table computes them itself."""
+    if not (spec.slices or _stores_slices(session, table)):
+        return sql
+    if SLICE_COLUMN not in map(str.lower, frame_of(sql).columns):
+        return sql
+    return f"select * except ({SLICE_COLUMN}) from (\n{sql}\n) as model_rows"
+
+
+def _stores_slices(session: SparkSession, table: str) -> bool:
+    return QbeastTable.is_qbeast(session, table) and QbeastTable.for_name(session, table).slices

@@ -53,6 +53,7 @@ setup(
         "dev": [
             "dbt-tests-adapter>=1.17,<2",
             "deltalake>=1.2",
+            "duckdb>=1.5",
             "hypothesis>=6.100",
             "matplotlib>=3.9",
             "mypy>=1.15",

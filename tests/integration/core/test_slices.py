@@ -1,0 +1,272 @@
+"""Tables that store slices: samples by them, in Spark and elsewhere, after every kind of change."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.dataset as ds
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from benchmarks.scans import scanned
+from qbeast_core import QbeastTable, convert_to_qbeast, write_table
+from qbeast_core.errors import IncompatibleTable, IndexMismatch, InvalidOptions, UnknownColumn
+from qbeast_core.model.slices import SLICE_COLUMN, slice_of_weight
+from tests.integration.core.brute_force import (
+    assert_rows_in_their_cubes,
+    assert_sound,
+    configuration,
+    last_version,
+    live_adds,
+    plain,
+    weight_columns,
+)
+
+SAMPLED = f"{SLICE_COLUMN} >= 7"
+
+
+def rows(spark: SparkSession, count: int, first: int = 0) -> DataFrame:
+    return spark.range(first, first + count, 1, 2).selectExpr(
+        "id", "pmod(hash(id, 7), 500) as a", "cast(id as string) as text"
+    )
+
+
+def sliced_table(spark: SparkSession, path: str, count: int = 4000, **options: Any) -> str:
+    write_table(
+        rows(spark, count),
+        path=path,
+        columns_to_index="a,id",
+        slices=True,
+        **{"cube_size": 400, **options},
+    )
+    return path
+
+
+def assert_slices(
+    spark: SparkSession, path: str, ids: list[int] | None = None, missing: int = 0
+) -> QbeastTable:
+    """The table is sound, its slices are what its weights say, and only foreign eyes see them."""
+    table = assert_sound(spark, path, ids)
+    stored = plain(spark, path).select(SLICE_COLUMN, F.hash(*weight_columns(path))).collect()
+    assert sum(found is None for found, _ in stored) == missing
+    assert all(found in (None, slice_of_weight(weight)) for found, weight in stored)
+    assert plain(spark, path).columns == [*table.dataframe().columns, SLICE_COLUMN]
+    assert table.slices and SLICE_COLUMN not in table.sample(0.1).columns
+    return table
+
+
+def test_a_table_stores_the_slices_of_its_rows(spark: SparkSession, tmp_path: Path) -> None:
+    path = sliced_table(spark, str(tmp_path))
+    assert_slices(spark, path, list(range(4000)))
+    assert_rows_in_their_cubes(spark, path)
+    assert configuration(path)["qbeast.slices"] == "true"
+    for k in range(1, 6):
+        by_slice = plain(spark, path).where(f"{SLICE_COLUMN} >= {k}").select("id")
+        by_weight = QbeastTable.for_path(spark, path).sample(0.5**k).select("id")
+        assert sorted(by_slice.collect()) == sorted(by_weight.collect())
+    found = QbeastTable.for_path(spark, path).estimate("avg(id)", tolerance=0.2)
+    assert found.groups[0].value == pytest.approx(2000, rel=0.3)
+
+
+def test_every_change_keeps_the_slices_right(spark: SparkSession, tmp_path: Path) -> None:
+    path = sliced_table(spark, str(tmp_path), properties={"delta.enableChangeDataFeed": "true"})
+
+    def read() -> DataFrame:
+        """As a model does that selects everything from its own table."""
+        return plain(spark, path)
+
+    shifted = read().where("id < 500").withColumn("id", F.col("id") + 4000)
+    assert write_table(shifted, path=path).rows == 500
+    assert write_table(shifted.withColumn("id", F.col("id") + 500), path=path, slices=True).rows
+    table = QbeastTable.for_path(spark, path)
+    changed = read().where("id < 40").withColumn("a", F.lit(3)).withColumn(SLICE_COLUMN, F.lit(9))
+    assert table.merge(changed, on="id").rows_updated == 40
+    assert table.merge(read().where("id = 60"), on="id", update=["text"]).rows_updated == 1
+    table.update({"a": "a + 1"}, "id between 100 and 120")
+    table.delete("id % 10 = 3")
+    assert table.replace_where(read().where("id = 7"), "id = 7").rows_inserted == 1
+    assert table.replace_matching(read().where("id = 8"), on="id").rows_inserted == 1
+    ids = [i for i in range(5000) if i % 10 != 3]
+    assert_slices(spark, path, ids)
+    assert write_table(read(), path=path, mode="overwrite").new_revision
+    assert_slices(spark, path, ids)
+    with pytest.raises(UnknownColumn, match=SLICE_COLUMN):
+        table.update({SLICE_COLUMN: "1"})
+
+
+def test_other_programs_fill_the_column_or_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    path = sliced_table(spark, str(tmp_path))
+    table = f"delta.`{path}`"
+    spark.sql(f"insert into {table} (id, a, text) select id + 9000, 1, 'x' from range(50)")
+    rows(spark, 50, 9100).write.format("delta").mode("append").save(path)
+    spark.sql(f"update {table} set a = 77 where id < 10")
+    spark.sql(f"delete from {table} where id = 20")
+    spark.sql(
+        f"merge into {table} t using (select 5L as id, 9 as a) s on t.id = s.id "
+        "when matched then update set a = s.a"
+    )
+    ids = [i for i in range(4000) if i != 20] + [*range(9000, 9050), *range(9100, 9150)]
+    assert assert_slices(spark, path, ids).optimize().changed
+    assert_slices(spark, path, ids)
+    version = last_version(path)
+    with pytest.raises(Exception, match=rf"Generated Column.*{SLICE_COLUMN}"):
+        spark.sql(f"insert into {table} select 1L, 1, 'x', 1Y")
+    with pytest.raises(Exception, match="generated column"):
+        spark.sql(f"alter table {table} drop column a")
+    arrow = DeltaTable(path).to_pyarrow_table(filters=[("id", "=", 5)])
+    with pytest.raises(Exception, match=r"(?i)generat|feature"):
+        write_deltalake(path, arrow.drop_columns([SLICE_COLUMN]), mode="append")
+    assert last_version(path) == version
+
+
+def test_a_small_sample_reads_a_part_of_a_file(spark: SparkSession, tmp_path: Path) -> None:
+    # What begins with `parquet.` among a table's properties reaches the writer of its files.
+    properties = {"parquet.page.row.count.limit": "1000"}
+    path = sliced_table(spark, str(tmp_path), 50_000, cube_size=10**6, properties=properties)
+    table = QbeastTable.for_path(spark, path)
+    assert len(table.files()) == 1
+    for fraction, at_most in ((0.001, 1000), (0.01, 2000), (0.1, 8000), (0.7, 50_000)):
+        sample = table.sample(fraction)
+        taken = len(sample.collect())
+        assert taken <= scanned(sample).rows <= at_most
+    cold = table.sample(0.01, where="a < 100")
+    cold.collect()
+    assert scanned(cold).rows <= 2000
+
+
+def test_another_engine_samples_with_less_reading(spark: SparkSession, tmp_path: Path) -> None:
+    path = sliced_table(
+        spark,
+        str(tmp_path),
+        40_000,
+        cube_size=4000,
+        properties={"parquet.block.row.count.limit": "1000"},
+    )
+    sampled = sorted(row.id for row in QbeastTable.for_path(spark, path).sample(1 / 128).collect())
+    assert 200 < len(sampled) < 440
+
+    ids, bytes_of_sample = with_duckdb(tmp_path, f"where {SAMPLED}")
+    assert ids == sampled
+    everything, bytes_of_all = with_duckdb(tmp_path, "")
+    assert len(everything) == 40_000
+    assert bytes_of_sample < bytes_of_all / 5
+
+    table = DeltaTable(path)
+    found = table.to_pyarrow_dataset().to_table(filter=ds.field(SLICE_COLUMN) >= 7)
+    assert sorted(found["id"].to_pylist()) == sampled
+    adds = [json.loads(add["stats"]) for add in live_adds(path).values()]
+    needed = [add for add in adds if add["maxValues"][SLICE_COLUMN] >= 7]
+    assert all(add["minValues"][SLICE_COLUMN] >= 0 for add in adds)
+    assert sum(add["numRecords"] for add in needed) < 10_000 and len(needed) < len(adds) / 2
+
+
+def with_duckdb(path: Path, where: str) -> tuple[list[int], int]:
+    """The ids that a query of the table's files finds in order, and the bytes that it reads."""
+    profile = path.with_name("profile.json")
+    with duckdb.connect() as connection:
+        connection.execute("pragma enable_profiling = 'json'")
+        connection.execute(f"set profiling_output = '{profile}'")
+        found = connection.execute(f"select id from '{path}/*.parquet' {where}").fetchall()
+    told = json.loads(profile.read_text())
+    # DuckDB 2 keeps it one level deeper.
+    return sorted(id_ for (id_,) in found), told.get("io", told)["total_bytes_read"]
+
+
+def test_a_wide_table_has_statistics_of_its_slices(spark: SparkSession, tmp_path: Path) -> None:
+    wide = rows(spark, 4000).select("*", *(F.col("a").alias(f"a{i}") for i in range(40)))
+    path = str(tmp_path)
+    write_table(wide, path=path, columns_to_index="id,a", cube_size=400, slices=True)
+    described = [json.loads(add["stats"]) for add in live_adds(path).values()]
+    highest = [statistics["maxValues"][SLICE_COLUMN] for statistics in described]
+    assert max(highest) > 7 > min(highest)
+    by_file = plain(spark, path).groupBy("_metadata.file_path").agg(F.max(SLICE_COLUMN))
+    assert sorted(found for _, found in by_file.collect()) == sorted(highest)
+    assert_slices(spark, path)
+
+
+def test_a_table_with_mapped_names_stores_slices(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    named = rows(spark, 1000).withColumnRenamed("a", "a b")
+    for _ in range(2):
+        write_table(
+            named,
+            path=path,
+            mode="overwrite",
+            columns_to_index=["id", "a b"],
+            slices=True,
+            cube_size=100,
+        )
+        assert assert_sound(spark, path, range(1000)).slices
+
+
+def test_a_converted_table_has_them_after_an_optimize(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    rows(spark, 1000).write.format("delta").save(path)
+    assert convert_to_qbeast(spark, f"delta.`{path}`", "a,id", 100, slices=True).changed
+    assert_slices(spark, path, list(range(1000)), missing=1000)
+    assert not convert_to_qbeast(spark, f"delta.`{path}`", "a,id", slices=True).changed
+    with pytest.raises(IndexMismatch, match="stores slices"):
+        convert_to_qbeast(spark, f"delta.`{path}`", "a,id", slices=False)
+    write_table(rows(spark, 500, 1000), path=path)
+    table = assert_slices(spark, path, list(range(1500)), missing=1000)
+    # The rows without one are right for Delta only when they are written by us.
+    with pytest.raises(Exception, match="Generated Column"):
+        spark.sql(f"delete from delta.`{path}` where id = 5")
+    table.optimize(revision_id="all")
+    assert_slices(spark, path, list(range(1500)))
+    spark.sql(f"delete from delta.`{path}` where id = 5")
+    assert_slices(spark, path, [i for i in range(1500) if i != 5])
+
+
+def test_slices_stay_until_a_rebuild(spark: SparkSession, tmp_path: Path) -> None:
+    path, more = str(tmp_path), rows(spark, 100, 500)
+    write_table(rows(spark, 500), path=path, columns_to_index="id")
+    with pytest.raises(IndexMismatch, match=r"does not store slices.*--full-refresh"):
+        write_table(more, path=path, slices=True)
+    with pytest.raises(InvalidOptions, match="true or false"):
+        write_table(more, path=path, slices="yes")  # type: ignore[arg-type]
+    write_table(more, path=path, slices=False)
+    write_table(rows(spark, 500), path=path, mode="overwrite", slices=True)
+    assert_slices(spark, path, list(range(500)))
+    with pytest.raises(IndexMismatch, match=r"stores slices.*--full-refresh"):
+        write_table(more, path=path, slices=False)
+    copy = f"{path}/copy"
+    spark.sql(f"create table delta.`{copy}` shallow clone delta.`{path}`")
+    assert QbeastTable.for_path(spark, copy).slices
+    own = plain(spark, path)
+    write_table(own, path=path, mode="overwrite", columns_to_index="id")
+    assert not assert_sound(spark, path, range(500)).slices
+    assert plain(spark, path).columns == ["id", "a", "text"]
+    assert "qbeast.slices" not in configuration(path)
+
+
+def test_a_column_of_that_name_stays_a_users_own(spark: SparkSession, tmp_path: Path) -> None:
+    own, converted = str(tmp_path / "own"), str(tmp_path / "converted")
+    with_own = rows(spark, 200).withColumn("_QBEAST_slice", F.lit(77))
+    write_table(with_own, path=own, columns_to_index="id")
+    write_table(with_own, path=own)
+    table = assert_sound(spark, own, [*range(200)] * 2)
+    assert {row[-1] for row in table.dataframe().collect()} == {77}
+    with_own.write.format("delta").save(converted)
+    with pytest.raises(IncompatibleTable, match="has a column _qbeast_slice already"):
+        convert_to_qbeast(spark, f"delta.`{converted}`", "id", slices=True)
+    write_table(with_own, path=own, mode="overwrite", columns_to_index="id", slices=True)
+    assert_slices(spark, own, list(range(200)))
+    # A schema that another program wrote anew has an ordinary column at most.
+    overwrite = plain(spark, own).write.format("delta").mode("overwrite")
+    overwrite.option("overwriteSchema", "true").save(own)
+    assert not QbeastTable.for_path(spark, own).slices
+    assert_sound(spark, own, range(200))
+
+
+def test_check_finds_a_wrong_slice(spark: SparkSession, tmp_path: Path) -> None:
+    path = sliced_table(spark, str(tmp_path), 100)
+    first = Path(path) / "_delta_log" / f"{0:020}.json"
+    first.write_text(first.read_text().replace("THEN 0Y", "THEN 1Y"))
+    rows(spark, 100, 100).write.format("delta").mode("append").save(path)
+    first.write_text(first.read_text().replace("THEN 1Y", "THEN 0Y", 1))
+    report = QbeastTable.for_path(spark, path).check()
+    assert any("another slice" in problem for problem in report.problems), str(report)

@@ -103,7 +103,6 @@ class TestSlices:
         )
         assert "stores slices" in refused.message and "--full-refresh" in refused.message
 
-        run("growing")
         run("growing", "--vars", "on_change: fail")
         assert stored("growing") == ["id", "kind", SLICE_COLUMN]
         run("growing", "--vars", "{more: ', 1 as x'}")

@@ -80,6 +80,7 @@ def test_what_is_known_of_columns_is_passed_on() -> None:
     assert spec(column_stats=stats).column_stats == stats
     assert spec().column_stats is None
     assert spec(sample_key=["id"]).sample_key == ["id"]
+    assert spec(slices=True).slices is True and spec().slices is None
 
 
 def test_a_full_refresh_chooses_columns_anew() -> None:

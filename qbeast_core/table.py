@@ -19,6 +19,7 @@ from qbeast_core.model.revision import Revision
 from qbeast_core.operations import sample as sampling
 from qbeast_core.operations.check import CheckReport, check_table
 from qbeast_core.operations.delete import delete_rows
+from qbeast_core.operations.drop_columns import drop_columns
 from qbeast_core.operations.estimate import estimate_table
 from qbeast_core.operations.merge import Choice, Match, Merge, merge_rows
 from qbeast_core.operations.metrics import block_rows, table_metrics
@@ -306,6 +307,22 @@ class QbeastTable:
         """
         match = Match.of(on, where, source_alias, target_alias)
         return replace_rows_matching(self._target, df, match, user_metadata)
+
+    def drop_columns(self, columns: str | Sequence[str]) -> None:
+        """Drop columns by which the table is neither indexed nor sampled, in one commit.
+
+        A table whose columns are mapped (`delta.columnMapping.mode`) loses them in its metadata
+        alone. In others all rows are written anew without them: mapping cannot be undone and shuts
+        out old readers, so it is the user's to choose.
+
+        Raises:
+            InvalidOptions: the table is placed by such a column, or has none of the name
+                (UnknownColumn).
+            IncompatibleTable: the table has features that a write would break.
+            CommitConflict: other writers came first on every attempt.
+            In every case the table is as it was.
+        """
+        drop_columns(self._target, [columns] if isinstance(columns, str) else columns)
 
     def estimate(
         self,

@@ -119,7 +119,10 @@ class Transaction:
     def replace_table(
         self, schema: StructType, configuration: Mapping[str, str], comment: str | None = None
     ) -> None:
-        """Give the table a new schema and configuration; its id and history stay."""
+        """Give the table a new schema and configuration; its id and history stay.
+
+        Without a comment that stays too; an empty one removes it.
+        """
         self._support_slices(schema)
         metadata = self._metadata(schema, configuration, comment, kept_from=self._txn.metadata())
         self._txn.updateMetadataForTableOverwrite(metadata)
@@ -353,7 +356,7 @@ class Transaction:
             {
                 "id": before["id"],
                 "name": before.get("name"),
-                "description": comment,
+                "description": before.get("description") if comment is None else comment or None,
                 "format": {"provider": "parquet", "options": {}},
                 "schemaString": schema.json(),
                 "partitionColumns": [],

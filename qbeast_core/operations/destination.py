@@ -36,7 +36,7 @@ class Destination:
         """Tell the catalog of a table that is committed but has no entry yet."""
         if self.name is not None and not self.is_registered:
             Catalog(self.spark).register(
-                self.name, self.location, managed=self.is_managed, comment=self.comment
+                self.name, self.location, managed=self.is_managed, comment=self.comment or None
             )
 
     def check_adoptable(self, snapshot: TableSnapshot) -> None:
@@ -78,7 +78,7 @@ def resolve_destination(
     if (table is None) == (path is None):
         raise InvalidOptions("name the table by exactly one of table= and path=")
     if path is not None:
-        return Destination(spark, path)
+        return Destination(spark, path, comment=comment)
     assert table is not None
     entry = Catalog(spark).find(table)
     if entry.is_view:

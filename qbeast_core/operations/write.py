@@ -129,7 +129,8 @@ def write_table(
             until a rebuild. A column of that name in the rows of a table that has it is left out.
         properties: table properties. On overwrite they replace all properties but the index's own;
             None keeps those that the table has. An append ignores them.
-        comment: the table's description, for a new or replaced table.
+        comment: the table's description, for a new or replaced table. On overwrite None keeps the
+            one that the table has, and an empty text removes it.
         location: where a new table of that name is to lie; it is then external.
         user_metadata: text for the commit's `userMetadata` in the table's history.
         rechoose: whether a rebuild chooses automatic columns anew.
@@ -150,7 +151,7 @@ def write_table(
     """
     started = time.monotonic()
     spark = df.sparkSession
-    write = _Write(
+    write = TableWrite(
         destination=resolve_destination(
             spark, table=table, path=path, location=location, comment=comment
         ),
@@ -174,8 +175,8 @@ def write_table(
 
 
 @dataclass(frozen=True)
-class _Write:
-    """One call of `write_table`, its options checked."""
+class TableWrite:
+    """One write of a table, its options checked."""
 
     destination: Destination
     mode: WriteMode
@@ -214,12 +215,11 @@ class _Write:
         with transaction.pinned_reads():
             if self._appends(transaction.snapshot):
                 return self._append(transaction, rows)
-            return self._create(transaction, rows)
+            return self.create(transaction, rows, nullable(rows.schema))
 
-    def _create(self, transaction: Transaction, rows: DataFrame) -> WriteResult:
-        """Write a new table, or all of an existing one anew."""
+    def create(self, transaction: Transaction, rows: DataFrame, schema: StructType) -> WriteResult:
+        """Write a new table, or all of an existing one anew, with the schema of its rows."""
         snapshot = transaction.snapshot
-        schema = nullable(rows.schema)
         columns, choice = self.options.new_columns(snapshot, rows)
         transformers = resolve_columns(columns, schema)
         indexed = tuple(transformer.column for transformer in transformers)

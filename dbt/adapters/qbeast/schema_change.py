@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from qbeast_core import QbeastTable, write_table
+from qbeast_core import QbeastTable
 
 _MAPPING = "delta.columnMapping.mode"
 
@@ -61,22 +61,16 @@ def fit_to_table(
 
 
 def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> None:
-    """Drops columns of a Delta table.
-
-    A table whose columns are mapped loses them in its metadata alone. In others the rows are
-    written anew without them, in one commit: mapping cannot be undone and shuts out old readers, so
-    it is the user's to choose.
-    """
+    """Drops columns of a Delta table as `QbeastTable.drop_columns` does, without an index too."""
+    if QbeastTable.is_qbeast(session, table):
+        QbeastTable.for_name(session, table).drop_columns(columns)
+        return
     names = ", ".join(quote(name) for name in columns)
     (mode,) = session.sql(f"show tblproperties {table} ('{_MAPPING}')").collect()
     if mode.value in ("name", "id"):
         session.sql(f"alter table {table} drop columns ({names})")
         return
     kept = session.table(table).drop(*[F.col(quote(name)) for name in columns])
-    if QbeastTable.is_qbeast(session, table):
-        cube_size = QbeastTable.for_name(session, table).cube_size
-        write_table(kept, table=table, mode="overwrite", cube_size=cube_size, issue_warnings=False)
-        return
     (detail,) = session.sql(f"describe detail {table}").collect()
     writer = kept.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     writer.partitionBy(*detail.partitionColumns).save(detail.location)

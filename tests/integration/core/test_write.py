@@ -161,16 +161,19 @@ def test_overwrite_without_columns_keeps_those_of_the_table(
     assert configuration(path)["columnsToIndex"] == "label:hashing,a:hashing"
 
 
-def test_properties_are_kept_by_a_rebuild_and_replaced_when_given(
+def test_properties_and_comment_are_kept_by_a_rebuild_and_replaced_when_given(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = str(tmp_path)
     options = {"path": path, "columns_to_index": ["a"], "mode": "overwrite"}
-    write_table(events(spark), properties={"team": "o'brien", "x": "1"}, **options)
+    first = {"team": "o'brien", "x": "1"}
+    write_table(events(spark), properties=first, comment="it's ours", **options)
     write_table(events(spark), **options)
     assert {k: configuration(path).get(k) for k in ("team", "x")} == {"team": "o'brien", "x": "1"}
-    write_table(events(spark), properties={"x": "2"}, **options)
+    assert actions(path, 1, "metaData")[0]["description"] == "it's ours"
+    write_table(events(spark), properties={"x": "2"}, comment="", **options)
     assert {k: configuration(path).get(k) for k in ("team", "x")} == {"team": None, "x": "2"}
+    assert "description" not in actions(path, 2, "metaData")[0]
     assert "qbeast.revision.1" in configuration(path)
 
 

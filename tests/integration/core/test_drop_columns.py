@@ -1,0 +1,93 @@
+"""Dropping columns: what is left is the same table, whoever else writes meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from qbeast_core import QbeastTable, failpoints, write_table
+from qbeast_core.errors import InvalidOptions, UnknownColumn
+from tests.integration.core.brute_force import (
+    actions,
+    assert_rows_in_their_cubes,
+    assert_sound,
+    configuration,
+    last_version,
+    live_adds,
+    plain,
+)
+from tests.integration.core.other_threads import Once
+
+
+def rows(spark: SparkSession, first: int, count: int) -> DataFrame:
+    return spark.range(first, first + count, 1, 1).selectExpr(
+        "id", "pmod(hash(id), 1000) as a", "string(id) as `odd``name`", "1 as other"
+    )
+
+
+@pytest.fixture
+def path(spark: SparkSession, tmp_path: Path) -> str:
+    """A table of 600 rows, placed by `a` and sampled by `id`."""
+    write_table(
+        rows(spark, 0, 600),
+        path=str(tmp_path),
+        columns_to_index=["a"],
+        sample_key="id",
+        column_stats={"a": {"min": -5000, "max": 5000}},
+        properties={"team": "us"},
+        comment="it's ours",
+    )
+    return str(tmp_path)
+
+
+def test_all_else_stays_as_it_was_in_one_commit(spark: SparkSession, path: str) -> None:
+    def options() -> dict[str, str]:
+        # The revision is a new one; what was left to choose is chosen for the narrower rows.
+        own = ("qbeast.revision.", "columnsToIndex", "cubeSize")
+        return {k: v for k, v in configuration(path).items() if not k.startswith(own)}
+
+    before = options()
+    QbeastTable.for_path(spark, path).drop_columns(["ODD`NAME", "other"])
+    assert last_version(path) == 1
+    assert plain(spark, path).columns == ["id", "a"]
+    assert options() == before
+    assert actions(path, 1, "metaData")[0]["description"] == "it's ours"
+    (range_of_a,) = QbeastTable.for_path(spark, path).latest_revision.transformations
+    assert (range_of_a.minimum, range_of_a.maximum) == (-5000, 5000)
+    assert_sound(spark, path, range(600), where="a < 300")
+    assert_rows_in_their_cubes(spark, path)
+
+
+def test_rows_and_columns_that_come_meanwhile_stay(spark: SparkSession, path: str) -> None:
+    def write_more() -> None:
+        write_table(rows(spark.newSession(), 600, 50), path=path)
+        spark.sql(f"alter table delta.`{path}` add columns (more string)")
+        spark.sql(f"insert into delta.`{path}` values (700, 1, 'x', 1, 'kept')")
+
+    meanwhile = Once(write_more)
+    with failpoints.at(failpoints.BEFORE_COMMIT, meanwhile):
+        QbeastTable.for_path(spark, path).drop_columns("other")
+    assert meanwhile.happened
+    assert plain(spark, path).columns == ["id", "a", "odd`name", "more"]
+    assert [row.id for row in plain(spark, path).where("more = 'kept'").collect()] == [700]
+    assert_sound(spark, path, [*range(650), 700])
+
+
+def test_mapped_columns_are_dropped_in_the_metadata_alone(spark: SparkSession, path: str) -> None:
+    spark.sql(f"alter table delta.`{path}` set tblproperties ('delta.columnMapping.mode' = 'name')")
+    files = live_adds(path)
+    QbeastTable.for_path(spark, path).drop_columns(["other"])
+    assert plain(spark, path).columns == ["id", "a", "odd`name"]
+    assert live_adds(path) == files
+
+
+@pytest.mark.parametrize("needed", ["a", "ID"])
+def test_what_places_rows_cannot_be_dropped(spark: SparkSession, path: str, needed: str) -> None:
+    table = QbeastTable.for_path(spark, path)
+    with pytest.raises(InvalidOptions, match=rf"sampled by '{needed.lower()}'.*write_table"):
+        table.drop_columns(["other", needed])
+    with pytest.raises(UnknownColumn, match=r"'nope'.*the columns are id, a"):
+        table.drop_columns(["nope"])
+    assert last_version(path) == 0

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.index import TableIndex
-from qbeast_core.tree.metrics import IndexedFile, IndexMetrics, index_metrics
+from qbeast_core.tree.metrics import IndexedFile, IndexMetrics, TableSize, index_metrics
 
 _BLOCK_SCHEMA = (
     "path string, revision bigint, cubeId string, depth int, "
@@ -48,8 +48,19 @@ def table_metrics(
     return index_metrics(
         revisions[wanted],
         files,
+        _size(snapshot, index),
         unindexed_files=len(unindexed),
         unindexed_bytes=sum(unindexed),
+    )
+
+
+def _size(snapshot: TableSnapshot, index: TableIndex) -> TableSize:
+    files = [snapshot.files[i] for i in index.with_rows.tolist()]
+    known = [file.rows for file in files if file.rows is not None]
+    return TableSize(
+        files=len(files),
+        rows=sum(known) if len(known) == len(files) else None,
+        size_bytes=sum(file.size_bytes for file in files),
     )
 
 

@@ -220,8 +220,6 @@ def _files_figure(go: Any, metrics: IndexMetrics) -> Any:
 
 def _page(title: str, metrics: IndexMetrics, picture: TreePicture, figures: list[str]) -> str:
     space, tree, files = figures
-    everything = metrics.size_bytes + metrics.unindexed_bytes
-    share = metrics.unindexed_bytes / everything if everything else 0.0
     left_out = (
         f"<p>The {picture.left_out:,} smallest cubes are not drawn.</p>" if picture.left_out else ""
     )
@@ -231,7 +229,7 @@ def _page(title: str, metrics: IndexMetrics, picture: TreePicture, figures: list
 <head><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style></head>
 <body>
 <h1>{title}</h1>
-<p>Not indexed: {share:.1%} of the table's bytes.</p>
+<p>Not indexed: {metrics.unindexed_share:.1%} of the table's bytes.</p>
 <pre>{escape(str(metrics))}</pre>
 <h2>Cubes in space</h2>
 <p>Coordinates run from 0 to 1 along each indexed column. The root covers everything and keeps the

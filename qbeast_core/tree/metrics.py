@@ -28,6 +28,16 @@ class IndexedFile:
 
 
 @dataclass(frozen=True)
+class TableSize:
+    """All rows of a table, under whatever revision, and those that no index describes."""
+
+    files: int
+    rows: int | None
+    """None where the log does not say of each file."""
+    size_bytes: int
+
+
+@dataclass(frozen=True)
 class Spread:
     """Smallest, quartiles and largest of some row counts; all 0 for none."""
 
@@ -110,6 +120,7 @@ class IndexMetrics:
     file_bytes: Spread
     blocks_per_file: Spread
     sample_costs: tuple[SampleCost, ...]
+    table: TableSize
     unindexed_files: int = 0
     unindexed_bytes: int = 0
     gaining: Gain = NO_GAIN
@@ -119,6 +130,11 @@ class IndexMetrics:
     def blocks_per_cube(self) -> float:
         """1.0 after a single write; appends raise it, and optimize lowers it."""
         return self.blocks / self.cubes if self.cubes else 0.0
+
+    @property
+    def unindexed_share(self) -> float:
+        """The part of the table's bytes that no index describes, from 0 to 1."""
+        return self.unindexed_bytes / self.table.size_bytes if self.table.size_bytes else 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """All the numbers, as values that JSON can hold."""
@@ -146,8 +162,7 @@ class IndexMetrics:
             lines.append((f"{cost.fraction * 100:g} % sample reads", self._share(cost)))
         if self.unindexed_files:
             size = _megabytes(self.unindexed_bytes)
-            share = self.unindexed_bytes / (self.unindexed_bytes + self.size_bytes or 1)
-            text = f"{self.unindexed_files:,} files, {size}, {share:.1%} of all"
+            text = f"{self.unindexed_files:,} files, {size}, {self.unindexed_share:.1%} of all"
             lines.append(("not indexed", text))
         lines.append(("optimize rewrites", str(self.gaining)))
         width = max(len(name) for name, _ in lines)
@@ -169,14 +184,15 @@ class IndexMetrics:
 def index_metrics(
     revision: Revision,
     files: Iterable[IndexedFile],
+    table: TableSize,
     *,
     unindexed_files: int = 0,
     unindexed_bytes: int = 0,
 ) -> IndexMetrics:
     """The metrics of a revision from its live files.
 
-    `unindexed_files` and `unindexed_bytes` are those of the table that no index describes; every
-    sample reads them in addition.
+    `table` counts the files of all revisions. `unindexed_files` and `unindexed_bytes` are those of
+    the table that no index describes; every sample reads them in addition.
     """
     listed = list(files)
     blocks = [block for file in listed for block in file.blocks]
@@ -208,6 +224,7 @@ def index_metrics(
         file_bytes=Spread.of([file.size_bytes for file in listed]),
         blocks_per_file=Spread.of([len(file.blocks) for file in listed]),
         sample_costs=tuple(_cost(fraction, listed, file_rows) for fraction in FRACTIONS),
+        table=table,
         unindexed_files=unindexed_files,
         unindexed_bytes=unindexed_bytes,
         gaining=_gain(listed, file_rows, revision.desired_cube_size),

@@ -41,13 +41,11 @@ def index_statistics(session: SparkSession, table: str) -> dict[str, Any]:
     if not QbeastTable.is_qbeast(session, table):
         return {}
     metrics = QbeastTable.for_name(session, table).index_metrics()
-    files = metrics.files + metrics.unindexed_files
-    size_bytes = metrics.size_bytes + metrics.unindexed_bytes
-    unindexed = metrics.unindexed_bytes / size_bytes if size_bytes else 0.0
+    size = metrics.table
     numbers = {
-        "rows": ("Rows", metrics.rows, "Rows that the index describes, in its latest revision"),
-        "bytes": ("Size", size_bytes, "Bytes of the latest revision's files and unindexed ones"),
-        "files": ("Files", files, "Files of the latest revision and unindexed ones"),
+        "rows": ("Rows", size.rows, "Rows of the table"),
+        "bytes": ("Size", size.size_bytes, "Bytes of the table's files"),
+        "files": ("Files", size.files, "Files of the table"),
         "cubes": ("Cubes", metrics.cubes, "Cubes of the index's latest revision"),
         "revision": (
             "Revision",
@@ -57,7 +55,7 @@ def index_statistics(session: SparkSession, table: str) -> dict[str, Any]:
         "unindexed": (
             # Not as a text: dbt takes `12.3%` for the number 12.3.
             "Unindexed, percent",
-            round(100 * unindexed, 1),
+            round(100 * metrics.unindexed_share, 1),
             "Share of the bytes that the index does not describe; optimize lowers it",
         ),
     }
@@ -68,6 +66,6 @@ def index_statistics(session: SparkSession, table: str) -> dict[str, Any]:
             ("label", label),
             ("value", number),
             ("description", description),
-            ("include", True),
+            ("include", number is not None),
         )
     }

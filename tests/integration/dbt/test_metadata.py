@@ -7,6 +7,8 @@ import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
+from qbeast_core import QbeastTable, write_table
+
 EVENTS = """
 {{ config(materialized='qbeast', columns_to_index=['id', 'kind'], cube_size=500) }}
 select id, cast(id % 7 as string) as kind from range(3000)
@@ -42,8 +44,16 @@ class TestMetadata:
         assert (found["rows"], found["revision"], found["unindexed"]) == (3000, 1, 0)
         assert (found["bytes"], found["files"]) == (detail.sizeInBytes, detail.numFiles)
         assert found["cubes"] >= 6
+        # Totals are of all rows, whatever revision they are of, or of none.
+        more = spark.range(3000, 9000).selectExpr("id", "'y' as kind")
+        assert write_table(more, table=table).new_revision
         spark.sql(f"insert into {table} values (9000, 'x')")
-        assert stats()["unindexed"] > 0
+        (detail,) = spark.sql(f"describe detail {table}").collect()
+        (foreign,) = [f for f in QbeastTable.for_name(spark, table).files() if not f.revision_id]
+        found = stats()
+        assert (found["rows"], found["revision"]) == (9001, 2)
+        assert (found["bytes"], found["files"]) == (detail.sizeInBytes, detail.numFiles)
+        assert found["unindexed"] == round(100 * foreign.size_bytes / detail.sizeInBytes, 1) > 0
 
         def loaded() -> datetime:
             (result,) = run_dbt(["source", "freshness", "-s", "source:raw.events"]).results

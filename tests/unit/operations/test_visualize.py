@@ -20,10 +20,11 @@ from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.model.transformer import LinearTransformer
 from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
 from qbeast_core.operations.visualize import write_page
-from qbeast_core.tree.metrics import IndexedFile, index_metrics
+from qbeast_core.tree.metrics import IndexedFile, TableSize, index_metrics
 from qbeast_core.tree.picture import tree_picture
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+SIZE = TableSize(files=3, rows=None, size_bytes=5000)
 EVIL = "</script><script>document.title='broken'</script>"
 
 
@@ -50,7 +51,7 @@ def files(dimensions: int) -> list[IndexedFile]:
 
 def page(tmp_path: Path, *columns: str, title: str = "events", **options: Any) -> Path:
     drawn, listed = revision(*columns), files(len(columns))
-    metrics = index_metrics(drawn, listed, unindexed_files=1, unindexed_bytes=1000)
+    metrics = index_metrics(drawn, listed, SIZE, unindexed_files=1, unindexed_bytes=1000)
     return write_page(str(tmp_path / "index.html"), title, drawn, listed, metrics, **options)
 
 
@@ -97,7 +98,8 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     for path in (str(tmp_path), str(tmp_path / "no" / "index.html")):
         with pytest.raises(InvalidOptions, match="HTML file in a directory that exists"):
             listed = files(1)
-            write_page(path, "t", revision("a"), listed, index_metrics(revision("a"), listed))
+            metrics = index_metrics(revision("a"), listed, SIZE)
+            write_page(path, "t", revision("a"), listed, metrics)
 
 
 def test_plotly_is_asked_for_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

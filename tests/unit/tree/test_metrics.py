@@ -18,8 +18,11 @@ from qbeast_core.tree.metrics import (
     IndexMetrics,
     SampleCost,
     Spread,
+    TableSize,
     index_metrics,
 )
+
+NO_ROWS = TableSize(0, 0, 0)
 
 REVISION = Revision(
     3,
@@ -43,7 +46,8 @@ def metrics() -> IndexMetrics:
         IndexedFile(3_000_000, (block("A", 0.2, 60), block("w", 0.05, 40), block("Q", 0.3, 50))),
         IndexedFile(2_000_000, (block("g", 0.1, 110), block("", 0.0, 0, upto=0.1))),
     ]
-    return index_metrics(REVISION, files, unindexed_files=2, unindexed_bytes=500_000)
+    table = TableSize(files=6, rows=700, size_bytes=10_000_000)
+    return index_metrics(REVISION, files, table, unindexed_files=2, unindexed_bytes=500_000)
 
 
 def test_the_tree_is_counted(metrics: IndexMetrics) -> None:
@@ -80,13 +84,13 @@ def test_the_text_is_for_people(metrics: IndexMetrics) -> None:
         "0.1 % sample reads   1 of 3 files, 16.7% of the bytes, 100 rows",
         "1 % sample reads     1 of 3 files, 16.7% of the bytes, 100 rows",
         "10 % sample reads    2 of 3 files, 66.7% of the bytes, 250 rows",
-        "not indexed          2 files, 0.5 MB, 7.7% of all",
+        "not indexed          2 files, 0.5 MB, 5.0% of all",
         "optimize rewrites    nothing",
     ]
 
 
 def test_a_sample_key_is_told() -> None:
-    metrics = index_metrics(replace(REVISION, sample_key=("order", "line")), [])
+    metrics = index_metrics(replace(REVISION, sample_key=("order", "line")), [], NO_ROWS)
     assert str(metrics).splitlines()[1] == "sample key           order, line"
     assert json.loads(json.dumps(metrics.to_dict()))["sample_key"] == ["order", "line"]
 
@@ -105,11 +109,11 @@ def test_the_numbers_are_json(metrics: IndexMetrics) -> None:
 
 def test_a_lopsided_tree_has_a_higher_balance() -> None:
     chain = [IndexedFile(1, (block("A" * depth, 0.0, 1),)) for depth in range(5)]
-    assert index_metrics(REVISION, chain).balance > 1.9
+    assert index_metrics(REVISION, chain, NO_ROWS).balance > 1.9
 
 
 def test_no_files_are_all_zero() -> None:
-    metrics = index_metrics(REVISION, [])
+    metrics = index_metrics(REVISION, [], NO_ROWS)
     assert (metrics.height, metrics.balance, metrics.cubes, metrics.blocks_per_cube) == (0, 0, 0, 0)
     assert metrics.file_rows == Spread(0, 0, 0, 0, 0)
     assert "0 of 0 files, 0.0% of the bytes" in str(metrics)
@@ -117,6 +121,7 @@ def test_no_files_are_all_zero() -> None:
 
 def test_what_optimize_would_rewrite_is_told() -> None:
     small = [IndexedFile(1_000_000, (block("A", 0.0, 30),)) for _ in range(4)]
-    metrics = index_metrics(REVISION, [*small, IndexedFile(9_000_000, (block("w", 0.0, 90),))])
+    large = IndexedFile(9_000_000, (block("w", 0.0, 90),))
+    metrics = index_metrics(REVISION, [*small, large], NO_ROWS)
     assert metrics.gaining == Gain(files=4, rows=120, size_bytes=4_000_000, files_after=2)
     assert "4 files as about 2, 120 rows, 4.0 MB" in str(metrics)

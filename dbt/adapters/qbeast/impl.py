@@ -206,6 +206,15 @@ class QbeastAdapter(SparkAdapter):
         return incremental.batch_condition(config)
 
     @available.parse_none
+    def qbeast_require_same_index_of_snapshot(
+        self, relation: BaseRelation, spec: "ModelSpec"
+    ) -> None:
+        from dbt.adapters.qbeast import same_index
+
+        with self._running(f"the index of {relation}") as session:
+            same_index.require_same_index_of_snapshot(session, _table(relation), spec)
+
+    @available.parse_none
     def qbeast_merge_snapshot(
         self,
         relation: BaseRelation,

@@ -19,6 +19,7 @@ from dbt.adapters.qbeast.incremental import (
 from dbt.adapters.qbeast.model_config import ColumnComment, ModelSpec
 from dbt.adapters.qbeast.response import QbeastAdapterResponse as Response
 from dbt.adapters.qbeast.response import response_of_rewrite, response_of_write
+from dbt.adapters.qbeast.same_index import require_same_index
 from dbt.adapters.qbeast.schema_change import fit_to_table
 from dbt_common.events.functions import fire_event, warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
@@ -28,7 +29,6 @@ from pyspark.sql import functions as F
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import IndexMismatch, NotAQbeastTable
 from qbeast_core.operations.write import WriteResult
-from qbeast_core.options import parse_automatic, parse_columns, parse_sample_key
 
 # dbt's names for the two sides of a merge, which predicates use.
 _SOURCE, _TARGET = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"
@@ -121,7 +121,7 @@ def _told(spec: ModelSpec, done: str, result: WriteResult) -> Response:
 
 
 def _append(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
-    _require_same_index(frame.sparkSession, table, spec)
+    require_same_index(frame.sparkSession, table, spec)
     if increment.strategy == APPEND:
         _warn_of_blind_append(spec)
     result = write_table(
@@ -140,7 +140,7 @@ def _append(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment)
 def _merge(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
     if not increment.unique_key:
         return _append(frame, table, spec, increment)
-    _require_same_index(frame.sparkSession, table, spec)
+    require_same_index(frame.sparkSession, table, spec)
     update: bool | list[str] = list(increment.update_columns) or True
     if increment.exclude_columns:
         excluded = {name.lower() for name in increment.exclude_columns}
@@ -158,7 +158,7 @@ def _merge(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) 
 
 
 def _delete_insert(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
-    _require_same_index(frame.sparkSession, table, spec)
+    require_same_index(frame.sparkSession, table, spec)
     result = QbeastTable.for_name(frame.sparkSession, table).replace_matching(
         frame,
         on=list(increment.unique_key),
@@ -191,7 +191,7 @@ def _insert_overwrite(
 
 
 def _replace_where(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
-    _require_same_index(frame.sparkSession, table, spec)
+    require_same_index(frame.sparkSession, table, spec)
     condition = " and ".join(f"({predicate})" for predicate in increment.predicates)
     if increment.strategy == MICROBATCH:
         condition = spec.batch or ""
@@ -207,35 +207,6 @@ _STRATEGIES: dict[str, Callable[[DataFrame, str, ModelSpec, Increment], Response
     REPLACE_WHERE: _replace_where,
     MICROBATCH: _replace_where,
 }
-
-
-def _require_same_index(session: SparkSession, table: str, spec: ModelSpec) -> None:
-    """Raises IndexMismatch when the model is to be indexed or sampled in another way than its table
-    is."""
-    present = QbeastTable.for_name(session, table)
-    names = present.columns_to_index
-    if parse_automatic(spec.columns_to_index) is None:
-        names = [column.name for column in parse_columns(spec.columns_to_index)]
-    if [name.lower() for name in names] != [name.lower() for name in present.columns_to_index]:
-        raise IndexMismatch(
-            f"{spec.name} is indexed by {present.columns_to_index}, and the model's "
-            f"columns_to_index is now {names}"
-        )
-    key = parse_sample_key(spec.sample_key)
-    wanted = list(key) if isinstance(key, tuple) else key
-    if _lowered(wanted) != _lowered(present.sample_key):
-        raise IndexMismatch(
-            f"{spec.name} has the sample_key {present.sample_key}, and the model's is now {wanted}"
-        )
-    if spec.slices not in (None, present.slices):
-        raise IndexMismatch(
-            f"{spec.name} {'stores' if present.slices else 'does not store'} slices, and the "
-            f"model's slices is now {spec.slices}"
-        )
-
-
-def _lowered(key: str | list[str] | None) -> str | list[str] | None:
-    return [name.lower() for name in key] if isinstance(key, list) else key
 
 
 def _warn_of_blind_append(spec: ModelSpec) -> None:

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, write_file
 from pyspark.sql import SparkSession
 
-from qbeast_core import QbeastTable
+from qbeast_core import QbeastTable, write_table
 from tests.integration.dbt.projects import message_of, versions
 
 SOURCE = """
@@ -26,8 +26,15 @@ snapshots:
       strategy: check
       check_cols: [name]
       hard_deletes: invalidate
-      columns_to_index: [id, dbt_valid_from]
+      columns_to_index: COLUMNS
+  - name: plain
+    relation: ref('present')
+    config: {unique_key: id, strategy: check, check_cols: [name], columns_to_index: PLAIN}
 """
+
+
+def snapshots_yml(columns: str, plain: str) -> str:
+    return SNAPSHOT.replace("COLUMNS", columns).replace("PLAIN", plain)
 
 
 class TestSnapshot:
@@ -37,7 +44,7 @@ class TestSnapshot:
 
     @pytest.fixture(scope="class")
     def snapshots(self) -> dict[str, Any]:
-        return {"kept.yml": SNAPSHOT}
+        return {"kept.yml": snapshots_yml("[id, dbt_valid_from]", "none")}
 
     def test_rows_are_closed_and_inserted_through_the_index(
         self, project: Any, spark: SparkSession
@@ -59,3 +66,25 @@ class TestSnapshot:
         ]
         assert QbeastTable.for_name(spark, table).check().ok
         assert versions(spark, table) == 2  # the run was one commit
+
+        # A snapshot has no --full-refresh: what can be done is told.
+        write_file(snapshots_yml("[name]", "[id]"), project.project_root, "snapshots", "kept.yml")
+        failed = run_dbt(["snapshot"], expect_pass=False)
+        told = message_of(failed, "kept")
+        assert "is indexed by ['id', 'dbt_valid_from']" in told
+        rewriting = (
+            f"write_table(spark.table('{table}'), table='{table}', mode='overwrite', "
+            "columns_to_index=['name'])"
+        )
+        assert rewriting in told
+        told = message_of(failed, "plain")
+        assert "dbt run-operation convert_to_qbeast --args '{models: plain}'" in told
+        assert "--full-refresh" not in told
+
+        run_dbt(["run-operation", "convert_to_qbeast", "--args", "{models: plain}"])
+        eval(rewriting, {"write_table": write_table, "spark": spark})
+        assert spark.table(table).count() == 5
+        for result in run_dbt(["snapshot"]):
+            assert result.message.startswith("snapshotted 0 rows inserted")
+        assert QbeastTable.for_name(spark, table).check().ok
+        assert QbeastTable.for_name(spark, f"{project.test_schema}.plain").check().ok

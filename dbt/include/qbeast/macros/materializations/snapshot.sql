@@ -33,6 +33,9 @@
     {%- endif -%}
   {%- else -%}
     {% do adapter.qbeast_require_no_mixture(target_relation, built_from) %}
+    {%- if is_indexed -%}
+      {% do adapter.qbeast_require_same_index_of_snapshot(target_relation, spec) %}
+    {%- endif -%}
     {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
     {% do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) %}
     {%- set changes = qbeast_snapshot_changes(strategy, target_relation) -%}

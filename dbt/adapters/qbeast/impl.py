@@ -201,6 +201,26 @@ class QbeastAdapter(SparkAdapter):
                 raise DbtRuntimeError(f"{error.msg}: {advice}") from None
         return increment
 
+    @available.parse_none
+    def qbeast_persist_docs(
+        self,
+        relation: BaseRelation,
+        config: Any,
+        model: Mapping[str, Any],
+        for_relation: bool,
+        for_columns: bool,
+    ) -> None:
+        """Gives a Delta table the comments that `persist_docs` asks for (`descriptions.py`)."""
+        from dbt.adapters.qbeast import descriptions
+
+        found = model_config.descriptions(config, model)
+        wanted = model_config.Descriptions(
+            table=found.table if for_relation else None,
+            columns=found.columns if for_columns else (),
+        )
+        with self._running(f"comments of {relation}") as session:
+            descriptions.persist(session, _table(relation), wanted)
+
     @available.parse(lambda *_: "")
     def qbeast_batch_condition(self, config: Any) -> str:
         return incremental.batch_condition(config)

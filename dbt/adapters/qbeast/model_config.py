@@ -52,7 +52,8 @@ class QbeastConfig(SparkConfig):
 
 @dataclass(frozen=True)
 class ColumnComment:
-    """The description of a column; a name that the model quotes is of its own case only."""
+    """The description of a column, empty for one without; a name that the model quotes is of its
+    own case only."""
 
     name: str
     text: str
@@ -62,6 +63,15 @@ class ColumnComment:
         if self.is_quoted:
             return column == self.name
         return column.lower() == self.name.lower()
+
+
+@dataclass(frozen=True)
+class Descriptions:
+    """What `persist_docs` keeps with a table."""
+
+    table: str | None
+    """Empty for a model without a description; None where the comment is left as it is."""
+    columns: tuple[ColumnComment, ...]
 
 
 @dataclass(frozen=True)
@@ -89,8 +99,7 @@ class ModelSpec:
     """The fraction of the sample that its rows come from; None for all rows."""
     properties: Mapping[str, str]
     location: str | None
-    comment: str | None
-    column_comments: tuple[ColumnComment, ...]
+    descriptions: Descriptions
 
 
 def is_indexed(config: Any) -> bool:
@@ -143,7 +152,6 @@ def model_spec(
             "by, such as columns_to_index=['ts', 'user_id:hash'], or 'auto'"
         )
     _refuse_what_does_not_go_with_an_index(config)
-    docs = config.get("persist_docs") or {}
     root = config.get("location_root")
     return ModelSpec(
         name=str(model["alias"]),
@@ -164,8 +172,16 @@ def model_spec(
             **({} if built_from is None else {BUILT_FROM_SAMPLE: repr(built_from)}),
         },
         location=f"{str(root).rstrip('/')}/{model['alias']}" if root else None,
-        comment=(model.get("description") or None) if docs.get("relation") else None,
-        column_comments=_column_comments(model) if docs.get("columns") else (),
+        descriptions=descriptions(config, model),
+    )
+
+
+def descriptions(config: Any, model: Mapping[str, Any]) -> Descriptions:
+    """What `persist_docs` of a configuration keeps of a model's descriptions."""
+    docs = config.get("persist_docs") or {}
+    return Descriptions(
+        table=(model.get("description") or "") if docs.get("relation") else None,
+        columns=_column_comments(model) if docs.get("columns") else (),
     )
 
 
@@ -252,7 +268,6 @@ def _property_text(value: Any) -> str:
 
 def _column_comments(model: Mapping[str, Any]) -> tuple[ColumnComment, ...]:
     return tuple(
-        ColumnComment(name, column["description"], bool(column.get("quote")))
+        ColumnComment(name, column.get("description") or "", bool(column.get("quote")))
         for name, column in (model.get("columns") or {}).items()
-        if column.get("description")
     )

@@ -1,11 +1,12 @@
 """A model's query written as an indexed table."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dbt.adapters.events.types import AdapterEventInfo, AdapterEventWarning
 from dbt.adapters.qbeast import run_sample
 from dbt.adapters.qbeast.column import quote
+from dbt.adapters.qbeast.descriptions import with_comments
 from dbt.adapters.qbeast.incremental import (
     APPEND,
     DELETE_INSERT,
@@ -16,15 +17,14 @@ from dbt.adapters.qbeast.incremental import (
     Increment,
     of_table,
 )
-from dbt.adapters.qbeast.model_config import ColumnComment, ModelSpec
+from dbt.adapters.qbeast.model_config import ModelSpec
 from dbt.adapters.qbeast.response import QbeastAdapterResponse as Response
 from dbt.adapters.qbeast.response import response_of_rewrite, response_of_write
 from dbt.adapters.qbeast.same_index import require_same_index
 from dbt.adapters.qbeast.schema_change import fit_to_table
 from dbt_common.events.functions import fire_event, warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import IndexMismatch, NotAQbeastTable
@@ -49,19 +49,15 @@ def write_model(
         QbeastError: anything else that qbeast_core refuses.
     """
     frame = query()
-    session = frame.sparkSession
     increment = spec.increment if add else None
     try:
         if increment is None:
-            response = _rebuild(frame, table, spec)
-        else:
-            on_change = increment.on_schema_change
-            rows = fit_to_table(frame, query, table, on_change, spec.name)
-            response = _STRATEGIES[increment.strategy](rows, table, spec, increment)
+            return _rebuild(frame, table, spec)
+        on_change = increment.on_schema_change
+        rows = fit_to_table(frame, query, table, on_change, spec.name)
+        return _STRATEGIES[increment.strategy](rows, table, spec, increment)
     except (IndexMismatch, NotAQbeastTable) as error:
         raise DbtRuntimeError(f"{error}. To rebuild the table, run with --full-refresh.") from error
-    _persist_comments(session, table, spec.column_comments)
-    return response
 
 
 def merge_snapshot(
@@ -94,7 +90,7 @@ def merge_snapshot(
 
 def _rebuild(frame: DataFrame, table: str, spec: ModelSpec) -> Response:
     result = write_table(
-        _with_comments(frame, spec.column_comments),
+        with_comments(frame, spec.descriptions.columns),
         table=table,
         mode="overwrite",
         columns_to_index=spec.columns_to_index,
@@ -103,7 +99,7 @@ def _rebuild(frame: DataFrame, table: str, spec: ModelSpec) -> Response:
         sample_key=spec.sample_key,
         slices=spec.slices,
         properties=spec.properties,
-        comment=spec.comment,
+        comment=spec.descriptions.table or "",
         location=spec.location,
         rechoose=spec.rechoose,
         issue_warnings=False,
@@ -182,7 +178,7 @@ def _insert_overwrite(
         column_stats=spec.column_stats,
         sample_key=spec.sample_key,
         slices=spec.slices,
-        comment=spec.comment,
+        comment=spec.descriptions.table,
         issue_warnings=False,
     )
     if spec.built_from is not None:
@@ -215,45 +211,6 @@ def _warn_of_blind_append(spec: ModelSpec) -> None:
             f"{spec.name} appends the whole of its query on each run, for its code does not ask "
             "is_incremental(): rows that the table already has are added again"
         )
-
-
-def _with_comments(frame: DataFrame, comments: Sequence[ColumnComment]) -> DataFrame:
-    """The frame with the columns' descriptions in its schema, so that one commit has it all."""
-    if not comments:
-        return frame
-    columns = []
-    for field in frame.schema.fields:
-        column = F.col(quote(field.name))
-        for comment in comments:
-            if comment.is_of(field.name):
-                metadata = {**field.metadata, "comment": comment.text}
-                column = F.col(quote(field.name)).alias(field.name, metadata=metadata)
-        columns.append(column)
-    return frame.select(*columns)
-
-
-def _persist_comments(session: SparkSession, table: str, comments: Sequence[ColumnComment]) -> None:
-    """Brings the columns' comments to what the model says; a commit only for what differs."""
-    if not comments:
-        return
-    fields = session.table(table).schema.fields
-    missing = [c.name for c in comments if not any(c.is_of(field.name) for field in fields)]
-    if missing:
-        _warn(
-            f"In relation {table}: The following columns are specified in the schema but are not "
-            f"present in the database: {', '.join(missing)}"
-        )
-    for comment in comments:
-        for field in fields:
-            if comment.is_of(field.name) and field.metadata.get("comment") != comment.text:
-                column = quote(field.name)
-                text = _text(comment.text)
-                session.sql(f"alter table {table} alter column {column} comment {text}")
-
-
-def _text(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def _warn(message: str) -> None:

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from dbt.adapters.qbeast.model_config import (
     ColumnComment,
+    Descriptions,
     ModelSpec,
+    descriptions,
     is_incremental,
     is_indexed,
     model_spec,
@@ -33,7 +35,8 @@ def test_defaults() -> None:
     assert found.increment is None
     assert found.optimize == "never"
     assert found.tells_increments
-    assert (found.comment, found.column_comments, found.location) == (None, (), None)
+    assert found.descriptions == Descriptions(None, ())
+    assert found.location is None
 
 
 def test_docs_location_and_properties() -> None:
@@ -42,10 +45,15 @@ def test_docs_location_and_properties() -> None:
         location_root="/data/",
         tblproperties={"a": 1, "b": True},
     )
-    assert found.comment == "all events"
-    assert found.column_comments == (ColumnComment("id", "number"),)
+    columns = (ColumnComment("id", "number"), ColumnComment("x", ""))
+    assert found.descriptions == Descriptions("all events", columns)
     assert found.location == "/data/events"
     assert found.properties == {"a": "1", "b": "true"}
+
+
+def test_a_description_that_is_gone_empties_the_comment() -> None:
+    docs = {"materialized": "table", "persist_docs": {"relation": True}}
+    assert descriptions(docs, {**MODEL, "description": ""}) == Descriptions("", ())
 
 
 def test_a_quoted_column_is_described_in_its_own_case_only() -> None:

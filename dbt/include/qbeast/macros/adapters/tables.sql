@@ -40,6 +40,16 @@
 {% endmacro %}
 
 
+{# A commit for each comment that differs. dbt-spark's leaves the relation's as it was made. #}
+{% macro qbeast__persist_docs(relation, model, for_relation, for_columns) %}
+  {%- if relation.is_delta -%}
+    {% do adapter.qbeast_persist_docs(relation, config, model, for_relation, for_columns) %}
+  {%- else -%}
+    {% do spark__persist_docs(relation, model, for_relation, for_columns) %}
+  {%- endif -%}
+{% endmacro %}
+
+
 {% macro qbeast__alter_relation_add_remove_columns(relation, add_columns, remove_columns) %}
   {%- if remove_columns -%}
     {% do adapter.qbeast_drop_columns(relation, remove_columns | map(attribute='column') | list) %}

@@ -52,9 +52,8 @@
       {% do adapter.qbeast_mark_sampled(target_relation, built_from) %}
     {%- endif -%}
   {%- endif -%}
-  {%- if not is_indexed -%}
-    {% do persist_docs(target_relation, model) %}
-  {%- else -%}
+  {% do persist_docs(target_relation, model) %}
+  {%- if is_indexed -%}
     {% do qbeast_optimize_after_run(target_relation, spec, add) %}
   {%- endif -%}
 

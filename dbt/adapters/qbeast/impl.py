@@ -202,6 +202,17 @@ class QbeastAdapter(SparkAdapter):
         return increment
 
     @available.parse_none
+    def qbeast_prepare_own_strategy(
+        self, relation: BaseRelation, rows: BaseRelation, spec: "ModelSpec", increment: "Increment"
+    ) -> None:
+        """Before a project's own strategy changes an indexed table by SQL (`writing.py`)."""
+        from dbt.adapters.qbeast import writing
+
+        with self._running(f"prepare {relation}") as session:
+            frame = session.table(quote(rows.identifier or ""))
+            writing.prepare_own_strategy(frame, _table(relation), spec, increment)
+
+    @available.parse_none
     def qbeast_persist_docs(
         self,
         relation: BaseRelation,

@@ -14,23 +14,19 @@ _MAPPING = "delta.columnMapping.mode"
 
 
 def fit_to_table(
-    frame: DataFrame,
-    query: Callable[[], DataFrame],
-    table: str,
-    on_schema_change: str,
-    model: str,
+    query: Callable[[], DataFrame], table: str, on_schema_change: str, model: str
 ) -> DataFrame:
     """The rows with the columns that the table has, or is given for them.
 
     Args:
-        frame: the model's query.
-        query: makes the frame again, for the query may read the table that has been given other
-            columns.
+        query: makes the frame of the model's query, once more where the table has been given other
+            columns, for the query may read it.
         table: the quoted name of its table.
         on_schema_change: `ignore` leaves new columns out, `fail` refuses any difference,
             `append_new_columns` adds columns, `sync_all_columns` adds, drops and retypes them.
         model: the model's name, for messages.
     """
+    frame = query()
     session = frame.sparkSession
     indexed = QbeastTable.for_name(session, table)
     placing = indexed.latest_revision.placing_columns

@@ -1,6 +1,7 @@
 """A model's query written as an indexed table."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from dbt.adapters.events.types import AdapterEventInfo, AdapterEventWarning
@@ -48,16 +49,29 @@ def write_model(
         DbtRuntimeError: the table's index or schema is another one than the model's.
         QbeastError: anything else that qbeast_core refuses.
     """
-    frame = query()
     increment = spec.increment if add else None
-    try:
+    with _naming_full_refresh():
         if increment is None:
-            return _rebuild(frame, table, spec)
-        on_change = increment.on_schema_change
-        rows = fit_to_table(frame, query, table, on_change, spec.name)
+            return _rebuild(query(), table, spec)
+        rows = fit_to_table(query, table, increment.on_schema_change, spec.name)
         return _STRATEGIES[increment.strategy](rows, table, spec, increment)
-    except (IndexMismatch, NotAQbeastTable) as error:
-        raise DbtRuntimeError(f"{error}. To rebuild the table, run with --full-refresh.") from error
+
+
+def prepare_own_strategy(
+    rows: DataFrame, table: str, spec: ModelSpec, increment: Increment
+) -> None:
+    """Makes a table ready for the statement of a project's own strategy.
+
+    Args:
+        rows: those of the run; the table gets and loses columns as `on_schema_change` says.
+        table: the quoted name, `schema`.`table`.
+
+    Raises:
+        DbtRuntimeError: the table's index or schema is another one than the model's.
+    """
+    with _naming_full_refresh():
+        require_same_index(rows.sparkSession, table, spec)
+        fit_to_table(lambda: rows, table, increment.on_schema_change, spec.name)
 
 
 def merge_snapshot(
@@ -86,6 +100,14 @@ def merge_snapshot(
         target_alias=_TARGET,
     )
     return response_of_rewrite("snapshotted", result)
+
+
+@contextmanager
+def _naming_full_refresh() -> Iterator[None]:
+    try:
+        yield
+    except (IndexMismatch, NotAQbeastTable) as error:
+        raise DbtRuntimeError(f"{error}. To rebuild the table, run with --full-refresh.") from error
 
 
 def _rebuild(frame: DataFrame, table: str, spec: ModelSpec) -> Response:

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable
-from tests.integration.dbt.projects import adapter_response, message_of, versions
+from tests.integration.dbt.projects import adapter_response, comments, message_of, versions
 
 QUERY = """
 {% if is_incremental() %}
@@ -68,6 +68,15 @@ unit_tests:
       - {input: this, rows: [{id: 7, price: 1}]}
     expect: {rows: [{id: 8, price: 2}, {id: 9, price: 3}]}
 """
+CONTRACT = """
+models:
+  - name: own
+    config: {contract: {enforced: true}}
+    columns:
+      - {name: id, data_type: int}
+      - {name: kind, data_type: string}
+      - {name: price, data_type: TYPE}
+"""
 OWN = """
 {% macro get_incremental_doubling_sql(arg_dict) %}
   insert into {{ arg_dict['target_relation'] }}
@@ -86,6 +95,7 @@ class TestStrategies:
             "folder": {"in_folder.sql": QUERY},
             "continued.sql": CONTINUED,
             "unit_tests.yml": UNIT_TESTS,
+            "schema.yml": CONTRACT.replace("TYPE", "double"),
         }
 
     @pytest.fixture(scope="class")
@@ -121,6 +131,12 @@ class TestStrategies:
 
         (unit_test,) = run_dbt(["test", "-s", "continued"])
         assert unit_test.status == "pass"
+
+        # A contract holds for the rows of a project's own strategy, too.
+        write_file(CONTRACT.replace("TYPE", "int"), project.project_root, "models/schema.yml")
+        (failed,) = run_dbt(["run", "-s", "own"], expect_pass=False)
+        assert "contract" in failed.message
+        assert spark.table(f"{project.test_schema}.own").count() == 4
 
 
 MERGED = """
@@ -192,44 +208,81 @@ class TestMatchedRows:
 
 
 CHANGING = """
-{{ config(materialized='incremental', columns_to_index='id', unique_key='id',
-          on_schema_change=var('mode')) }}
+{{ config(materialized='incremental', columns_to_index='id', STRATEGY,
+          on_schema_change=var('mode'), persist_docs={'relation': true, 'columns': true}) }}
 {% if is_incremental() %} select {{ var('columns') }} {% else %}
 select 1 as id, 'a' as old, 1 as same {% endif %}
+"""
+ADDING = """
+{% macro get_incremental_adding_sql(arg_dict) %}
+  {% set names = arg_dict['dest_columns'] | map(attribute='quoted') | join(', ') %}
+  insert into {{ arg_dict['target_relation'] }} ({{ names }})
+  select {{ names }} from {{ arg_dict['temp_relation'] }}
+{% endmacro %}
+"""
+DESCRIBED = """
+models:
+  - name: changing
+    description: &description "it's the WORD one"
+    columns: &columns [{name: same, description: "WORD"}]
+  - {name: own, description: *description, columns: *columns}
 """
 
 
 class TestSchemaChange:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
-        return {"changing.sql": CHANGING}
+        return {
+            "changing.sql": CHANGING.replace("STRATEGY", "unique_key='id'"),
+            "own.sql": CHANGING.replace("STRATEGY", "incremental_strategy='adding'"),
+            "schema.yml": DESCRIBED.replace("WORD", "first"),
+        }
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, Any]:
+        return {"adding.sql": ADDING}
 
     def test_columns_come_and_go_as_the_mode_says(self, project: Any, spark: SparkSession) -> None:
         table = f"{project.test_schema}.changing"
+        tables = (table, f"{project.test_schema}.own")
 
-        def run(mode: str, columns: str, full: bool = False, expect_pass: bool = True) -> str:
+        def run(mode: str, columns: str, *options: str, expect_pass: bool = True) -> list[str]:
             variables = f'{{mode: {mode}, columns: "{columns}"}}'
-            refresh = ["--full-refresh"] if full else []
-            results = run_dbt(["run", "--vars", variables, *refresh], expect_pass=expect_pass)
-            return message_of(results, "changing")
+            results = run_dbt(["run", "--vars", variables, *options], expect_pass=expect_pass)
+            return [result.message for result in results]
 
-        run("ignore", "", full=True)
-        run("ignore", "1 as id, 2 as same, 9 as extra")
+        def describe(word: str) -> None:
+            write_file(
+                DESCRIBED.replace("WORD", word), project.project_root, "models", "schema.yml"
+            )
+
+        def assert_described(word: str, *names: str) -> None:
+            for name in names:
+                assert spark.catalog.getTable(name).description == f"it's the {word} one"
+                assert comments(spark, name)["same"] == word
+
+        run("ignore", "", "--full-refresh")
+        assert_described("first", *tables)
+        describe("second")
+        run("ignore", "1 as id, 2 as same, 9 as extra", "-s", "changing")
         assert spark.table(table).collect() == [(1, "a", 2)]
+        assert_described("second", table)
 
-        run("append_new_columns", "2 as id, 3 as same, 9 as extra")
+        run("append_new_columns", "2 as id, 3 as same, 9 as extra", "-s", "changing")
         assert sorted(spark.table(table).collect()) == [(1, "a", 2, None), (2, None, 3, 9)]
 
         run("sync_all_columns", "3 as id, 4 as same, 'x' as other")
-        assert spark.table(table).columns == ["id", "same", "other"]
-        assert sorted(spark.table(table).collect())[-1] == (3, 4, "x")
-        assert QbeastTable.for_name(spark, table).check().ok
+        for name in tables:
+            assert spark.table(name).columns == ["id", "same", "other"]
+            assert sorted(spark.table(name).collect())[-1] == (3, 4, "x")
+            assert QbeastTable.for_name(spark, name).check().ok
+        assert_described("second", *tables)
 
-        told = run("sync_all_columns", "4 as same, 'x' as other", expect_pass=False)
-        assert "is indexed by 'id'" in told and "--full-refresh" in told
-        told = run("fail", "3 as id, 4 as same", expect_pass=False)
+        for told in run("sync_all_columns", "4 as same, 'x' as other", expect_pass=False):
+            assert "is indexed by 'id'" in told and "--full-refresh" in told
+        (told,) = run("fail", "3 as id, 4 as same", "-s", "changing", expect_pass=False)
         assert "gone: other" in told
-        assert spark.table(table).count() == 3
+        assert [spark.table(name).count() for name in tables] == [3, 2]
 
 
 OTHER_COLUMNS = """

@@ -34,15 +34,15 @@
     {% do adapter.drop_relation(existing) %}
   {%- endif -%}
 
+  {%- if is_indexed and config.get('contract').enforced -%}
+    {{ get_assert_columns_equivalent(query) }}
+    {%- set query = get_select_subquery(query) -%}
+  {%- endif -%}
   {%- if is_indexed and not (add and increment.is_own) -%}
-    {%- if config.get('contract').enforced -%}
-      {{ get_assert_columns_equivalent(query) }}
-      {%- set query = get_select_subquery(query) -%}
-    {%- endif -%}
     {% do store_result('main', response=adapter.qbeast_write(target_relation, query, spec, add)) %}
     {% do write(query) %}
   {%- elif add -%}
-    {% do qbeast_add_by_sql(increment, query, target_relation, existing) %}
+    {% do qbeast_add_by_sql(increment, query, target_relation, existing, spec) %}
   {%- else -%}
     {%- call statement('main') -%}
       {{ create_table_as(False, target_relation, query) }}
@@ -62,13 +62,17 @@
 {% endmacro %}
 
 
-{% macro qbeast_add_by_sql(increment, query, target_relation, existing) %}
+{% macro qbeast_add_by_sql(increment, query, target_relation, existing, spec) %}
   {%- set rows = this.incorporate(path={'identifier': this.identifier ~ '__dbt_tmp'}, type='view')
                      .include(database=false, schema=false) -%}
   {%- call statement('create_tmp_relation') -%}
     {{ create_temporary_view(rows, query) }}
   {%- endcall -%}
-  {% do process_schema_changes(increment.on_schema_change, rows, existing) %}
+  {%- if spec is not none -%}
+    {% do adapter.qbeast_prepare_own_strategy(target_relation, rows, spec, increment) %}
+  {%- else -%}
+    {% do process_schema_changes(increment.on_schema_change, rows, existing) %}
+  {%- endif -%}
   {%- if increment.strategy == 'insert_overwrite' and config.get('partition_by') -%}
     {# The session is this node's own. #}
     {%- call statement() -%}

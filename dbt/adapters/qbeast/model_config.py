@@ -8,6 +8,7 @@ from typing import Any
 from dbt.adapters.qbeast.constraints import checks_of, properties_of
 from dbt.adapters.qbeast.incremental import (
     APPEND,
+    MICROBATCH,
     Increment,
     batch_condition,
     increment_of,
@@ -120,9 +121,17 @@ def is_incremental(config: Mapping[str, Any]) -> bool:
 
 def model_increment(config: Any) -> Increment | None:
     """What a run of a model does with a table that exists; None to rebuild it."""
-    if config.get("materialized") not in ("qbeast", "incremental"):
+    materialized = config.get("materialized")
+    if materialized not in ("qbeast", "incremental"):
         return None
-    return increment_of(config, APPEND if config.get("materialized") == "incremental" else None)
+    increment = increment_of(config, APPEND if materialized == "incremental" else None)
+    if materialized == "qbeast" and increment is not None and increment.strategy == MICROBATCH:
+        raise DbtRuntimeError(
+            "incremental_strategy='microbatch' needs materialized='incremental', for dbt runs no "
+            "other model in batches: write that in place of materialized='qbeast' and keep "
+            "columns_to_index, so that the table is stored with its index all the same"
+        )
+    return increment
 
 
 def model_spec(

@@ -244,6 +244,10 @@ REFUSED = {
     ),
     "unknown_key": ("columns_to_index='id', sample_key='idd'", "did you mean 'id'"),
     "unknown_range": ("columns_to_index='id', column_stats={'idd_min': 1}", "idd"),
+    "batches": (
+        "columns_to_index='id', incremental_strategy='microbatch', event_time='at'",
+        "needs materialized='incremental'",
+    ),
 }
 NO_FRAME = """
 def model(dbt, session):

@@ -123,6 +123,7 @@ def test_columns_make_a_table_an_indexed_one() -> None:
         ({"file_format": "parquet"}, "remove file_format"),
         ({"incremental_strategy": "delete+insert"}, "needs unique_key"),
         ({"incremental_strategy": "replace_where"}, "needs incremental_predicates"),
+        ({"incremental_strategy": "microbatch"}, "write that in place of materialized='qbeast'"),
         (
             {"unique_key": "id", "merge_update_columns": "a", "merge_exclude_columns": "b"},
             "not both",
@@ -135,6 +136,11 @@ def test_columns_make_a_table_an_indexed_one() -> None:
 def test_what_does_not_go_with_an_index_is_refused(config: dict[str, Any], told: str) -> None:
     with pytest.raises(DbtRuntimeError, match=told):
         spec(**config)
+
+
+def test_batches_go_with_the_materialization_that_dbt_batches() -> None:
+    found = spec(materialized="incremental", incremental_strategy="microbatch")
+    assert found.increment is not None and found.increment.strategy == "microbatch"
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ class QbeastAdapter(SparkAdapter):
 
     def pre_model_hook(self, config: Mapping[str, Any]) -> None:
         """Delta is the default of every table, snapshot and seed, in dbt-spark's macros too."""
+        model_config.refuse_misplaced_keys(config)
         model_config.default_to_delta(config)
 
     def _build_spark_relation_list(self, row_list: Any, relation_info_func: Any) -> Any:

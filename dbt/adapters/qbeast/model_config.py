@@ -194,6 +194,16 @@ def descriptions(config: Any, model: Mapping[str, Any]) -> Descriptions:
     )
 
 
+def refuse_misplaced_keys(config: Any) -> None:
+    """Raises DbtRuntimeError for a macro that stands in the configuration of any kind of model."""
+    if config.get("sample_of") is not None:
+        raise DbtRuntimeError(
+            f"sample_of={config.get('sample_of')!r} is no key of the config: a model that keeps a "
+            "sample of another says so in its query, {{ sample_of(ref('orders'), 0.01) }}, for dbt "
+            "finds what a model depends on there"
+        )
+
+
 def default_to_delta(config: Any) -> None:
     """Sets `file_format: delta` on the node unless its configuration names another.
 

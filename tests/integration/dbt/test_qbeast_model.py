@@ -248,6 +248,10 @@ REFUSED = {
         "columns_to_index='id', incremental_strategy='microbatch', event_time='at'",
         "needs materialized='incremental'",
     ),
+    "misplaced_macro": (
+        "columns_to_index='id', sample_of='orders'",
+        "{{ sample_of(ref('orders'), 0.01) }}",
+    ),
 }
 NO_FRAME = """
 def model(dbt, session):

@@ -11,6 +11,7 @@ from dbt.adapters.qbeast.model_config import (
     is_incremental,
     is_indexed,
     model_spec,
+    refuse_misplaced_keys,
     sample_of_test,
 )
 from dbt_common.exceptions import DbtRuntimeError
@@ -141,6 +142,13 @@ def test_what_does_not_go_with_an_index_is_refused(config: dict[str, Any], told:
 def test_batches_go_with_the_materialization_that_dbt_batches() -> None:
     found = spec(materialized="incremental", incremental_strategy="microbatch")
     assert found.increment is not None and found.increment.strategy == "microbatch"
+
+
+def test_a_macro_is_no_key_of_the_configuration() -> None:
+    told = r"sample_of='orders' is no key .* \{\{ sample_of\(ref\('orders'\), 0.01\) \}\}"
+    with pytest.raises(DbtRuntimeError, match=told):
+        refuse_misplaced_keys({"materialized": "view", "sample_of": "orders"})
+    refuse_misplaced_keys({"materialized": "view"})
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,14 @@ class QbeastConnectionManager(SparkConnectionManager):
             connection.handle = None
             connection.state = ConnectionState.FAIL
             raise FailedToConnectError(str(as_dbt_error(error))) from error
+        name = connection.name or "dbt"
         connection.handle = SessionHandle(
-            session, shared.spark, connection.name or "dbt", credentials.progress_seconds
+            session,
+            shared.spark,
+            name,
+            credentials.progress_seconds,
+            # A connection has the unique id of its node for a name.
+            is_unit_test=name.startswith("unit_test."),
         )
         connection.state = ConnectionState.OPEN
         return connection

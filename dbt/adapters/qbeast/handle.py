@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.qbeast import progress
+from dbt.adapters.qbeast.tablesample_spans import without_samples
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
@@ -30,6 +31,7 @@ class SessionHandle:
         shared: the process's.
         name: the node's, as the user knows it.
         progress_seconds: the time between lines that tell how far a statement is; None for none.
+        is_unit_test: whether the node is a unit test, whose tables are fixtures.
     """
 
     def __init__(
@@ -38,12 +40,15 @@ class SessionHandle:
         shared: SparkSession,
         name: str,
         progress_seconds: float | None = None,
+        *,
+        is_unit_test: bool = False,
     ) -> None:
         self.session = session
         self.name = name
         self.job_group = f"dbt-qbeast-{uuid.uuid4().hex[:8]}-{name}"
         self._shared = shared
         self._progress_seconds = progress_seconds
+        self._is_unit_test = is_unit_test
         self._sample_views: list[str] = []
         self._idle = threading.Event()
         self._idle.set()
@@ -81,13 +86,14 @@ class SessionHandle:
         """Runs a command or analyses a query; `tablesample` in it is answered through the index.
 
         Every statement comes through here. The views that stand for samples live until the node
-        ends, for a temporary view made of one of them is analysed again whenever it is used.
+        ends, for a temporary view made of one of them is analysed again whenever it is used. A unit
+        test's samples are all rows of its fixtures, of which no index tells what to draw.
 
         Args:
             bindings: values of the statement's `?`, in their order.
         """
         if "tablesample" in sql.lower():
-            sql = self._with_samples(sql)
+            sql = without_samples(sql) if self._is_unit_test else self._with_samples(sql)
         return self.session.sql(sql) if bindings is None else self.session.sql(sql, list(bindings))
 
     def cancel(self) -> None:

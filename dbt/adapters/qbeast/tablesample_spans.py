@@ -107,6 +107,25 @@ def replace_samples(sql: str, relations: Sequence[tuple[Sample, str]]) -> str:
     return sql
 
 
+def without_samples(sql: str) -> str:
+    """`sql` with all rows in place of those of each sample by percent, whatever it is of.
+
+    A text that cannot be read stays as it is.
+
+    >>> without_samples("select a from t tablesample (1 percent) as s where a > 0")
+    'select a from t as s where a > 0'
+    """
+    try:
+        text = SqlText(sql)
+    except UnreadableText:
+        return sql
+    for place in reversed(range(len(text.tokens))):
+        if _is_clause(text, place) and _PERCENT.fullmatch(text.between(place + 1)):
+            after = text.tokens[_end_of_clause(text, place)].end
+            sql = sql[: text.tokens[place].start].rstrip(" \t") + sql[after:]
+    return sql
+
+
 def quoted(part: str) -> str:
     """One part of a name, in backticks."""
     return "`" + part.replace("`", "``") + "`"
@@ -171,9 +190,7 @@ def _sample_at(text: SqlText, place: int) -> Sample | Leftover:
         return Leftover(label, f"the index answers (p percent), not ({inside.strip()})")
     if len(parts) == 1 and text.is_common_table(parts[0], first):
         return Leftover(label, "it is a WITH query of this statement, not a table")
-    end = text.closing[place + 1]
-    if text.word(end + 1) == "repeatable" and text.word(end + 2) == "(":
-        end = text.closing[end + 2]
+    end = _end_of_clause(text, place)
     return Sample(
         parts=parts,
         fraction=float(Decimal(percent.group(1)) / 100),
@@ -181,6 +198,13 @@ def _sample_at(text: SqlText, place: int) -> Sample | Leftover:
         clause=Slice(text.tokens[place].start, text.tokens[end].end),
         has_alias=_has_alias(text, end + 1 if last == place - 1 else last + 1),
     )
+
+
+def _end_of_clause(text: SqlText, place: int) -> int:
+    end = text.closing[place + 1]
+    if text.word(end + 1) == "repeatable" and text.word(end + 2) == "(":
+        end = text.closing[end + 2]
+    return end
 
 
 def _table_before(text: SqlText, place: int) -> tuple[int, int, tuple[str, ...]] | None:

@@ -1,6 +1,7 @@
 """Samples in dbt: data tests, the macro, and `tablesample` in any SQL."""
 
 from collections.abc import Iterator
+import re
 from typing import Any
 
 import pytest
@@ -54,6 +55,14 @@ models:
               arguments: {values: [-1], quote: false}
               config: {severity: warn, where: "id >= 1000", limit: 10, store_failures: true}
 """
+UNIT_TEST = """
+  - name: all_of_the_fixture_NAME
+    model: NAME
+    given: [{input: ref('events'), format: sql, rows: "select 1000 + id as id from range(3)"}]
+    expect: {rows: [{id: 1000}, {id: 1001}, {id: 1002}]}
+"""
+SAMPLING_MODELS = ("by_macro", "by_sql", "kept", "by_variable")
+UNIT_TESTS = "unit_tests:" + "".join(UNIT_TEST.replace("NAME", name) for name in SAMPLING_MODELS)
 
 
 class TestSampling:
@@ -72,6 +81,7 @@ class TestSampling:
             "unindexed.sql": UNINDEXED,
             "of_unindexed.sql": OF_UNINDEXED,
             "schema.yml": SCHEMA,
+            "unit_tests.yml": UNIT_TESTS,
         }
 
     @pytest.fixture(scope="class", autouse=True)
@@ -109,7 +119,14 @@ class TestSampling:
         assert f"{accepted.node.name} looks at a sample of 10 percent of {schema}.events" in log
         assert f"unique_events_id looks at a sample of 50 percent of {schema}.events" in log
         assert 0 < len(ids("of_unindexed")) < 1000
-        assert f"{schema}.unindexed" in log  # left to Spark, and said so
+        # Left to Spark, and said so.
+        assert set(re.findall("TABLESAMPLE of (.*) is left", log)) == {f"{schema}.unindexed"}
+
+        # A unit test's samples are all of its fixture.
+        unit_tests = [r.node.name for r in results if r.node.resource_type == "unit_test"]
+        told = sorted(f"all_of_the_fixture_{name}" for name in SAMPLING_MODELS[:-1])
+        assert sorted(unit_tests) == told
+        run_dbt(["test", "-s", "by_variable"])
 
     def test_what_is_not_allowed_is_an_error(self, project: Any) -> None:
         for variables, told in (

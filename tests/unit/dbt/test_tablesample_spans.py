@@ -4,7 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from dbt.adapters.qbeast.tablesample_spans import find_samples, replace_samples
+from dbt.adapters.qbeast.tablesample_spans import (
+    find_samples,
+    replace_samples,
+    without_samples,
+)
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,29 @@ def test_a_stored_view_takes_a_subquery_in_place_of_the_sample() -> None:
         "create view v as select t.id, b.id"
         " from (select * from `s1`.`t` where hash(`id`) < 0) AS `t`, u as b"
     )
+
+
+@pytest.mark.parametrize(
+    ("sql", "whole"),
+    [
+        (
+            "with __dbt__cte__x as (select 1 as id) select * from __dbt__cte__x\n"
+            "  TABLESAMPLE (1 percent) repeatable (7) as x where id > 0",
+            "with __dbt__cte__x as (select 1 as id) select * from __dbt__cte__x\n"
+            " as x where id > 0",
+        ),
+        (
+            "from (select * from x tablesample (1 percent)) join y tablesample (2 percent)",
+            "from (select * from x) join y",
+        ),
+        ("from (select * from x) tablesample (1 percent)", "from (select * from x)"),
+        ("select 'x tablesample (1 percent)' from x -- tablesample (1 percent)", None),
+        ("select * from x tablesample (5 rows)", None),
+        ("select 'no end tablesample (1 percent)", None),
+    ],
+)
+def test_without_samples_all_rows_are_read(sql: str, whole: str | None) -> None:
+    assert without_samples(sql) == (whole or sql)
 
 
 def test_only_the_samples_given_are_replaced() -> None:

@@ -3,13 +3,14 @@
      select avg(price) from {{ qbeast_sample(ref('orders'), 0.01) }}
 
    Without a fraction it is that of the run (`--vars '{qbeast_sample: 0.01}'` or the target's
-   `sample`), in which ref() has given a sample already. #}
+   `sample`), in which ref() has given a sample already. In a unit test it is all of the fixture. #}
 {% macro qbeast_sample(relation, fraction=none) %}
   {% if not execute %}
     {{ return(relation) }}
   {% endif %}
   {% if fraction is none %}
-    {% if adapter.qbeast_fraction_of_run() is none %}
+    {% set is_unit_test = model is defined and model.resource_type == 'unit_test' %}
+    {% if adapter.qbeast_fraction_of_run() is none and not is_unit_test %}
       {% do exceptions.raise_compiler_error(
           "qbeast_sample() needs a fraction: qbeast_sample(" ~ relation ~ ", 0.01), or run dbt with "
           ~ "--vars '{qbeast_sample: 0.01}'") %}

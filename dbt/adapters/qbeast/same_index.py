@@ -55,7 +55,9 @@ def require_same_index_of_snapshot(session: SparkSession, table: str, spec: Mode
             "sample_key": spec.sample_key,
             "slices": spec.slices,
         }
-        wanted = ", ".join(f"{key}={value!r}" for key, value in options.items() if value is not None)
+        wanted = ", ".join(
+            f"{key}={value!r}" for key, value in options.items() if value is not None
+        )
         raise DbtRuntimeError(
             f"{error}. dbt does not rebuild a snapshot, for its history is nowhere else: leave "
             f"{', '.join(options)} as they were, or write the table anew with all its rows, in "

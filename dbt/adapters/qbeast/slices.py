@@ -10,7 +10,8 @@ from dbt.adapters.spark.column import SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable
-from qbeast_core.model.slices import SLICE_COLUMN
+from qbeast_core.delta.catalog import Catalog
+from qbeast_core.model.slices import SLICE_COLUMN, SLICES_KEY
 
 
 def own_columns(
@@ -38,4 +39,5 @@ def own_query(
 
 
 def _stores_slices(session: SparkSession, table: str) -> bool:
-    return QbeastTable.is_qbeast(session, table) and QbeastTable.for_name(session, table).slices
+    says_so = SLICES_KEY in Catalog(session).properties(table)
+    return says_so and QbeastTable.for_name(session, table).slices

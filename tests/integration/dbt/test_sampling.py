@@ -1,7 +1,7 @@
 """Samples in dbt: data tests, the macro, and `tablesample` in any SQL."""
 
-from collections.abc import Iterator
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest

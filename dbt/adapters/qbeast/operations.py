@@ -174,7 +174,9 @@ def _check_index(
     if found.ok:
         return "ok"
     report.outcomes["with problems"] += 1
-    report.failures.append(f"the index of {table.label} has {len(found.problems)} problems")
+    count = len(found.problems)
+    noun = "problem" if count == 1 else "problems"
+    report.failures.append(f"the index of {table.label} has {count} {noun}")
     return "\n" + "\n".join(f"  {problem}" for problem in found.problems)
 
 

@@ -71,6 +71,10 @@ class Bench:
             self._tables[key] = self._written(source, layout)
         return self._tables[key]
 
+    def keep(self, source: Source, layout: Layout, path: str) -> None:
+        """Let a table that a case has written be the one that no case changes from now on."""
+        self._tables[source.name, layout] = path
+
     def compare(
         self, case: str, unit: str, ours: Side, other: Side, target: str | None = None
     ) -> Comparison:
@@ -86,14 +90,20 @@ class Bench:
             case Layout.PLAIN:
                 layouts.write_plain(rows, path)
             case Layout.ZORDER:
-                layouts.write_zorder(rows, path, source.columns)
+                self._zorder(source, path)
             case Layout.ZORDER_SORTED:
-                layouts.write_zorder(rows, path, source.columns, sorted_files=True)
+                self._zorder(source, path, sorted_files=True)
             case Layout.ZORDER_SMALL:
-                layouts.write_zorder(rows, path, source.columns, self._file_bytes(source))
+                self._zorder(source, path, self._file_bytes(source))
             case Layout.LIQUID:
                 layouts.write_liquid(rows, path, source.columns)
         return path
+
+    def _zorder(
+        self, source: Source, path: str, file_bytes: int | None = None, sorted_files: bool = False
+    ) -> None:
+        plain = self.table(source, Layout.PLAIN)
+        layouts.zordered(self.spark, plain, path, source.columns, file_bytes, sorted_files)
 
     def _file_bytes(self, source: Source) -> int:
         size, files = layouts.stored(self.spark, self.table(source, Layout.QBEAST))

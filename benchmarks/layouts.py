@@ -42,26 +42,25 @@ def optimize_zorder(spark: SparkSession, path: str, columns: Sequence[str]) -> N
     spark.sql(f"optimize delta.`{path}` zorder by ({', '.join(columns)})")
 
 
-def write_zorder(
-    rows: DataFrame,
+def zordered(
+    spark: SparkSession,
+    plain: str,
     path: str,
     columns: Sequence[str],
     file_bytes: int | None = None,
     sorted_files: bool = False,
 ) -> None:
-    """A plain write and then OPTIMIZE ZORDER, the rows of a file sorted or not.
+    """A copy of a plain table after OPTIMIZE ZORDER, the rows of a file sorted or not.
 
     Its files have up to a gigabyte by default: one file here, and a file among thousands in a table
     of terabytes. With `file_bytes` they have about as many bytes as those of the others.
     """
-    spark = rows.sparkSession
-    write_plain(rows, path)
-    with changed_settings(spark, {SORTED_FILES: str(sorted_files).lower()}):
-        if file_bytes is None:
-            optimize_zorder(spark, path, columns)
-        else:
-            with changed_settings(spark, {FILE_BYTES: str(file_bytes)}):
-                optimize_zorder(spark, path, columns)
+    settings = {SORTED_FILES: str(sorted_files).lower()}
+    if file_bytes is not None:
+        settings[FILE_BYTES] = str(file_bytes)
+    copy(plain, path)
+    with changed_settings(spark, settings):
+        optimize_zorder(spark, path, columns)
 
 
 def write_liquid(rows: DataFrame, path: str, columns: Sequence[str]) -> None:

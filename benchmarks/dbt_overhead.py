@@ -35,7 +35,7 @@ from benchmarks.session import spark_session
 EXAMPLE = Path(__file__).parents[1] / "examples/tpch"
 LIMIT = 1.1
 """The largest ratio outside of writing that meets the target."""
-WARMUPS = 2
+WARMUPS = 4
 QBEAST = {"type": "qbeast"}
 SPARK = {"type": "spark", "method": "session", "host": "NA"}
 BARE = {"+materialized": "qbeast"}

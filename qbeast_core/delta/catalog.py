@@ -69,7 +69,7 @@ class Catalog:
     def properties(self, name: str) -> Mapping[str, str]:
         """The properties of a table or view, those of Delta's log for a Delta table.
 
-        None of what does not exist. Spark's SHOW TBLPROPERTIES takes several times as long.
+        None of what does not exist. Spark's SHOW TBLPROPERTIES takes longer.
         """
         table = self._stored(self._identifier(name))
         if table is None:
@@ -97,7 +97,7 @@ class Catalog:
     def _stored(self, identifier: Any) -> Any:
         """The catalog's own description of a table or view; None if it has none.
 
-        A metastore takes its time for each question: the outer catalog would ask five.
+        A metastore takes its time for each question, and the outer catalog asks more of them.
         """
         place = identifier.database().get(), identifier.table()
         catalog = self._catalog.externalCatalog()

@@ -29,7 +29,13 @@ from pyspark.sql.types import (
 )
 
 from qbeast_core.delta.jvm import Jvm, delta_version
-from qbeast_core.delta.metadata import fields_of, metadata_of, snapshot_with, stores_slices
+from qbeast_core.delta.metadata import (
+    COLUMN_MAPPING_KEY,
+    fields_of,
+    metadata_of,
+    snapshot_with,
+    stores_slices,
+)
 from qbeast_core.model.slices import SLICE_COLUMN
 
 # The call that reads footers has other parameters in other releases of Delta.
@@ -42,7 +48,6 @@ _DEFAULT_COUNT = 32
 # Footers have no extremes of the others, or leave NaN out, or Delta does not read them there.
 _IN_FOOTERS = (StringType(), ByteType(), ShortType(), IntegerType(), LongType(), DateType())
 _LONG_DIGITS = 18
-_MAPPING_KEY = "delta.columnMapping.mode"
 _NESTED = (ArrayType, MapType, StructType, VariantType)
 _COLLECT_KEY = "spark.databricks.delta.stats.collect"
 _PREFIX_KEY = "spark.databricks.io.skipping.stringPrefixLength"
@@ -63,7 +68,7 @@ class LateStatistics:
             if isinstance(field.dataType, DecimalType)
             and field.dataType.precision <= _LONG_DIGITS
             # Statistics have the mapped names.
-            and _MAPPING_KEY not in configuration
+            and COLUMN_MAPPING_KEY not in configuration
         }
         in_footers = [field.name for field in schema if field.dataType in _IN_FOOTERS]
         self._found_later = [*in_footers, *decimals]
@@ -88,7 +93,8 @@ class LateStatistics:
         Beside decimals the slices of a table with more columns than Delta has statistics of: they
         come last, and other engines choose the files of a sample by them.
         """
-        if not stores_slices(self._metadata) or _MAPPING_KEY in self._metadata["configuration"]:
+        is_mapped = COLUMN_MAPPING_KEY in self._metadata["configuration"]
+        if is_mapped or not stores_slices(self._metadata):
             return self._decimals
         described = snapshot_with(self._jvm, self._delta_log, self._txn.metadata())
         if SLICE_COLUMN in described.statCollectionLogicalSchema().fieldNames():

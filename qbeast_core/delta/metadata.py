@@ -12,6 +12,9 @@ from typing import Any
 from qbeast_core.delta.jvm import Jvm
 from qbeast_core.model.slices import SLICE_COLUMN, SLICES_KEY
 
+COLUMN_MAPPING_KEY = "delta.columnMapping.mode"
+"""The property of a table whose columns have other names in its files: `name` or `id`."""
+
 
 def fields_of(metadata: Any) -> dict[str, Any]:
     """The fields of a `metaData` action by the names that they have in the log."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pyspark.sql.types import StructType
 
+from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.errors import InvalidOptions
@@ -22,8 +23,6 @@ from qbeast_core.operations.write import TableWrite
 from qbeast_core.options import AUTO, WriteMode
 from qbeast_core.spark.columns import column, quoted
 
-_MAPPING = "delta.columnMapping.mode"
-
 
 def drop_columns(target: Target, names: Sequence[str]) -> None:
     """Drop; the arguments are those of `QbeastTable.drop_columns`."""
@@ -34,7 +33,7 @@ def drop_columns(target: Target, names: Sequence[str]) -> None:
         snapshot = transaction.snapshot
         gone = [column_of(snapshot.schema, name, "columns", target.label) for name in names]
         _check_unneeded(gone, IndexConfiguration.read(snapshot.configuration).latest, target.label)
-        if snapshot.configuration.get(_MAPPING) in ("name", "id"):
+        if snapshot.configuration.get(COLUMN_MAPPING_KEY) in ("name", "id"):
             listed = ", ".join(map(quoted, gone))
             target.spark.sql(f"alter table delta.{quoted(target.location)} drop columns ({listed})")
             return

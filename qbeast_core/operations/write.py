@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core import failpoints
 from qbeast_core.delta.jvm import Jvm
+from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.errors import InvalidOptions, NotAQbeastTable, SampleWarning
@@ -421,4 +422,4 @@ def _outgrown_cube_size(snapshot: TableSnapshot, current: Revision, more_rows: i
 def _column_mapping(schema: StructType) -> dict[str, str]:
     """What a table needs for names that Parquet files cannot have."""
     special = any(_NEED_COLUMN_MAPPING & set(name) for name in schema.fieldNames())
-    return {"delta.columnMapping.mode": "name"} if special else {}
+    return {COLUMN_MAPPING_KEY: "name"} if special else {}

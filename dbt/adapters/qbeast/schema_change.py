@@ -9,8 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from qbeast_core import QbeastTable
-
-_MAPPING = "delta.columnMapping.mode"
+from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY
 
 
 def fit_to_table(
@@ -62,7 +61,7 @@ def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> N
         QbeastTable.for_name(session, table).drop_columns(columns)
         return
     names = ", ".join(quote(name) for name in columns)
-    (mode,) = session.sql(f"show tblproperties {table} ('{_MAPPING}')").collect()
+    (mode,) = session.sql(f"show tblproperties {table} ('{COLUMN_MAPPING_KEY}')").collect()
     if mode.value in ("name", "id"):
         session.sql(f"alter table {table} drop columns ({names})")
         return

@@ -199,6 +199,9 @@ def start_settings(credentials: QbeastCredentials) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         # Spark 4.2 can wait for ever when a Python UDF reads Parquet's columns as they are.
         "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+        # Spark keeps the code of 100 stages; a run of a few models and tests has more, and what
+        # reads Delta's logs was compiled again for each of them.
+        "spark.sql.codegen.cache.maxEntries": "1000",
         **_catalog_settings(credentials),
         **(_local_settings() if credentials.is_local else {}),
         **given,

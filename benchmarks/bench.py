@@ -18,11 +18,13 @@ from benchmarks.targets import TARGETS
 
 @dataclass(frozen=True)
 class Source:
-    """Rows to write, the columns to index, and what queries ask of them."""
+    """Rows to write, the columns to filter by, and what queries ask of them."""
 
     name: str
     path: str
     columns: tuple[str, str]
+    index: tuple[str, str]
+    """How we index those columns."""
     few: tuple[str, str]
     """Aggregates of two other columns."""
 
@@ -46,14 +48,17 @@ class Bench:
         """TPC-H's largest table: 6 million rows at scale 1, two columns without any correlation."""
         few = ("avg(l_extendedprice)", "avg(l_quantity)")
         path = data.tpch("lineitem", self.scale)
-        return Source("lineitem", path, ("l_partkey", "l_shipdate"), few)
+        columns = ("l_partkey", "l_shipdate")
+        return Source("lineitem", path, columns, columns, few)
 
     @cached_property
     def trips(self) -> Source:
         """Taxi trips: 3 million rows at scale 1, with clusters, outliers and nulls."""
         few = ("avg(fare)", "avg(kilometres)")
         path = data.trips(self.scale)
-        return Source("trips", path, ("picked_up_at", "longitude"), few)
+        # Nearly all trips begin within a degree, and a few far away.
+        index = ("picked_up_at", "longitude:quantiles")
+        return Source("trips", path, ("picked_up_at", "longitude"), index, few)
 
     def place(self) -> str:
         """A directory that does not exist yet; `remove` it to save space."""
@@ -86,7 +91,9 @@ class Bench:
         rows, path = source.rows(self.spark), self.place()
         match layout:
             case Layout.QBEAST:
-                layouts.write_qbeast(rows, path, source.columns)
+                layouts.write_qbeast(rows, path, source.index)
+            case Layout.QBEAST_SLICES:
+                layouts.write_qbeast(rows, path, source.index, slices=True)
             case Layout.PLAIN:
                 layouts.write_plain(rows, path)
             case Layout.ZORDER:

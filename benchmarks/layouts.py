@@ -20,6 +20,7 @@ class Layout(Enum):
     """How a table lies in its files; the value is its name in tables."""
 
     QBEAST = "qbeast"
+    QBEAST_SLICES = "qbeast, slices"
     PLAIN = "plain Delta"
     ZORDER = "ZORDER"
     ZORDER_SORTED = "ZORDER, sorted"
@@ -32,9 +33,15 @@ def write_plain(rows: DataFrame, path: str, mode: str = "errorifexists") -> None
     rows.write.format("delta").mode(mode).save(path)
 
 
-def write_qbeast(rows: DataFrame, path: str, columns: Sequence[str], mode: str = "append") -> None:
+def write_qbeast(
+    rows: DataFrame,
+    path: str,
+    columns: Sequence[str],
+    mode: str = "append",
+    slices: bool | None = None,
+) -> None:
     """An indexed table with everything else left to the defaults."""
-    write_table(rows, path=path, mode=mode, columns_to_index=list(columns))
+    write_table(rows, path=path, mode=mode, columns_to_index=list(columns), slices=slices)
 
 
 def optimize_zorder(spark: SparkSession, path: str, columns: Sequence[str]) -> None:

@@ -65,6 +65,15 @@ def collecting(*queries: Query) -> Callable[[], object]:
     return collect
 
 
+def planning(query: Query) -> Callable[[], object]:
+    """Has Spark choose the files and make the physical plan, and reads nothing."""
+
+    def plan() -> None:
+        query()._jdf.queryExecution().executedPlan()
+
+    return plan
+
+
 def reading(query: Query) -> Reading:
     """What one run of a query reads; classes that are loaded for the first time count as well."""
     spark = SparkSession.active()

@@ -20,6 +20,9 @@ _STYLE = {"svg.hashsalt": "dbt-qbeast", "svg.fonttype": "none", "font.size": 9.0
 Series = Mapping[str, Sequence[float | None]]
 """Values by the name of a side, one for each label; None where there is none."""
 
+Points = Sequence[tuple[float, float]]
+"""Places and values."""
+
 
 def grouped_bars(
     file: Path, title: str, labels: Sequence[str], series: Series, unit: str, log: bool = True
@@ -62,6 +65,18 @@ def lines(file: Path, title: str, series: Series, unit: str, of: str) -> None:
             axes.plot(range(1, len(values) + 1), values, label=name, color=_COLOURS[number])
         axes.set_xlabel(of)
         axes.set_ylim(bottom=0)
+        figure.legend(frameon=False, loc="outside right upper")
+        _save(figure, file)
+
+
+def curves(file: Path, title: str, points: Mapping[str, Points], unit: str, of: str) -> None:
+    """A line for each name through its points, both axes logarithmic."""
+    with matplotlib.rc_context(_STYLE):
+        figure, axes = _figure(title, unit)
+        for number, (name, pairs) in enumerate(points.items()):
+            places, values = zip(*sorted(pairs), strict=True)
+            axes.loglog(places, values, "o-", label=name, color=_COLOURS[number % len(_COLOURS)])
+        axes.set_xlabel(of)
         figure.legend(frameon=False, loc="outside right upper")
         _save(figure, file)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import jinja2
 
 from benchmarks import plots
+from benchmarks.cases.size import ROWS
 from benchmarks.comparison import Comparison, figure, ratio_text
 from benchmarks.results import RESULTS, Run, latest
 from benchmarks.targets import TARGETS, Target
@@ -130,6 +131,14 @@ def draw(run: Run, directory: Path, scale: str) -> None:
     }
     if costs:
         plots.ratios(directory / f"costs-{scale}.svg", f"over plain Delta, scale {scale}", costs)
+    points: dict[str, list[tuple[float, float]]] = {}
+    for each in of("size"):
+        what = each.case.rpartition(" of ")[0]
+        for side in (each.ours, each.other) if each.unit == "s" else ():
+            points.setdefault(f"{what}, {side.name}", []).append((side.details[ROWS], side.median))
+    if points:
+        file = directory / f"size-{scale}.svg"
+        plots.curves(file, f"lineitem, up to scale {scale}", points, "s", "rows")
     for each in of("growth"):
         if len(each.ours.values) > 10:
             sides = {side.name: side.values for side in (each.ours, each.other)}

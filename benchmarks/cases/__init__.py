@@ -15,6 +15,7 @@ from benchmarks.cases import (
     ranges,
     rebuild,
     sample,
+    size,
     write,
     write_join,
 )
@@ -32,6 +33,7 @@ CASES: Mapping[str, Callable[[Bench], Iterable[Comparison]]] = {
     "filtered_sample": filtered_sample.run,
     "merge": merge.run,
     "growth": growth.run,
+    "size": size.run,
     "error": error.run,
     "original": original.run,
 }

@@ -22,7 +22,7 @@ def run(bench: Bench) -> Iterator[Comparison]:
     sides = alternate(
         {
             "plain Delta": lambda: layouts.write_plain(rows, plain, mode="append"),
-            "qbeast": lambda: layouts.write_qbeast(rows, ours, source.columns),
+            "qbeast": lambda: layouts.write_qbeast(rows, ours, source.index),
         }
     )
     bench.remove(plain, ours, part)

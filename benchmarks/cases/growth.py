@@ -84,9 +84,9 @@ def _start(bench: Bench) -> _Tables:
     appended.repartition(1).write.partitionBy("part").parquet(parts)
     base = rows.where(f"{part} > {_LAST_PART}")
     layouts.write_plain(base, plain)
-    layouts.write_qbeast(base, ours, source.columns)
+    layouts.write_qbeast(base, ours, source.index)
     return _Tables(
-        plain, ours, source.columns, lambda i: bench.spark.read.parquet(f"{parts}/part={i}")
+        plain, ours, source.index, lambda i: bench.spark.read.parquet(f"{parts}/part={i}")
     )
 
 

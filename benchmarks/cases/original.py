@@ -52,7 +52,7 @@ def _ours(bench: Bench) -> dict[str, dict[str, tuple[float, ...]]]:
         if layout is Layout.PLAIN:
             layouts.write_plain(source.rows(spark), path)
         else:
-            layouts.write_qbeast(source.rows(spark), path, source.columns)
+            layouts.write_qbeast(source.rows(spark), path, source.index)
         bench.remove(path)
 
     writes = alternate(

@@ -10,17 +10,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame
-
 from benchmarks import layouts
 from benchmarks.bench import Bench
-from benchmarks.cases.sample import through_sql
+from benchmarks.cases.sample import through_api, through_sql
 from benchmarks.comparison import Comparison, Side
-from benchmarks.measuring import Query, alternate, seconds_of
+from benchmarks.measuring import Query, alternate, planning, seconds_of
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.model.block import Block, file_tags
 from qbeast_core.model.cube import CubeId
@@ -31,6 +28,7 @@ _ROWS_PER_FILE = 100_000
 _FILE_BYTES = 64 << 20
 _WIDTH = 1000.0
 """Both indexed columns go from 0 to this."""
+_COUNT = ("count(z)",)
 _WARMUPS = 3
 _RUNS = 7
 
@@ -44,13 +42,13 @@ def run(bench: Bench) -> Iterator[Comparison]:
     filtered = f"{sample} where {box}"
     queries: dict[str, Query] = {
         "Delta, TABLESAMPLE": lambda: bench.spark.sql(sample),
-        "qbeast, API": lambda: _sampled(bench, table),
+        "qbeast, API": lambda: through_api(bench, table, 0.01, _COUNT),
         "qbeast, SQL": lambda: through_sql(bench, sample),
         "Delta, TABLESAMPLE where": lambda: bench.spark.sql(filtered),
         "qbeast, SQL where": lambda: through_sql(bench, filtered),
     }
     times = alternate(
-        {name: partial(_plan, query) for name, query in queries.items()},
+        {name: planning(query) for name, query in queries.items()},
         runs=_RUNS,
         warmups=_WARMUPS,
     )
@@ -136,15 +134,6 @@ def _removes(table: str, now: int) -> list[dict[str, Any]]:
     ]
 
 
-def _plan(query: Query) -> None:
-    """Have Spark choose the files and make the physical plan."""
-    query()._jdf.queryExecution().executedPlan()
-
-
-def _sampled(bench: Bench, table: str) -> DataFrame:
-    return QbeastTable.for_path(bench.spark, table).sample(0.01).selectExpr("count(z)")
-
-
 def _first_time(bench: Bench, table: str) -> Comparison:
     """Each time on a new copy of the log, which nothing is known of yet."""
 
@@ -153,10 +142,10 @@ def _first_time(bench: Bench, table: str) -> Comparison:
 
     def delta(path: str) -> float:
         text = f"select count(z) from delta.`{path}` tablesample (1 percent)"
-        return seconds_of(lambda: _plan(lambda: bench.spark.sql(text)))
+        return seconds_of(planning(lambda: bench.spark.sql(text)))
 
     def ours(path: str) -> float:
-        return seconds_of(lambda: _plan(lambda: _sampled(bench, path)))
+        return seconds_of(planning(lambda: through_api(bench, path, 0.01, _COUNT)))
 
     runs = [(ours(copied()), delta(copied())) for _ in range(3)]
     mine, theirs = zip(*runs, strict=True)

@@ -27,6 +27,7 @@ _PEERS = {
     Layout.ZORDER_SMALL: "range_zorder",
     Layout.ZORDER_SORTED: "range_sorted",
     Layout.LIQUID: None,
+    Layout.QBEAST_SLICES: None,
     Layout.PLAIN: None,
 }
 _FEW_BOXES = 5

@@ -20,7 +20,7 @@ def run(bench: Bench) -> Iterator[Comparison]:
     sides = alternate(
         {
             "plain Delta": lambda: layouts.write_plain(rows, plain, mode="overwrite"),
-            "qbeast": lambda: layouts.write_qbeast(rows, ours, source.columns, mode="overwrite"),
+            "qbeast": lambda: layouts.write_qbeast(rows, ours, source.index, mode="overwrite"),
         }
     )
     bench.remove(plain, ours)

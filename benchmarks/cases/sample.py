@@ -1,4 +1,8 @@
-"""Samples of 0.1, 1 and 10 %, from the call or the SQL to the answer, against TABLESAMPLE."""
+"""Samples of 0.1, 1 and 10 %, from the call or the SQL to the answer, against TABLESAMPLE.
+
+Of a table as it is made without being told anything, and of one that stores slices, which a small
+sample needs to read less than a file.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,9 @@ from collections.abc import Iterator
 from dbt.adapters.qbeast.tablesample import drop_views, rewrite_tablesample
 from pyspark.sql import DataFrame
 
+from benchmarks import layouts
 from benchmarks.bench import Bench, Source
-from benchmarks.comparison import Comparison
+from benchmarks.comparison import Comparison, Side
 from benchmarks.layouts import Layout
 from benchmarks.measuring import Query, alternate, collecting, read_by, reading
 from qbeast_core import QbeastTable
@@ -21,6 +26,7 @@ ALL = ("bit_xor(xxhash64(*))",)
 def run(bench: Bench) -> Iterator[Comparison]:
     """Two columns and all of them: times and bytes of lineitem, bytes of the trips."""
     for source in (bench.lineitem, bench.trips):
+        yield _stored(bench, source)
         for what, aggregates in (("2 columns", source.few), ("all columns", ALL)):
             for percent in PERCENTS:
                 yield from _sampled(bench, source, percent, what, aggregates)
@@ -35,34 +41,49 @@ def through_sql(bench: Bench, text: str) -> DataFrame:
         drop_views(bench.spark, rewritten.views)
 
 
+def _stored(bench: Bench, source: Source) -> Comparison:
+    sides = [
+        Side(layout.value, (float(layouts.stored(bench.spark, bench.table(source, layout))[0]),))
+        for layout in (Layout.QBEAST_SLICES, Layout.QBEAST)
+    ]
+    return bench.compare(f"{source.name} with slices, as stored", "bytes", *sides)
+
+
 def _sampled(
     bench: Bench, source: Source, percent: str, what: str, aggregates: tuple[str, ...]
 ) -> Iterator[Comparison]:
-    ours = bench.table(source, Layout.QBEAST)
-    plain = bench.table(source, Layout.PLAIN)
+    ours, sliced, plain = (
+        bench.table(source, layout)
+        for layout in (Layout.QBEAST, Layout.QBEAST_SLICES, Layout.PLAIN)
+    )
     text = f"select {', '.join(aggregates)} from delta.`{{}}` tablesample ({percent} percent)"
-    api = "qbeast, API"
+    api, api_sliced = "qbeast, API", "qbeast with slices, API"
     queries: dict[str, Query] = {
         "TABLESAMPLE": lambda: bench.spark.sql(text.format(plain)),
-        api: lambda: _through_api(bench, ours, float(percent) / 100, aggregates),
+        api: lambda: through_api(bench, ours, float(percent) / 100, aggregates),
         "qbeast, SQL": lambda: through_sql(bench, text.format(ours)),
+        api_sliced: lambda: through_api(bench, sliced, float(percent) / 100, aggregates),
+        "qbeast with slices, SQL": lambda: through_sql(bench, text.format(sliced)),
     }
     case = f"{percent} % sample of {source.name}, {what}"
     if source is bench.lineitem:
         times = alternate({name: collecting(query) for name, query in queries.items()})
         target = {"2 columns": "sample_few", "all columns": "sample_all"}[what]
-        for name in (api, "qbeast, SQL"):
+        for name in list(queries)[1:]:
             yield bench.compare(
                 case, "s", times[name], times["TABLESAMPLE"], target if percent == "1" else None
             )
     else:
-        queries[api]().collect()
-    read = {name: read_by(name, [reading(queries[name])]) for name in ("TABLESAMPLE", api)}
+        for query in queries.values():
+            query().collect()
+    read = {
+        name: read_by(name, [reading(queries[name])]) for name in ("TABLESAMPLE", api, api_sliced)
+    }
     targets = {"0.1": "sample_bytes_01", "1": "sample_bytes_1"}
-    yield bench.compare(case, "bytes", read[api], read["TABLESAMPLE"], targets.get(percent))
+    for name in (api, api_sliced):
+        yield bench.compare(case, "bytes", read[name], read["TABLESAMPLE"], targets.get(percent))
 
 
-def _through_api(
-    bench: Bench, path: str, fraction: float, aggregates: tuple[str, ...]
-) -> DataFrame:
+def through_api(bench: Bench, path: str, fraction: float, aggregates: tuple[str, ...]) -> DataFrame:
+    """Aggregates of a sample by the library's own call."""
     return QbeastTable.for_path(bench.spark, path).sample(fraction).selectExpr(*aggregates)

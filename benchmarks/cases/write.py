@@ -42,7 +42,7 @@ class _Turns:
     def qbeast(self) -> None:
         rows = self._source.rows(self._bench.spark)
         path = self._new_place(Layout.QBEAST)
-        layouts.write_qbeast(rows, path, self._source.columns)
+        layouts.write_qbeast(rows, path, self._source.index)
 
     def keep(self, written: Layout, stays_as: Layout) -> None:
         """Spare the cases that follow a write."""

@@ -49,6 +49,8 @@ _DEFAULT_COUNT = 32
 _IN_FOOTERS = (StringType(), ByteType(), ShortType(), IntegerType(), LongType(), DateType())
 _LONG_DIGITS = 18
 _NESTED = (ArrayType, MapType, StructType, VariantType)
+LEAST_ROWS = 250_000
+"""Of fewer rows Delta's own collecting costs less than the job that reads footers."""
 _COLLECT_KEY = "spark.databricks.delta.stats.collect"
 _PREFIX_KEY = "spark.databricks.io.skipping.stringPrefixLength"
 _SECTIONS = ("minValues", "maxValues", "nullCount")
@@ -57,7 +59,7 @@ _SECTIONS = ("minValues", "maxValues", "nullCount")
 class LateStatistics:
     """The statistics of the files that one Delta transaction writes, in part found later."""
 
-    def __init__(self, jvm: Jvm, delta_log: Any, txn: Any) -> None:
+    def __init__(self, jvm: Jvm, delta_log: Any, txn: Any, rows: int) -> None:
         self._jvm, self._delta_log, self._txn = jvm, delta_log, txn
         self._metadata = fields_of(txn.metadata())
         schema = StructType.fromJson(json.loads(self._metadata["schemaString"]))
@@ -74,7 +76,8 @@ class LateStatistics:
         self._found_later = [*in_footers, *decimals]
         self._others = [field.name for field in schema if field.name not in self._found_later]
         self.applies = (
-            bool(self._found_later)
+            rows >= LEAST_ROWS
+            and bool(self._found_later)
             and jvm.spark.conf.get(_COLLECT_KEY, "true") == "true"
             and delta_version(jvm.spark).startswith(_DELTA_RELEASES)
             and jvm.spark.version.startswith(_SPARK_RELEASES)

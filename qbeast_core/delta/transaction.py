@@ -31,6 +31,7 @@ _DELTA = "org.apache.spark.sql.delta."
 _ACTIONS = _DELTA + "actions."
 _OPERATIONS = _DELTA + "DeltaOperations$"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_TIMESTAMP_TYPE = "spark.sql.parquet.outputTimestampType"
 
 
 class Operation(Enum):
@@ -156,9 +157,13 @@ class Transaction:
         """Whether the table has or will have a column of slices, which Delta adds to the rows."""
         return stores_slices(fields_of(self._txn.metadata()))
 
-    def write_files(self, df: DataFrame) -> list[StagedFile]:
+    def late_statistics(self, rows: int) -> LateStatistics:
+        """How a write of so many rows gets the statistics of its files."""
+        return LateStatistics(self._jvm, self._delta_log, self._txn, rows)
+
+    def write_files(self, df: DataFrame, late: LateStatistics) -> list[StagedFile]:
         """Write each partition of `df` as one file (or several where Spark splits it)."""
-        with self._late_statistics().left_for_later():
+        with late.left_for_later(), self._timestamps_with_statistics():
             # isOptimize keeps Delta from shuffling again or compacting after the commit.
             written = self._txn.writeFiles(df._jdf, self._jvm.none, True, self._jvm.seq([]))
         actions = self._jvm.java_list(written)
@@ -171,27 +176,31 @@ class Transaction:
         return staged
 
     @contextmanager
-    def completed(self, staged: Sequence[StagedFile]) -> Iterator[Future[list[StagedFile]]]:
+    def _timestamps_with_statistics(self) -> Iterator[None]:
+        """Timestamps as 64 bits, unless the session says how: of the 96 that Spark writes else,
+        Parquet has no statistics to skip rows by inside of a file."""
+        is_chosen = self._spark.conf.get(_TIMESTAMP_TYPE, None) is not None
+        with changed_settings(
+            self._spark, {} if is_chosen else {_TIMESTAMP_TYPE: "TIMESTAMP_MICROS"}
+        ):
+            yield
+
+    @contextmanager
+    def completed(
+        self, staged: Sequence[StagedFile], late: LateStatistics
+    ) -> Iterator[Future[list[StagedFile]]]:
         """The files with the statistics of their footers, found in another thread meanwhile."""
         with ThreadPoolExecutor(1) as pool:
-            yield pool.submit(inheritable_thread_target(self._spark)(self._with_footers), staged)
+            in_session = inheritable_thread_target(self._spark)(self._with_footers)
+            yield pool.submit(in_session, staged, late)
 
-    def _with_footers(self, staged: Sequence[StagedFile]) -> list[StagedFile]:
+    def _with_footers(self, staged: Sequence[StagedFile], late: LateStatistics) -> list[StagedFile]:
         activate(self._spark)
-        late = self._late_statistics()
         if not (late.applies and staged):
             return list(staged)
         adds = [self._add(file, data_change=True) for file in staged]
         statistics = late.added_to(adds, [file.action.get("stats") for file in staged])
         return [file.described(stats) for file, stats in zip(staged, statistics, strict=True)]
-
-    @property
-    def to_measure(self) -> Mapping[str, int]:
-        """Columns of the written files whose extremes nobody knows yet, with their scales."""
-        return self._late_statistics().measured
-
-    def _late_statistics(self) -> LateStatistics:
-        return LateStatistics(self._jvm, self._delta_log, self._txn)
 
     def read_staged(self, files: Sequence[StagedFile]) -> DataFrame:
         """The rows of files that this transaction wrote."""

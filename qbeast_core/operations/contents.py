@@ -68,22 +68,24 @@ def contents_of(
     names = WorkingColumns(rows.columns, revision.dimensions)
     file_key, file_by_key = _file_key(F.col("_metadata.file_name"), file_names)
     numbers = [_whole_number(catalyst, rows, name) for name in measured]
+    placed = rows.select(
+        file_key.alias(names.file),
+        placing.weight.alias(names.weight),
+        placing.target.depth.alias(names.depth),
+        _outside(placing.point, revision).alias(names.outside),
+        *(word.alias(name) for word, name in zip(placing.words, names.words, strict=True)),
+        *(number.alias(f"number{i}") for i, number in enumerate(numbers)),
+    ).withColumns(
+        {
+            name: _prefix(F.col(name), F.col(names.depth), layout, position)
+            for position, name in enumerate(names.words)
+        }
+    )
+    if len(file_names) == 1:
+        # One task reads it, which can count without a shuffle.
+        placed = placed.coalesce(1)
     cubes = (
-        rows.select(
-            file_key.alias(names.file),
-            placing.weight.alias(names.weight),
-            placing.target.depth.alias(names.depth),
-            _outside(placing.point, revision).alias(names.outside),
-            *(word.alias(name) for word, name in zip(placing.words, names.words, strict=True)),
-            *(number.alias(f"number{i}") for i, number in enumerate(numbers)),
-        )
-        .withColumns(
-            {
-                name: _prefix(F.col(name), F.col(names.depth), layout, position)
-                for position, name in enumerate(names.words)
-            }
-        )
-        .groupBy(names.file, names.depth, *names.words)
+        placed.groupBy(names.file, names.depth, *names.words)
         .agg(
             F.min(names.weight).alias("min_weight"),
             F.count(F.lit(1)).alias("rows"),

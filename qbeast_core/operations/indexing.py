@@ -64,9 +64,10 @@ def write_indexed(
     phases.enter(phases.WRITING)
     catalyst = Catalyst(Jvm(rows.sparkSession))
     placing = Placing.of(catalyst, plan)
-    staged = transaction.write_files(placed(rows, plan, placing, transaction.stores_slices))
+    late = transaction.late_statistics(expected_rows)
+    staged = transaction.write_files(placed(rows, plan, placing, transaction.stores_slices), late)
     held: dict[str, FileContents] = {}
-    with transaction.completed(staged) as completed:
+    with transaction.completed(staged, late) as completed:
         if staged:
             held = contents_of(
                 catalyst,
@@ -74,7 +75,7 @@ def write_indexed(
                 plan,
                 placing,
                 [file.name for file in staged],
-                transaction.to_measure,
+                late.measured,
             )
     blocks = [block for contents in held.values() for block in contents.blocks]
     written = sum(block.element_count for block in blocks)

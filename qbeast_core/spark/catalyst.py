@@ -175,6 +175,8 @@ class Catalyst:
 
 def repartition_by_id(df: DataFrame, partitions: int, partition_id: Column) -> DataFrame:
     """Send each row to the Spark partition that its int column `partition_id` names."""
+    if partitions == 1:
+        return df.repartition(1)
     if hasattr(df, "repartitionById"):  # since Spark 4.1
         placed: DataFrame = df.repartitionById(partitions, partition_id)
         return placed

@@ -4,10 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from benchmarks.scans import scanned
 from qbeast_core import write_table
+from qbeast_core.delta import footers
 from qbeast_core.delta.settings import changed_settings
 from tests.integration.core.brute_force import assert_sound, live_adds
 
@@ -35,6 +38,12 @@ COLUMNS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _as_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small writes are treated as large ones, whose statistics are found later."""
+    monkeypatch.setattr(footers, "LEAST_ROWS", 0)
+
+
 @pytest.fixture
 def rows(spark: SparkSession) -> DataFrame:
     df = spark.range(1500)
@@ -51,9 +60,15 @@ def statistics(table: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize("found_later_from", [0, 1501], ids=["found later", "collected by Delta"])
 def test_they_are_those_of_a_plain_write(
-    spark: SparkSession, rows: DataFrame, tmp_path: Path
+    spark: SparkSession,
+    rows: DataFrame,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    found_later_from: int,
 ) -> None:
+    monkeypatch.setattr(footers, "LEAST_ROWS", found_later_from)
     write_table(rows, path=str(tmp_path / "t"), columns_to_index=["id", "x"], cube_size=400)
     ours = statistics(tmp_path / "t")
     assert len(ours) > 2
@@ -140,3 +155,59 @@ def test_names_are_mapped(spark: SparkSession, tmp_path: Path) -> None:
     assert table.where("`a word` = 'w7'").count() == 1
     for found in statistics(tmp_path).values():
         assert len(found["minValues"]) == len(found["maxValues"]) == 2
+
+
+INSTANTS = (
+    "0001-01-01 00:00:00",
+    "1582-10-04 23:59:59.999999",
+    "1582-10-15 00:00:00",
+    "1969-12-31 23:59:59.999999",
+    "2262-04-11 23:47:16.854776",
+    "9999-12-31 23:59:59.999999",
+)
+
+
+@pytest.mark.parametrize(
+    ("settings", "physical"),
+    [({}, "INT64"), ({"spark.sql.parquet.outputTimestampType": "INT96"}, "INT96")],
+    ids=["by default", "as the session says"],
+)
+def test_timestamps_have_statistics_in_their_files(
+    spark: SparkSession, tmp_path: Path, settings: dict[str, str], physical: str
+) -> None:
+    rows = spark.createDataFrame(list(enumerate(INSTANTS)), "id long, text string")
+    rows = rows.selectExpr("cast(text || ' UTC' as timestamp) as at", "id")
+
+    with changed_settings(spark, settings):
+        write_table(rows, path=str(tmp_path / "t"), columns_to_index="at")
+        # What else the session writes is as it was.
+        rows.write.parquet(str(tmp_path / "plain"))
+
+    assert_sound(spark, tmp_path / "t", range(len(INSTANTS)))
+    written = spark.read.format("delta").load(str(tmp_path / "t"))
+    of_both = (df.selectExpr("id", "unix_micros(at)").collect() for df in (written, rows))
+    assert sorted(next(of_both)) == sorted(next(of_both))
+    (file,) = (tmp_path / "t").glob("*.parquet")
+    column = pq.ParquetFile(file).metadata.row_group(0).column(0)
+    assert column.physical_type == physical
+    assert column.statistics.has_min_max == (physical == "INT64")
+    plain = next((tmp_path / "plain").glob("*.parquet"))
+    assert pq.ParquetFile(plain).schema.column(0).physical_type == "INT96"
+
+
+def test_a_range_of_timestamps_skips_rows_inside_of_a_file(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = spark.range(200_000).selectExpr("timestamp_seconds(pmod(id * 7919, 200000)) as at", "id")
+    write_table(rows, path=str(tmp_path), columns_to_index="at")
+
+    hour = spark.read.format("delta").load(str(tmp_path))
+    hour = hour.where("at >= timestamp_seconds(3600) and at < timestamp_seconds(7200)")
+
+    assert hour.count() == 3600
+    narrow = hour.select("at", "id")
+    assert len(narrow.collect()) == 3600
+    did = scanned(narrow)
+    assert did.files == 1
+    # The page that begins or ends inside of the hour is read as a whole.
+    assert did.rows <= 60_000

@@ -120,6 +120,16 @@ def measured() -> Run:
                 None,
                 "growth",
             ),
+            *(
+                Comparison(
+                    f"write of {rows:,} rows",
+                    "s",
+                    Side("qbeast", (rows / 1e5,), {"rows": float(rows)}),
+                    Side("plain Delta", (rows / 1e6,), {"rows": float(rows)}),
+                    group="size",
+                )
+                for rows in (1_000_000, 6_000_000)
+            ),
         ),
     )
 
@@ -144,7 +154,7 @@ def test_the_report_has_its_tables_and_its_pictures(tmp_path: Path) -> None:
     assert "it takes 2.00\ntimes as long" in text
     assert "qbeast-spark was left out of this run" in text
     pictures = sorted(file.name for file in (tmp_path / "performance").iterdir())
-    assert pictures == ["appends-1.svg", "costs-1.svg", "sample-all-s-1.svg"]
+    assert pictures == ["appends-1.svg", "costs-1.svg", "sample-all-s-1.svg", "size-1.svg"]
     assert (tmp_path / "performance" / "costs-1.svg").read_text().count("write lineitem") == 1
 
 

@@ -31,7 +31,13 @@ _DELTA = "org.apache.spark.sql.delta."
 _ACTIONS = _DELTA + "actions."
 _OPERATIONS = _DELTA + "DeltaOperations$"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-_TIMESTAMP_TYPE = "spark.sql.parquet.outputTimestampType"
+_SKIPPED_INSIDE = {
+    # Of the 96 bits that Spark writes else, Parquet has no statistics.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Readers skip pages, which have 20,000 rows else.
+    "parquet.page.row.count.limit": "5000",
+}
+"""How files are written whose rows are sorted, for ranges to skip most of them."""
 
 
 class Operation(Enum):
@@ -163,7 +169,8 @@ class Transaction:
 
     def write_files(self, df: DataFrame, late: LateStatistics) -> list[StagedFile]:
         """Write each partition of `df` as one file (or several where Spark splits it)."""
-        with late.left_for_later(), self._timestamps_with_statistics():
+        chosen = {k: v for k, v in _SKIPPED_INSIDE.items() if self._spark.conf.get(k, None) is None}
+        with late.left_for_later(), changed_settings(self._spark, chosen):
             # isOptimize keeps Delta from shuffling again or compacting after the commit.
             written = self._txn.writeFiles(df._jdf, self._jvm.none, True, self._jvm.seq([]))
         actions = self._jvm.java_list(written)
@@ -174,16 +181,6 @@ class Transaction:
             else:
                 self._other_actions.append(action)
         return staged
-
-    @contextmanager
-    def _timestamps_with_statistics(self) -> Iterator[None]:
-        """Timestamps as 64 bits, unless the session says how: of the 96 that Spark writes else,
-        Parquet has no statistics to skip rows by inside of a file."""
-        is_chosen = self._spark.conf.get(_TIMESTAMP_TYPE, None) is not None
-        with changed_settings(
-            self._spark, {} if is_chosen else {_TIMESTAMP_TYPE: "TIMESTAMP_MICROS"}
-        ):
-            yield
 
     @contextmanager
     def completed(

@@ -195,9 +195,7 @@ def test_timestamps_have_statistics_in_their_files(
     assert pq.ParquetFile(plain).schema.column(0).physical_type == "INT96"
 
 
-def test_a_range_of_timestamps_skips_rows_inside_of_a_file(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_range_of_timestamps_skips_pages_of_a_file(spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.range(200_000).selectExpr("timestamp_seconds(pmod(id * 7919, 200000)) as at", "id")
     write_table(rows, path=str(tmp_path), columns_to_index="at")
 
@@ -209,5 +207,22 @@ def test_a_range_of_timestamps_skips_rows_inside_of_a_file(
     assert len(narrow.collect()) == 3600
     did = scanned(narrow)
     assert did.files == 1
-    # The page that begins or ends inside of the hour is read as a whole.
-    assert did.rows <= 60_000
+    # The pages in which the hour begins and ends are read as a whole.
+    assert did.rows <= 3600 + 2 * 5000
+
+
+def test_pages_are_as_large_as_the_user_says(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.range(60_000)
+    limit = {"parquet.page.row.count.limit": "20000"}
+
+    write_table(rows, path=str(tmp_path / "own"), columns_to_index="id")
+    write_table(rows, path=str(tmp_path / "property"), columns_to_index="id", properties=limit)
+    with changed_settings(spark, limit):
+        write_table(rows, path=str(tmp_path / "session"), columns_to_index="id")
+
+    def read(table: str) -> int:
+        few = spark.read.format("delta").load(str(tmp_path / table)).where("id between 7 and 9")
+        assert len(few.collect()) == 3
+        return scanned(few).rows
+
+    assert [read(table) for table in ("own", "property", "session")] == [5000, 20_000, 20_000]

@@ -175,7 +175,7 @@ class Catalyst:
 
 def repartition_by_id(df: DataFrame, partitions: int, partition_id: Column) -> DataFrame:
     """Send each row to the Spark partition that its int column `partition_id` names."""
-    if partitions == 1:
+    if partitions == 1:  # no id needs to be computed
         return df.repartition(1)
     if hasattr(df, "repartitionById"):  # since Spark 4.1
         placed: DataFrame = df.repartitionById(partitions, partition_id)

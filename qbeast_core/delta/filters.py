@@ -16,6 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core.delta.jvm import Jvm
+from qbeast_core.delta.settings import changed_settings
 from qbeast_core.tree.query import And, Anything, Comparison, In, IsNull, Or, Predicate
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -27,20 +28,6 @@ _QUERY_OF_COMMAND = {
     "InsertIntoStatement": "query",
     "ReplaceTableAsSelect": "query",
 }
-# What the optimizer replaces by its value at that moment; the statement runs at a later one, and a
-# temporary view of it is read at any time.
-_MOMENTARY = (
-    "CurrentCatalog",
-    "CurrentDatabase",
-    "CurrentDate",
-    "CurrentTime",
-    "CurrentTimestamp",
-    "CurrentTimestampLike",
-    "CurrentTimeZone",
-    "CurrentUser",
-    "LocalTimestamp",
-    "Now",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +83,16 @@ def filters_of_statement(
         parsed = getattr(parsed, query)()
     # SKIP, because asking for the plan of a command would run the command.
     skip = jvm.singleton("org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
-    return _pushed(jvm, state.executePlan(parsed, skip), tables)
+    # While it plans, Delta would look for the files of every other table too, by a job for each.
+    with changed_settings(spark, {"spark.databricks.delta.stats.skipping": "false"}):
+        return _pushed(jvm, state.executePlan(parsed, skip), tables)
 
 
 def _pushed(jvm: Jvm, execution: Any, tables: Mapping[str, DataFrame]) -> dict[str, PushedFilters]:
-    analyzed = str(execution.analyzed().toJSON())
-    if any(f'expressions.{name}"' in analyzed for name in _MOMENTARY):
+    patterns = jvm.singleton("org.apache.spark.sql.catalyst.trees.TreePattern")
+    if execution.analyzed().containsPattern(patterns.CURRENT_LIKE()):
+        # The optimizer puts the present moment in the place of current_date() and its like; the
+        # statement runs at a later one, and a temporary view of it is read at any time.
         return {}
     keys: dict[int, tuple[str, set[str]]] = {}
     for key, table in tables.items():
@@ -146,14 +137,26 @@ def _identity(jvm: Jvm, relation: Any) -> int:
 
 
 def _usable(condition: Any, relation: Any) -> bool:
-    """Whether a condition speaks of the relation's own columns alone, and always the same way."""
-    if not condition.deterministic() or not condition.resolved():
+    """Whether a condition may tell files apart: by columns of the relation, always the same way."""
+    if _leaves_every_file(condition) or not condition.deterministic() or not condition.resolved():
         return False
     references = condition.references()
     if not references.size() or not references.subsetOf(relation.outputSet()):
         return False
     text = str(condition.toJSON())
     return not any(hint in text for hint in ("Subquery", "Exists", "OuterReference", "UDF"))
+
+
+def _leaves_every_file(condition: Any) -> bool:
+    """Whether neither the index nor Delta's statistics have anything to say of a condition.
+
+    Data tests are made of these. Spark adds `is not null` to comparisons and joins; that a file has
+    nothing but nulls is not worth the job that finds it.
+    """
+    name = condition.getClass().getSimpleName()
+    if name == "Not":
+        return condition.child().getClass().getSimpleName() in ("In", "InSet")
+    return bool(name == "IsNotNull")
 
 
 def _conjuncts(condition: Any) -> list[Any]:

@@ -145,8 +145,10 @@ class TableSnapshot:
         """Which files may hold a row that the filters keep, by Delta's own statistics."""
         kept: set[str] = set()
         for place in filters.alternatives:
-            scan = self._snapshot.filesForScan(self._jvm.seq(place), False)
-            kept.update(add["path"] for add in json.loads(self._jvm.json_of(scan.files())))
+            found = self._snapshot.filesForScan(self._jvm.seq(place), False).files()
+            if found.size() == len(self.files):
+                return np.ones(len(self.files), dtype=np.bool_)
+            kept.update(add["path"] for add in json.loads(self._jvm.json_of(found)))
         return np.array([file.path in kept for file in self.files], dtype=np.bool_)
 
     def last_commit_millis(self, operation: str) -> int:

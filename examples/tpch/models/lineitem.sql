@@ -2,7 +2,7 @@
 -- this small table has enough files for a sample to leave most of them unread.
 {{ config(
     columns_to_index=['l_partkey', 'l_shipdate'],
-    cube_size=15000,
+    cube_size=25000,
 ) }}
 
 select * from {{ source('files', 'lineitem') }}

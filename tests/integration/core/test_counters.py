@@ -100,6 +100,27 @@ def test_planning_a_sample_costs_the_same_however_many_files_there_are(
     assert asked[MANY].jobs <= jobs
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select count(*) from {sample} where a not in (1, 2, 3)",
+        "select a, count(*) from {sample} where a is not null group by a having count(*) > 1",
+        "select s.a from {sample} s left join {parent} p on s.a = p.a where p.a is null",
+    ],
+)
+def test_preparing_what_a_data_test_asks_takes_no_job(
+    spark: SparkSession, paths: dict[int, str], query: str
+) -> None:
+    sample, parent = f"delta.`{paths[MANY]}` tablesample (5 percent)", f"delta.`{paths[FEW]}`"
+    with counting(spark) as asked:
+        rewritten = rewrite_tablesample(spark, query.format(sample=sample, parent=parent))
+
+    drop_views(spark, rewritten.views)
+    assert len(rewritten.views) == 1 and not rewritten.warnings
+    assert asked.jobs == 0
+    assert spark.conf.get("spark.databricks.delta.stats.skipping") == "true"
+
+
 def test_a_sample_schedules_its_files_and_no_others(
     spark: SparkSession, paths: dict[int, str]
 ) -> None:

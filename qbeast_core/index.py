@@ -7,7 +7,7 @@ left files that are *copies* of rows in other files (FORMAT section 10); they ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from qbeast_core.delta.snapshot import DataFile, TableSnapshot
 from qbeast_core.errors import UnsupportedColumnType
 from qbeast_core.model.block import (
     BLOCKS_TAG,
+    HIGHEST_WEIGHT_TAG,
     REVISION_TAG,
     WEIGHT_KEY_TAG,
     Block,
@@ -41,6 +42,8 @@ class IndexedFile:
     blocks: tuple[Block, ...]
     problem: str | None = None
     """Why a file that carries index tags is not trusted."""
+    highest_weight: int | None = None
+    """For a file with a band of the root: none of its rows there has a weight above this one."""
     is_copy: bool = False
     """Whether it has nothing but copies of rows of other files; they are no rows of the table."""
 
@@ -144,7 +147,7 @@ class TableIndex:
 
     def _indexed(self, file: DataFile) -> IndexedFile:
         if has_legacy_tags(file.tags):
-            return IndexedFile(STAGING_REVISION_ID, (), _LEGACY, is_copy(file.tags))
+            return IndexedFile(STAGING_REVISION_ID, (), _LEGACY, is_copy=is_copy(file.tags))
         tag = file.tags.get(REVISION_TAG)
         if tag is None or tag == str(STAGING_REVISION_ID):
             return _UNINDEXED
@@ -170,7 +173,7 @@ class TableIndex:
             return _untrusted(f"its blocks count {counted} rows, the file has {file.stored_rows}")
         if not blocks:
             return _untrusted("its list of blocks is empty")
-        return IndexedFile(revision.revision_id, blocks)
+        return IndexedFile(revision.revision_id, blocks, highest_weight=_highest_weight(file.tags))
 
 
 def _distrusted_revisions(configuration: IndexConfiguration, schema: StructType) -> dict[int, str]:
@@ -214,6 +217,14 @@ def _changed_column(revision: Revision, schema: StructType) -> str | None:
         if present is not indexed_as:
             return f"indexed column {transformer.column!r} has another type now"
     return None
+
+
+def _highest_weight(tags: Mapping[str, str]) -> int | None:
+    """What the tag says; what it does not say costs an optimize, and no reader a row."""
+    try:
+        return int(tags[HIGHEST_WEIGHT_TAG])
+    except (KeyError, ValueError):
+        return None
 
 
 def _untrusted(problem: str) -> IndexedFile:

@@ -16,6 +16,9 @@ BLOCKS_TAG = "blocks"
 WEIGHT_KEY_TAG = "weightKey"
 """On the files of a table with a sample key: the columns that their weights are made of."""
 
+HIGHEST_WEIGHT_TAG = "highestWeight"
+"""On files that hold a band of the root: none of its rows there has a weight above this one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -54,11 +57,18 @@ def parse_blocks(text: str, dimensions: int) -> tuple[Block, ...]:
 
 
 def file_tags(
-    revision_id: int, blocks: Sequence[Block], weight_key: str | None = None
+    revision_id: int,
+    blocks: Sequence[Block],
+    weight_key: str | None = None,
+    highest_weight: int | None = None,
 ) -> dict[str, str]:
     """The tags of an `add` action for a file of that revision with these blocks."""
     tags = {REVISION_TAG: str(revision_id), BLOCKS_TAG: blocks_to_json(blocks)}
-    return tags if weight_key is None else {**tags, WEIGHT_KEY_TAG: weight_key}
+    if weight_key is not None:
+        tags[WEIGHT_KEY_TAG] = weight_key
+    if highest_weight is not None:
+        tags[HIGHEST_WEIGHT_TAG] = str(highest_weight)
+    return tags
 
 
 def _block_text(block: Block) -> str:

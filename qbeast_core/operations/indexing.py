@@ -29,6 +29,8 @@ class IndexedFiles:
     staged: tuple[StagedFile, ...] = ()
     blocks: tuple[Sequence[Block], ...] = ()
     """Those of each file."""
+    highest_weights: tuple[int | None, ...] = ()
+    """For each file that holds a band of the root, the end of the band."""
 
     @property
     def cubes(self) -> int:
@@ -87,13 +89,20 @@ def write_indexed(
     if anchors := missing_anchors([*kept_blocks, *blocks], plan.weights):
         held[staged[0].name].blocks.extend(anchors)
     files = completed.result()
+    highest = tuple(plan.highest_weight(held[file.name].blocks) for file in files)
     return IndexedFiles(
-        tuple(_told(file, held[file.name], plan.revision) for file in files),
+        tuple(
+            _told(file, held[file.name], plan.revision, end)
+            for file, end in zip(files, highest, strict=True)
+        ),
         tuple(held[file.name].blocks for file in files),
+        highest,
     )
 
 
-def _told(file: StagedFile, held: FileContents, revision: Revision) -> StagedFile:
+def _told(
+    file: StagedFile, held: FileContents, revision: Revision, highest_weight: int | None
+) -> StagedFile:
     """The file with what the log says of its contents."""
-    tags = file_tags(revision.revision_id, held.blocks, revision.weight_key)
+    tags = file_tags(revision.revision_id, held.blocks, revision.weight_key, highest_weight)
     return file.tagged(tags).with_extremes(held.extremes)

@@ -69,7 +69,9 @@ def revision_files(
 ) -> list[IndexedFile]:
     """The live files of a revision; none for revision 0, whose files have no blocks."""
     return [
-        IndexedFile(snapshot.files[i].size_bytes, index.files[i].blocks)
+        IndexedFile(
+            snapshot.files[i].size_bytes, index.files[i].blocks, index.files[i].highest_weight
+        )
         for i in index.files_of(revision_id).tolist()
         if index.files[i].is_indexed
     ]

@@ -355,7 +355,9 @@ def _rewrite(
     written: list[StagedFile] = []
     for each in rewritings:
         existing = OTree.of(each.kept, each.target.dimensions) if each.kept else None
-        plan = plan_tree(each.target, each.statistics.sample, each.statistics.rows, existing)
+        plan = plan_tree(
+            each.target, each.statistics.sample, each.statistics.rows, each.rows.schema, existing
+        )
         files = write_indexed(
             transaction,
             each.rows,

@@ -22,8 +22,7 @@ from qbeast_core.delta.jvm import Jvm
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.errors import InvalidOptions
-from qbeast_core.index import TableIndex
-from qbeast_core.model.block import Block
+from qbeast_core.index import IndexedFile, TableIndex
 from qbeast_core.model.revision import STAGING_REVISION_ID, Revision
 from qbeast_core.operations.compatibility import check_writable
 from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, write_indexed
@@ -135,7 +134,11 @@ def files_to_rewrite(
     `among` are the indices that may be chosen; None for all of the revision.
     """
     files = index.files_of(revision.revision_id).tolist() if among is None else among
-    return gaining_files({i: index.files[i].blocks for i in files}, revision.desired_cube_size)
+    return gaining_files(
+        {i: index.files[i].blocks for i in files},
+        revision.desired_cube_size,
+        {i: index.files[i].highest_weight for i in files},
+    )
 
 
 def _revisions_to_optimize(snapshot: TableSnapshot, index: TableIndex, scope: Scope) -> list[int]:
@@ -229,23 +232,26 @@ def _rewrite(
     target = continued_revision(
         index.configuration, revision, transformers, statistics, cube_size=None
     )
-    staying: list[Sequence[Block]] = []
+    staying: list[IndexedFile] = []
     if target is revision:
         present = set(index.files_of(revision.revision_id).tolist()) - set(chosen.tolist())
-        staying = [index.files[i].blocks for i in sorted(present)]
+        staying = [index.files[i] for i in sorted(present)]
     else:
         transaction.update_configuration(
             {**snapshot.configuration, **stored_keys(index.configuration, target)}
         )
-    kept = [block for blocks in staying for block in blocks]
+    kept = [block for file in staying for block in file.blocks]
     existing = OTree.of(kept, target.dimensions) if kept else None
-    plan = plan_tree(target, statistics.sample, statistics.rows, existing)
+    plan = plan_tree(target, statistics.sample, statistics.rows, rows.schema, existing)
     written = write_indexed(
         transaction, rows, plan, expected_rows=statistics.rows, kept_blocks=kept
     )
-    held = dict(enumerate([*staying, *written.blocks]))
-    more_gain = bool(gaining_files(held, target.desired_cube_size))
-    return written, statistics.rows, more_gain
+    held = [*(file.blocks for file in staying), *written.blocks]
+    highest = [*(file.highest_weight for file in staying), *written.highest_weights]
+    more_gain = gaining_files(
+        dict(enumerate(held)), target.desired_cube_size, dict(enumerate(highest))
+    )
+    return written, statistics.rows, bool(more_gain)
 
 
 def _oldest(snapshot: TableSnapshot, files: list[int], fraction: float) -> list[int]:

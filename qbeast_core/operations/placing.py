@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from qbeast_core import phases
+from qbeast_core.model.block import Block
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.weight import MAX_WEIGHT
+from qbeast_core.operations.sizing import smallest_band_rows
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import Catalyst, repartition_by_id
 from qbeast_core.spark.location import coordinates, path_to
 from qbeast_core.spark.slices import row_slice
 from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.assignment import Assignment
+from qbeast_core.tree.bands import root_bands
 from qbeast_core.tree.build import estimate_weights
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import WORD_BITS, PathLayout
@@ -34,6 +39,8 @@ class TreePlan:
     weights: Mapping[CubeId, int]
     assignment: Assignment
     files: int
+    bands: tuple[int, ...] = ()
+    """The highest weight of each band of the root, rising; empty where the root is in one file."""
 
     def max_weight(self, cube: CubeId) -> int:
         """The weight that a block of the cube is tagged with."""
@@ -41,16 +48,24 @@ class TreePlan:
             return MAX_WEIGHT
         return self.weights.get(cube, MAX_WEIGHT)
 
+    def highest_weight(self, blocks: Sequence[Block]) -> int | None:
+        """The end of the band of the root that a file with these blocks holds; None if of none."""
+        in_root = [block.min_weight for block in blocks if not block.cube.depth]
+        if not self.bands or not in_root:
+            return None
+        return self.bands[bisect_left(self.bands, min(in_root))]
+
 
 def plan_tree(
     revision: Revision,
     sample: RowSample,
     rows: int,
+    schema: StructType,
     existing: OTree | None = None,
     *,
     grows: bool = True,
 ) -> TreePlan:
-    """Plan where `rows` rows go, of which `sample` is a uniform sample.
+    """Plan where `rows` rows of the schema go, of which `sample` is a uniform sample.
 
     `existing` is the tree of the revision's other files, which the new rows grow. Rows that were
     taken out of that tree do not grow it: without `grows` they go back to where they were.
@@ -66,8 +81,14 @@ def plan_tree(
     scale = rows / len(sample.weights)
     in_cubes = expected_rows(layout, weights, words, sample.weights, scale)
     file_of = plan_files(in_cubes, size)
-    assignment = Assignment.of(layout, weights, file_of)
-    return TreePlan(revision, weights, assignment, files=max(file_of.values()) + 1)
+    files = max(file_of.values()) + 1
+    bands = root_bands(
+        weights, file_of, in_cubes.keys(), sample.weights, scale, smallest_band_rows(schema)
+    )
+    # The last band goes to the file that the root has anyway.
+    lower = [(end, files + number) for number, end in enumerate(bands[:-1])]
+    assignment = Assignment.of(layout, weights, file_of, lower)
+    return TreePlan(revision, weights, assignment, files + len(lower), bands)
 
 
 @dataclass(frozen=True, eq=False)

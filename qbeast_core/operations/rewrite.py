@@ -172,7 +172,7 @@ def _write(
         transaction.update_configuration(
             {**transaction.snapshot.configuration, **stored_keys(index.configuration, target)}
         )
-        plan = plan_tree(target, statistics.sample, statistics.rows)
+        plan = plan_tree(target, statistics.sample, statistics.rows, data.schema)
         files = write_indexed(transaction, data, plan, expected_rows=statistics.rows)
         return _Written(files, target)
     leaving, staying = _parted(index, target, rewrite.removed)
@@ -181,6 +181,7 @@ def _write(
         target,
         statistics.sample,
         statistics.rows,
+        data.schema,
         existing,
         grows=rewrite.moves_rows or len(leaving) < len(rewrite.removed),
     )
@@ -273,8 +274,10 @@ def retags(
         _, staying = _parted(index, revision, removed)
         kept = [block for i in staying for block in index.files[i].blocks]
         if anchors := missing_anchors(kept, index.tree(revision).weights):
-            blocks = [*index.files[staying[0]].blocks, *anchors]
-            tags[staying[0]] = file_tags(revision_id, blocks, revision.weight_key)
+            file = index.files[staying[0]]
+            tags[staying[0]] = file_tags(
+                revision_id, [*file.blocks, *anchors], revision.weight_key, file.highest_weight
+            )
     return tags
 
 

@@ -10,6 +10,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 
 _SMALLEST_FILE_BYTES = 16 << 20
 _LARGEST_FILE_BYTES = 128 << 20
+_SMALLEST_BAND_BYTES = 512 << 10
 _FILES_WANTED = 21
 
 # When a table has outgrown its cube size, and how much of what its rows ask for it gets then.
@@ -56,10 +57,19 @@ def outgrown_cube_size(present: int, rows: int, schema: StructType) -> int | Non
     return grown if wanted >= _OUTGROWN * present and grown >= _LEAST_GROWTH * present else None
 
 
+def smallest_band_rows(schema: StructType) -> int:
+    """The fewest rows of the root that are worth a file of their own."""
+    return max(1, int(_SMALLEST_BAND_BYTES / _row_bytes(schema)))
+
+
 def _limits(schema: StructType) -> tuple[int, int]:
-    row_bytes = max(1.0, _type_bytes(schema) * _COMPRESSION)
+    row_bytes = _row_bytes(schema)
     smallest, largest = (int(b / row_bytes) for b in (_SMALLEST_FILE_BYTES, _LARGEST_FILE_BYTES))
     return max(1, smallest), max(1, largest)
+
+
+def _row_bytes(schema: StructType) -> float:
+    return max(1.0, _type_bytes(schema) * _COMPRESSION)
 
 
 def _type_bytes(data_type: DataType) -> float:

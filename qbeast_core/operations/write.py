@@ -328,7 +328,7 @@ class TableWrite:
         if not statistics.rows:
             return NO_FILES
         existing = index.tree(revision) if index else None
-        plan = plan_tree(revision, statistics.sample, statistics.rows, existing)
+        plan = plan_tree(revision, statistics.sample, statistics.rows, rows.schema, existing)
         return write_indexed(
             transaction,
             rows,

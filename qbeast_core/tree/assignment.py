@@ -13,7 +13,7 @@ share the slot "one level below their parent".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,11 +78,15 @@ class Assignment:
         layout: PathLayout,
         weights: Mapping[CubeId, int],
         file_of: Mapping[CubeId, int] | None = None,
+        bands: Sequence[tuple[int, int]] = (),
     ) -> Assignment:
         """Prepares the search for a map of cube weights (any set of cubes, gaps included).
 
         `file_of` numbers the files from 0. A cube that it does not name goes to the file of its
         nearest ancestor that it does, and to file 0 without one. None means file 0 for all.
+
+        `bands` are (highest weight, file), rising and below the root's weight: rows of the root up
+        to such a weight go to that file instead of the root's own.
         """
         files = file_of or {}
         depth_limit = layout.max_depth
@@ -90,7 +94,7 @@ class Assignment:
             tree = _reachable(weights, depth_limit)
             deepest = max((cube.depth for cube, _ in tree), default=0)
             words_used = max(1, -(-deepest // layout.levels_per_word))
-            regions = _Regions(layout, words_used)
+            regions = _Regions(layout, words_used, [(end, 0, file) for end, file in bands])
             regions.walk(tree, files)
             ends = regions.ends()
             folds, strides, fold_ends = _fold(ends)
@@ -175,9 +179,12 @@ class _Open:
 class _Regions:
     """Collects the regions of a tree on one walk in pre-order."""
 
-    def __init__(self, layout: PathLayout, words: int) -> None:
+    def __init__(
+        self, layout: PathLayout, words: int, bands: Sequence[tuple[int, int, int]]
+    ) -> None:
         self.layout = layout
         self.words = words
+        self.bands = tuple(bands)
         self.next_path = 0
         self.region_last: list[int] = []
         self.slot_upper: list[int] = []
@@ -198,7 +205,7 @@ class _Regions:
                 self._close(open_cubes.pop())
             around = open_cubes[-1] if open_cubes else None
             file = files.get(cube, around.file if around else 0)
-            slots = around.slots if around else ()
+            slots = around.slots if around else self.bands
             if around:
                 self._gap(around, first - 1)
             if weight == MAX_WEIGHT:

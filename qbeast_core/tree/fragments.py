@@ -7,7 +7,7 @@ them has its own small part of every cube, so that a sample or a range reads a f
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from qbeast_core.model.block import Block
 from qbeast_core.model.cube import CubeId
@@ -28,23 +28,65 @@ SCATTERED_SHARE = 0.5
 """A file with more than this share of its rows in such parts is worth rewriting."""
 
 
-def gaining_files(files: Mapping[int, Sequence[Block]], desired_rows: int) -> list[int]:
+def gaining_files(
+    files: Mapping[int, Sequence[Block]],
+    desired_rows: int,
+    highest_weights: Mapping[int, int | None] | None = None,
+) -> list[int]:
     """The keys of the files that gain by being written anew together, sorted.
 
     These are small files if there are several, files that share a crowded cube, and files that are
     scattered over the tree. When they are rewritten as `rollup` has it, none gains any more: each
-    cube of theirs is in a single new file then.
+    cube of theirs is in a single new file then, or in bands (`tree.bands`).
+
+    `highest_weights` has the end of the band for each file that holds one of the root.
     """
-    held = {key: _rows_by_cube(blocks) for key, blocks in files.items()}
-    small = {key for key, rows in held.items() if sum(rows.values()) < SMALL_SHARE * desired_rows}
+    joined = _with_bands_joined(files, highest_weights or {})
+    held = {keys: _rows_by_cube(blocks) for keys, blocks in joined.items()}
+    small = {keys for keys, rows in held.items() if sum(rows.values()) < SMALL_SHARE * desired_rows}
     # Two small files become one; a single one is what every tree may have left over.
     gaining = small if len(small) > 1 else set()
-    return sorted(gaining | _crowded(held, desired_rows) | _scattered(held))
+    gaining |= _crowded(held, desired_rows) | _scattered(held)
+    return sorted(key for keys in gaining for key in keys)
 
 
-def _crowded(held: Mapping[int, Mapping[CubeId, int]], desired_rows: int) -> set[int]:
+_Keys = tuple[int, ...]
+"""The keys of files that count as one."""
+
+
+def _with_bands_joined(
+    files: Mapping[int, Sequence[Block]], highest_weights: Mapping[int, int | None]
+) -> dict[_Keys, Sequence[Block]]:
+    """The blocks of files that count as one: bands of the root that do not overlap, in a chain."""
+    chains: list[list[int]] = []
+    ends: list[int] = []
+    for key, lowest, highest in sorted(_bands(files, highest_weights), key=lambda band: band[1:]):
+        place = next((i for i, end in enumerate(ends) if end < lowest), None)
+        if place is None:
+            chains.append([key])
+            ends.append(highest)
+        else:
+            chains[place].append(key)
+            ends[place] = highest
+    in_chains = {key for chain in chains for key in chain}
+    chains += ([key] for key in files if key not in in_chains)
+    return {tuple(keys): [block for key in keys for block in files[key]] for keys in chains}
+
+
+def _bands(
+    files: Mapping[int, Sequence[Block]], highest_weights: Mapping[int, int | None]
+) -> Iterator[tuple[int, int, int]]:
+    """(key, lowest weight, highest weight) of each file with a band of the root."""
+    for key, blocks in files.items():
+        highest = highest_weights.get(key)
+        in_root = [b.min_weight for b in blocks if b.element_count and not b.cube.depth]
+        if highest is not None and in_root:
+            yield key, min(in_root), highest
+
+
+def _crowded(held: Mapping[_Keys, Mapping[CubeId, int]], desired_rows: int) -> set[_Keys]:
     rows_in: dict[CubeId, int] = defaultdict(int)
-    holders: dict[CubeId, set[int]] = defaultdict(set)
+    holders: dict[CubeId, set[_Keys]] = defaultdict(set)
     for key, rows in held.items():
         for cube, count in rows.items():
             rows_in[cube] += count
@@ -57,7 +99,7 @@ def _crowded(held: Mapping[int, Mapping[CubeId, int]], desired_rows: int) -> set
     }
 
 
-def _scattered(held: Mapping[int, Mapping[CubeId, int]]) -> set[int]:
+def _scattered(held: Mapping[_Keys, Mapping[CubeId, int]]) -> set[_Keys]:
     """The largest set of files of which each has most of its rows in minor parts of cubes that
     several files of the set share.
 

@@ -25,6 +25,8 @@ class IndexedFile:
 
     size_bytes: int
     blocks: tuple[Block, ...]
+    highest_weight: int | None = None
+    """The end of the band, for a file with a band of the root."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,11 @@ def index_metrics(
 
 
 def _gain(files: list[IndexedFile], file_rows: list[int], desired_rows: int) -> Gain:
-    gaining = gaining_files({i: file.blocks for i, file in enumerate(files)}, desired_rows)
+    gaining = gaining_files(
+        {i: file.blocks for i, file in enumerate(files)},
+        desired_rows,
+        {i: file.highest_weight for i, file in enumerate(files)},
+    )
     rows = sum(file_rows[i] for i in gaining)
     return Gain(
         files=len(gaining),

@@ -87,12 +87,18 @@ def test_a_row_goes_to_the_cube_that_a_walk_finds(data: st.DataObject) -> None:
     layout, weights, ends = data.draw(trees())
     files = {cube: i for i, cube in enumerate(weights) if data.draw(st.booleans())}
     words, row_weights = data.draw(rows(layout, ends))
-    assignment = Assignment.of(layout, weights, files)
+    top = weights.get(CubeId.root(layout.dimensions), MIN_WEIGHT)
+    drawn = data.draw(st.sets(weights_of_rows, max_size=3))
+    band_ends = sorted(end for end in drawn if end < top)
+    bands = [(end, 1000 + i) for i, end in enumerate(band_ends)]
+    assignment = Assignment.of(layout, weights, files, bands)
     depth, file = assignment.assign_rows(words, row_weights)
     for i, weight in enumerate(row_weights.tolist()):
         target = walked(weights, layout, words[:, i].tolist(), weight)
         assert depth[i] == target.depth
-        assert file[i] == file_above(files, target)
+        band = bisect_left(band_ends, weight)
+        in_band = not target.depth and band < len(bands)
+        assert file[i] == (bands[band][1] if in_band else file_above(files, target))
 
 
 @given(st.data())

@@ -29,6 +29,12 @@ def test_tags_of_a_file():
         "blocks": '[{"cubeId":"","minWeight":-636912913,"maxWeight":1058991567,"elementCount":503}'
         ',{"cubeId":"wA","minWeight":1058991570,"maxWeight":2147483647,"elementCount":0}]',
     }
+    assert file_tags(3, [], "[id]", -7) == {
+        "revision": "3",
+        "blocks": "[]",
+        "weightKey": "[id]",
+        "highestWeight": "-7",
+    }
 
 
 def test_other_spellings_are_read():

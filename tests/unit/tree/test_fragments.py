@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +13,7 @@ from qbeast_core.model.cube import CubeId
 from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
 from qbeast_core.tree.anchors import missing_anchors, violations
 from qbeast_core.tree.assignment import Assignment
+from qbeast_core.tree.bands import root_bands
 from qbeast_core.tree.build import estimate_weights
 from qbeast_core.tree.fragments import gaining_files
 from qbeast_core.tree.otree import OTree
@@ -25,15 +27,20 @@ LAYOUT = PathLayout(2)
 class Table:
     """Files of (path words, weights, blocks), written as `operations.indexing` does."""
 
-    def __init__(self) -> None:
+    def __init__(self, smallest_band: int = SIZE) -> None:
         self.files: dict[int, tuple[np.ndarray, np.ndarray, list[Block]]] = {}
+        self.highest: dict[int, int] = {}
+        self._smallest_band = smallest_band
         self._next = 0
 
     def write(self, words: np.ndarray, weights: np.ndarray, kept: list[Block]) -> int:
         existing = OTree.of(kept, 2) if kept else None
         cube_weights = estimate_weights(LAYOUT, words, weights, len(weights), SIZE, existing)
         in_cubes = expected_rows(LAYOUT, cube_weights, words, weights, 1.0)
-        assignment = Assignment.of(LAYOUT, cube_weights, plan_files(in_cubes, SIZE))
+        file_of = plan_files(in_cubes, SIZE)
+        ends = root_bands(cube_weights, file_of, in_cubes, weights, 1.0, self._smallest_band)
+        lower = [(end, 1000 + i) for i, end in enumerate(ends[:-1])]
+        assignment = Assignment.of(LAYOUT, cube_weights, file_of, lower)
         depths, numbers = assignment.assign_rows(words, weights)
         written = []
         for number in np.unique(numbers):
@@ -53,6 +60,9 @@ class Table:
         written[0][2].extend(missing_anchors([*kept, *own], cube_weights))
         for file in written:
             self.files[self._next] = file
+            in_root = [block.min_weight for block in file[2] if not block.cube.depth]
+            if ends and in_root:
+                self.highest[self._next] = ends[bisect_left(ends, min(in_root))]
             self._next += 1
         return len(written)
 
@@ -61,7 +71,8 @@ class Table:
 
     def optimize(self) -> int:
         """How many rows were rewritten."""
-        chosen = gaining_files({key: file[2] for key, file in self.files.items()}, SIZE)
+        blocks = {key: file[2] for key, file in self.files.items()}
+        chosen = gaining_files(blocks, SIZE, self.highest)
         if not chosen:
             return 0
         taken = [self.files.pop(key) for key in chosen]
@@ -92,11 +103,14 @@ def points(rng: np.random.Generator, count: int, skewed: bool) -> tuple[np.ndarr
     return LAYOUT.path_words(places), weights
 
 
+@pytest.mark.parametrize("smallest_band", [SIZE, SIZE // 40])
 @pytest.mark.parametrize("skewed", [False, True])
 @pytest.mark.parametrize("rows", [SIZE // 8, SIZE])
-def test_fifty_appends_are_gathered_by_one_optimize(skewed: bool, rows: int) -> None:
+def test_fifty_appends_are_gathered_by_one_optimize(
+    skewed: bool, rows: int, smallest_band: int
+) -> None:
     rng = np.random.default_rng(rows)
-    table = Table()
+    table = Table(smallest_band)
     table.write(*points(rng, 50 * SIZE, skewed), [])
     for _ in range(50):
         table.append(*points(rng, rows, skewed))
@@ -114,10 +128,32 @@ def test_fifty_appends_are_gathered_by_one_optimize(skewed: bool, rows: int) -> 
     assert set(table.files) == files
 
 
-def test_a_table_of_one_write_gains_nothing() -> None:
-    table = Table()
+@pytest.mark.parametrize("smallest_band", [SIZE, SIZE // 40])
+def test_a_table_of_one_write_gains_nothing(smallest_band: int) -> None:
+    table = Table(smallest_band)
     table.write(*points(np.random.default_rng(1), 30 * SIZE, True), [])
+    assert len(table.highest) == (3 if smallest_band < SIZE else 0)
     assert table.optimize() == 0
+
+
+def band(lowest: int, rows: int) -> list[Block]:
+    return [Block(CubeId.root(2), lowest, 1000, rows)]
+
+
+def test_bands_of_the_root_count_as_one_file() -> None:
+    files = {1: band(0, 50), 2: band(60, 200), 3: band(260, 800), 4: blocks(A=100)}
+    ends = {1: 59, 2: 250, 3: 1000}
+    assert gaining_files(files, 1000, ends) == []
+    assert gaining_files(files, 1000) == [1, 2, 4]
+    # An append's part of the root is small, as any other.
+    assert gaining_files({**files, 5: band(1, 30)}, 1000, ends) == [4, 5]
+
+
+def test_bands_that_overlap_are_two_files() -> None:
+    files = {1: band(0, 500), 2: band(300, 900), 3: band(2, 400), 4: band(301, 900)}
+    ends = {1: 299, 2: 1000, 3: 300, 4: 1000}
+    assert gaining_files(files, 1000, ends) == [1, 2, 3, 4]
+    assert gaining_files({1: files[1], 2: files[2]}, 1000, ends) == []
 
 
 def cube(text: str) -> CubeId:

@@ -1,0 +1,95 @@
+"""The root in several files by weight: small samples read less, and nothing else changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from qbeast_core import QbeastTable, write_table
+from qbeast_core.model.weight import fraction_of_weight
+from tests.integration.core.brute_force import (
+    assert_rows_in_their_cubes,
+    assert_sound,
+    live_adds,
+)
+
+ROWS, CUBE_SIZE, SMALLEST = 12_000, 1_000, 12
+FRACTIONS = (0.001, 0.004, 0.02, 0.3)
+
+
+@pytest.fixture(autouse=True)
+def _small_bands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qbeast_core.operations.placing.smallest_band_rows", lambda _: SMALLEST)
+
+
+def rows(spark: SparkSession, first: int, count: int) -> Any:
+    return spark.range(first, first + count, 1, 2).selectExpr(
+        "id", "pmod(hash(id), 1000) as a", "pmod(hash(id, 1), 1000) * 0.5 as b"
+    )
+
+
+@pytest.fixture
+def path(spark: SparkSession, tmp_path: Path) -> str:
+    path = str(tmp_path / "t")
+    write_table(rows(spark, 0, ROWS), path=path, columns_to_index=["a", "b"], cube_size=CUBE_SIZE)
+    return path
+
+
+def ends(path: str) -> list[float]:
+    """Where the bands end, as fractions."""
+    tags = (add["tags"].get("highestWeight") for add in live_adds(path).values())
+    return sorted(fraction_of_weight(int(tag)) for tag in tags if tag)
+
+
+def test_a_small_sample_reads_a_small_part_of_the_root(spark: SparkSession, path: str) -> None:
+    assert len(ends(path)) == 4
+    table = assert_sound(spark, path, range(ROWS), fractions=FRACTIONS)
+    assert_rows_in_their_cubes(spark, path)
+    found = [table.files(fraction) for fraction in (ends(path)[0] * 0.9, 0.004, 0.02)]
+    read = [sum(entry.rows or 0 for entry in entries) for entries in found]
+    assert [len(entries) for entries in found] == [1, 2, 3]
+    assert read[0] < 0.03 * CUBE_SIZE and read[1] < 0.1 * CUBE_SIZE and read[2] < 0.35 * CUBE_SIZE
+
+
+def test_there_is_nothing_to_gain_and_everything_is_told_again(
+    spark: SparkSession, path: str
+) -> None:
+    table = QbeastTable.for_path(spark, path)
+    assert not table.optimize().changed
+    assert table.index_metrics().gaining.files == 0
+    before = ends(path)
+    # A rebuild has bands as well.
+    write_table(rows(spark, 0, ROWS), path=path, mode="overwrite", cube_size=CUBE_SIZE)
+    assert ends(path) == before
+    assert not QbeastTable.for_path(spark, path).optimize().changed
+
+
+def test_appends_are_gathered_and_then_nothing_gains(spark: SparkSession, path: str) -> None:
+    for number in range(6):
+        write_table(rows(spark, ROWS + 500 * number, 500), path=path)
+    table = assert_sound(spark, path, range(ROWS + 3_000), fractions=FRACTIONS)
+    assert table.optimize().changed
+    assert_sound(spark, path, range(ROWS + 3_000), fractions=FRACTIONS)
+    assert not QbeastTable.for_path(spark, path).optimize().changed
+
+
+def test_a_table_that_grows_tenfold_is_sound(spark: SparkSession, path: str) -> None:
+    write_table(rows(spark, ROWS, 9 * ROWS), path=path)
+    table = assert_sound(spark, path, range(10 * ROWS), fractions=FRACTIONS)
+    table.optimize()
+    table = assert_sound(spark, path, range(10 * ROWS), fractions=FRACTIONS)
+    assert not table.optimize().changed
+
+
+def test_changed_rows_lose_no_other(spark: SparkSession, path: str) -> None:
+    table = QbeastTable.for_path(spark, path)
+    table.delete("id % 100 = 3")
+    kept = [i for i in range(ROWS) if i % 100 != 3]
+    table = assert_sound(spark, path, kept, fractions=FRACTIONS)
+    table.update({"b": "b + 1"}, "id < 50")
+    table.optimize()
+    table = assert_sound(spark, path, kept, fractions=FRACTIONS)
+    assert not table.optimize().changed

@@ -47,16 +47,18 @@ demo: java $(INSTALLED)  ## Build, sample, test and optimize TPC-H models with d
 	@sh scripts/demo.sh $(PYTHON) $(TPCH_SCALE)
 
 .PHONY: test
-test: java $(INSTALLED) lint typecheck  ## Run what a change must pass: lint, types and the tests.
+test: java $(INSTALLED) lint typecheck  ## Run what a change must pass: lint, types, tests, dbt's tests.
 	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder \
 		tests/integration tests/property tests/docs tests/unit
+	sh scripts/conformance.sh $(PYTHON) delta
 
 .PHONY: test-fast
 test-fast: $(INSTALLED) lint typecheck  ## Run what needs no JVM: lint, types and the unit tests.
 	$(PYTHON) -m pytest tests/unit
 
 .PHONY: test-all
-test-all: test conformance scale test-matrix fuzz mutants  ## Run every suite there is (hours).
+test-all: test scale test-matrix fuzz mutants  ## Run every suite there is (hours).
+	sh scripts/conformance.sh $(PYTHON) qbeast
 
 .PHONY: test-matrix
 test-matrix: java $(INSTALLED)  ## Run the tests of the core on the older versions of Spark.

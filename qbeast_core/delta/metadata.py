@@ -40,6 +40,14 @@ def stores_slices(fields: Mapping[str, Any]) -> bool:
     )
 
 
+def name_in_files(fields: Mapping[str, Any], column: str) -> str:
+    """What a column of the table is called in its data files."""
+    for field in json.loads(fields["schemaString"])["fields"]:
+        if field["name"] == column:
+            return str(field["metadata"].get("delta.columnMapping.physicalName", column))
+    return column
+
+
 def snapshot_with(jvm: Jvm, delta_log: Any, metadata: Any) -> Any:
     """A snapshot without files: how Delta's functions take the schema and settings of a table."""
     return jvm.new(

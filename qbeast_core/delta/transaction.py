@@ -22,7 +22,13 @@ from pyspark.sql.types import StructType
 from qbeast_core import phases
 from qbeast_core.delta.footers import LateStatistics, with_members
 from qbeast_core.delta.jvm import Jvm, activate
-from qbeast_core.delta.metadata import fields_of, metadata_of, snapshot_with, stores_slices
+from qbeast_core.delta.metadata import (
+    fields_of,
+    metadata_of,
+    name_in_files,
+    snapshot_with,
+    stores_slices,
+)
 from qbeast_core.delta.settings import changed_settings
 from qbeast_core.delta.snapshot import Change, DataFile, TableSnapshot, delta_log_of
 from qbeast_core.model.slices import SLICE_COLUMN
@@ -31,6 +37,7 @@ _DELTA = "org.apache.spark.sql.delta."
 _ACTIONS = _DELTA + "actions."
 _OPERATIONS = _DELTA + "DeltaOperations$"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_DICTIONARY = "parquet.enable.dictionary"
 _SKIPPED_INSIDE = {
     # Of the 96 bits that Spark writes else, Parquet has no statistics.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -167,9 +174,19 @@ class Transaction:
         """How a write of so many rows gets the statistics of its files."""
         return LateStatistics(self._jvm, self._delta_log, self._txn, rows)
 
-    def write_files(self, df: DataFrame, late: LateStatistics) -> list[StagedFile]:
-        """Write each partition of `df` as one file (or several where Spark splits it)."""
-        chosen = {k: v for k, v in _SKIPPED_INSIDE.items() if self._spark.conf.get(k, None) is None}
+    def write_files(
+        self, df: DataFrame, late: LateStatistics, without_dictionary: Iterable[str] = ()
+    ) -> list[StagedFile]:
+        """Write each partition of `df` as one file (or several where Spark splits it).
+
+        `without_dictionary` are columns whose values hardly repeat within a file.
+        """
+        fields = fields_of(self._txn.metadata())
+        wanted = _SKIPPED_INSIDE | {
+            f"{_DICTIONARY}#{name_in_files(fields, column)}": "false"
+            for column in without_dictionary
+        }
+        chosen = {k: v for k, v in wanted.items() if self._spark.conf.get(k, None) is None}
         with late.left_for_later(), changed_settings(self._spark, chosen):
             # isOptimize keeps Delta from shuffling again or compacting after the commit.
             written = self._txn.writeFiles(df._jdf, self._jvm.none, True, self._jvm.seq([]))

@@ -67,7 +67,8 @@ def write_indexed(
     catalyst = Catalyst(Jvm(rows.sparkSession))
     placing = Placing.of(catalyst, plan)
     late = transaction.late_statistics(expected_rows)
-    staged = transaction.write_files(placed(rows, plan, placing, transaction.stores_slices), late)
+    in_files = placed(rows, plan, placing, transaction.stores_slices)
+    staged = transaction.write_files(in_files, late, plan.without_dictionary)
     held: dict[str, FileContents] = {}
     with transaction.completed(staged, late) as completed:
         if staged:

@@ -39,8 +39,10 @@ class TreePlan:
     weights: Mapping[CubeId, int]
     assignment: Assignment
     files: int
-    bands: tuple[int, ...] = ()
+    bands: tuple[int, ...]
     """The highest weight of each band of the root, rising; empty where the root is in one file."""
+    without_dictionary: tuple[str, ...]
+    """The columns whose values hardly repeat within a file."""
 
     def max_weight(self, cube: CubeId) -> int:
         """The weight that a block of the cube is tagged with."""
@@ -88,7 +90,8 @@ def plan_tree(
     # The last band goes to the file that the root has anyway.
     lower = [(end, files + number) for number, end in enumerate(bands[:-1])]
     assignment = Assignment.of(layout, weights, file_of, lower)
-    return TreePlan(revision, weights, assignment, files + len(lower), bands)
+    varied = sample.varied(revision.transformers)
+    return TreePlan(revision, weights, assignment, files + len(lower), bands, varied)
 
 
 @dataclass(frozen=True, eq=False)

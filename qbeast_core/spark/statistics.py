@@ -42,6 +42,10 @@ SAMPLE_ROWS = 1 << 17
 SAMPLED_TEXT = 128
 """Characters of a text that the sample has; where quantiles divide texts, more rarely matter."""
 
+_VARIED_SHARE = 0.25
+"""Different values for each row of the sample, from which on a column is written without Parquet's
+dictionary: it saves little, and a range that needs a page or two has to read all of it."""
+
 _SEED = 7
 _POSITION_BITS = 33
 _TEXTS = (StringQuantilesTransformer, StringHistogramTransformer)
@@ -85,6 +89,15 @@ class RowSample:
                 numbers = np.full_like(numbers, null)
             points[:, position] = np.where(self.is_null[:, position], null, numbers)
         return points
+
+    def varied(self, transformers: Sequence[Transformer]) -> tuple[str, ...]:
+        """The numeric columns with so many different values that few rows of a file share one."""
+        return tuple(
+            transformer.column
+            for position, transformer in enumerate(transformers)
+            if isinstance(transformer, LinearTransformer | NumericQuantilesTransformer)
+            and len(np.unique(self.numbers[:, position])) > _VARIED_SHARE * len(self.weights)
+        )
 
     def quantiles(self, position: int, bounds: Bounds) -> tuple[float, ...] | tuple[str, ...]:
         """The quantiles of a column's values; none where it has fewer than two."""

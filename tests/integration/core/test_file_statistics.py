@@ -226,3 +226,38 @@ def test_pages_are_as_large_as_the_user_says(spark: SparkSession, tmp_path: Path
         return scanned(few).rows
 
     assert [read(table) for table in ("own", "property", "session")] == [5000, 20_000, 20_000]
+
+
+def test_indexed_numbers_that_hardly_repeat_have_no_dictionary(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    columns = {
+        "the id": "id * 7919",
+        "few": "id % 50",
+        "price": "id / 8",
+        "word": "concat('w', id % 20)",
+        "not indexed": "id % 30",
+    }
+    rows = spark.range(3000).selectExpr(*(f"{sql} as `{name}`" for name, sql in columns.items()))
+    table = tmp_path / "t"
+    write_table(
+        rows,
+        path=str(table),
+        columns_to_index=["the id", "few", "price:quantiles", "word"],
+        cube_size=1000,
+    )
+
+    written = spark.read.format("delta").load(str(table))
+    assert sorted(written.collect()) == sorted(rows.collect())
+    files = list(table.rglob("*.parquet"))
+    assert len(files) > 2
+    for file in files:
+        group = pq.ParquetFile(file).metadata.row_group(0)
+        found = [group.column(i).has_dictionary_page for i in range(len(columns))]
+        assert dict(zip(columns, found, strict=True)) == {
+            "the id": False,
+            "few": True,
+            "price": False,
+            "word": True,
+            "not indexed": True,
+        }

@@ -24,7 +24,7 @@ BOXES = 20
 PERCENTS = (0.1, 1.0, 10.0)
 _PEERS = {
     Layout.ZORDER: "range_zorder",
-    Layout.ZORDER_SMALL: "range_zorder",
+    Layout.ZORDER_SMALL: None,
     Layout.ZORDER_SORTED: "range_sorted",
     Layout.LIQUID: None,
     Layout.QBEAST_SLICES: None,

@@ -39,10 +39,12 @@ def root_bands(
         smallest_rows: the fewest rows that are worth a file, at least 1. Weights that many rows
             share may make a band larger than meant, and never smaller than this.
     """
-    in_first_files = {cube for cube in with_rows if file_of[cube] == file_of.get(_root_of(cube))}
-    if len(with_rows) < 2 or [cube.depth for cube in in_first_files] != [0]:
+    root = next((cube for cube in with_rows if not cube.depth), None)
+    if root is None or len(with_rows) == 1:
         return ()
-    ends = [weights.get(in_first_files.pop(), MAX_WEIGHT)]
+    if any(file_of[cube] == file_of[root] for cube in with_rows if cube.depth):
+        return ()
+    ends = [weights.get(root, MAX_WEIGHT)]
     inside = np.count_nonzero(sample_weights <= ends[0])
     while True:
         end = MIN_WEIGHT + (ends[0] - MIN_WEIGHT) // STEP
@@ -51,7 +53,3 @@ def root_bands(
             return tuple(ends) if len(ends) > 1 else ()
         ends.insert(0, end)
         inside = below
-
-
-def _root_of(cube: CubeId) -> CubeId:
-    return CubeId.root(cube.dimensions)

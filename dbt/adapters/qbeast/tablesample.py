@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable
 from qbeast_core.delta.filters import filters_of_statement
-from qbeast_core.errors import QbeastError
+from qbeast_core.errors import InvalidOptions, NotAQbeastTable, QbeastError
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,11 @@ def _table_or_reason(spark: SparkSession, sample: Sample) -> QbeastTable | str:
     try:
         if _is_path(sample):
             return QbeastTable.for_path(spark, sample.parts[1])
-        if not QbeastTable.is_qbeast(spark, sample.name):
-            return "it is not a table with a Qbeast index, so all of it is read"
         return QbeastTable.for_name(spark, sample.name)
+    except (NotAQbeastTable, InvalidOptions) as error:
+        if _is_path(sample):
+            return _first_line(error)
+        return "it is not a table with a Qbeast index, so all of it is read"
     except (QbeastError, AnalysisException) as error:
         return _first_line(error)
 

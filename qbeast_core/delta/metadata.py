@@ -40,12 +40,12 @@ def stores_slices(fields: Mapping[str, Any]) -> bool:
     )
 
 
-def name_in_files(fields: Mapping[str, Any], column: str) -> str:
-    """What a column of the table is called in its data files."""
-    for field in json.loads(fields["schemaString"])["fields"]:
-        if field["name"] == column:
-            return str(field["metadata"].get("delta.columnMapping.physicalName", column))
-    return column
+def names_in_files(fields: Mapping[str, Any]) -> dict[str, str]:
+    """What each column of the table is called in its data files."""
+    return {
+        field["name"]: field["metadata"].get("delta.columnMapping.physicalName", field["name"])
+        for field in json.loads(fields["schemaString"])["fields"]
+    }
 
 
 def snapshot_with(jvm: Jvm, delta_log: Any, metadata: Any) -> Any:

@@ -25,7 +25,7 @@ from qbeast_core.delta.jvm import Jvm, activate
 from qbeast_core.delta.metadata import (
     fields_of,
     metadata_of,
-    name_in_files,
+    names_in_files,
     snapshot_with,
     stores_slices,
 )
@@ -181,10 +181,9 @@ class Transaction:
 
         `without_dictionary` are columns whose values hardly repeat within a file.
         """
-        fields = fields_of(self._txn.metadata())
+        stored = names_in_files(fields_of(self._txn.metadata()))
         wanted = _SKIPPED_INSIDE | {
-            f"{_DICTIONARY}#{name_in_files(fields, column)}": "false"
-            for column in without_dictionary
+            f"{_DICTIONARY}#{stored.get(column, column)}": "false" for column in without_dictionary
         }
         chosen = {k: v for k, v in wanted.items() if self._spark.conf.get(k, None) is None}
         with late.left_for_later(), changed_settings(self._spark, chosen):

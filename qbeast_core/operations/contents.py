@@ -36,6 +36,8 @@ class FileContents:
 
     blocks: list[Block] = field(default_factory=list)
     """In pre-order of their cubes."""
+    highest_weight: int | None = None
+    """The end of the band, for a file with a band of the root."""
     extremes: dict[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
     """The smallest and the largest value of measured columns that have any."""
 
@@ -106,6 +108,7 @@ def contents_of(
         contents[file].blocks.append(block)
     for held in contents.values():
         held.blocks.sort(key=lambda block: block.cube.preorder_key)
+        held.highest_weight = plan.highest_weight(held.blocks)
     for i, (column, scale) in enumerate(measured.items()):
         pairs = (cubes.column(f"{side}{i}").to_pylist() for side in ("lowest", "highest"))
         for file, *pair in zip(files, *pairs, strict=True):

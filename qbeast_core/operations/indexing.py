@@ -27,15 +27,14 @@ class IndexedFiles:
     """Files written by one transaction, tagged and not committed yet."""
 
     staged: tuple[StagedFile, ...] = ()
-    blocks: tuple[Sequence[Block], ...] = ()
-    """Those of each file."""
-    highest_weights: tuple[int | None, ...] = ()
-    """For each file that holds a band of the root, the end of the band."""
+    contents: tuple[FileContents, ...] = ()
+    """What each file holds."""
 
     @property
     def cubes(self) -> int:
         """How many cubes their rows belong to."""
-        return len({block.cube for held in self.blocks for block in held if block.element_count})
+        blocks = (block for held in self.contents for block in held.blocks)
+        return len({block.cube for block in blocks if block.element_count})
 
     @property
     def bytes(self) -> int:
@@ -90,20 +89,13 @@ def write_indexed(
     if anchors := missing_anchors([*kept_blocks, *blocks], plan.weights):
         held[staged[0].name].blocks.extend(anchors)
     files = completed.result()
-    highest = tuple(plan.highest_weight(held[file.name].blocks) for file in files)
     return IndexedFiles(
-        tuple(
-            _told(file, held[file.name], plan.revision, end)
-            for file, end in zip(files, highest, strict=True)
-        ),
-        tuple(held[file.name].blocks for file in files),
-        highest,
+        tuple(_told(file, held[file.name], plan.revision) for file in files),
+        tuple(held[file.name] for file in files),
     )
 
 
-def _told(
-    file: StagedFile, held: FileContents, revision: Revision, highest_weight: int | None
-) -> StagedFile:
+def _told(file: StagedFile, held: FileContents, revision: Revision) -> StagedFile:
     """The file with what the log says of its contents."""
-    tags = file_tags(revision.revision_id, held.blocks, revision.weight_key, highest_weight)
+    tags = file_tags(revision.revision_id, held.blocks, revision.weight_key, held.highest_weight)
     return file.tagged(tags).with_extremes(held.extremes)

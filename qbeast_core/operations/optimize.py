@@ -37,7 +37,7 @@ from qbeast_core.operations.rewrite import retags
 from qbeast_core.operations.sample import choose_files
 from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.spark.statistics import collect
-from qbeast_core.tree.fragments import gaining_files
+from qbeast_core.tree.fragments import HeldBlocks, gaining_files
 from qbeast_core.tree.otree import OTree
 
 ALL, UNINDEXED = "all", "unindexed"
@@ -134,11 +134,7 @@ def files_to_rewrite(
     `among` are the indices that may be chosen; None for all of the revision.
     """
     files = index.files_of(revision.revision_id).tolist() if among is None else among
-    return gaining_files(
-        {i: index.files[i].blocks for i in files},
-        revision.desired_cube_size,
-        {i: index.files[i].highest_weight for i in files},
-    )
+    return gaining_files({i: index.files[i] for i in files}, revision.desired_cube_size)
 
 
 def _revisions_to_optimize(snapshot: TableSnapshot, index: TableIndex, scope: Scope) -> list[int]:
@@ -246,11 +242,8 @@ def _rewrite(
     written = write_indexed(
         transaction, rows, plan, expected_rows=statistics.rows, kept_blocks=kept
     )
-    held = [*(file.blocks for file in staying), *written.blocks]
-    highest = [*(file.highest_weight for file in staying), *written.highest_weights]
-    more_gain = gaining_files(
-        dict(enumerate(held)), target.desired_cube_size, dict(enumerate(highest))
-    )
+    held: list[HeldBlocks] = [*staying, *written.contents]
+    more_gain = gaining_files(dict(enumerate(held)), target.desired_cube_size)
     return written, statistics.rows, bool(more_gain)
 
 

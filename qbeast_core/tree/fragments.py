@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 from qbeast_core.model.block import Block
 from qbeast_core.model.cube import CubeId
@@ -28,20 +29,25 @@ SCATTERED_SHARE = 0.5
 """A file with more than this share of its rows in such parts is worth rewriting."""
 
 
-def gaining_files(
-    files: Mapping[int, Sequence[Block]],
-    desired_rows: int,
-    highest_weights: Mapping[int, int | None] | None = None,
-) -> list[int]:
+class HeldBlocks(Protocol):
+    """What a file holds of the tree."""
+
+    @property
+    def blocks(self) -> Sequence[Block]: ...
+
+    @property
+    def highest_weight(self) -> int | None:
+        """The end of the band, for a file with a band of the root."""
+
+
+def gaining_files(files: Mapping[int, HeldBlocks], desired_rows: int) -> list[int]:
     """The keys of the files that gain by being written anew together, sorted.
 
     These are small files if there are several, files that share a crowded cube, and files that are
     scattered over the tree. When they are rewritten as `rollup` has it, none gains any more: each
     cube of theirs is in a single new file then, or in bands (`tree.bands`).
-
-    `highest_weights` has the end of the band for each file that holds one of the root.
     """
-    joined = _with_bands_joined(files, highest_weights or {})
+    joined = _with_bands_joined(files)
     held = {keys: _rows_by_cube(blocks) for keys, blocks in joined.items()}
     small = {keys for keys, rows in held.items() if sum(rows.values()) < SMALL_SHARE * desired_rows}
     # Two small files become one; a single one is what every tree may have left over.
@@ -54,13 +60,11 @@ _Keys = tuple[int, ...]
 """The keys of files that count as one."""
 
 
-def _with_bands_joined(
-    files: Mapping[int, Sequence[Block]], highest_weights: Mapping[int, int | None]
-) -> dict[_Keys, Sequence[Block]]:
+def _with_bands_joined(files: Mapping[int, HeldBlocks]) -> dict[_Keys, Sequence[Block]]:
     """The blocks of files that count as one: bands of the root that do not overlap, in a chain."""
     chains: list[list[int]] = []
     ends: list[int] = []
-    for key, lowest, highest in sorted(_bands(files, highest_weights), key=lambda band: band[1:]):
+    for key, lowest, highest in sorted(_bands(files), key=lambda band: band[1:]):
         place = next((i for i, end in enumerate(ends) if end < lowest), None)
         if place is None:
             chains.append([key])
@@ -70,18 +74,15 @@ def _with_bands_joined(
             ends[place] = highest
     in_chains = {key for chain in chains for key in chain}
     chains += ([key] for key in files if key not in in_chains)
-    return {tuple(keys): [block for key in keys for block in files[key]] for keys in chains}
+    return {tuple(keys): [block for key in keys for block in files[key].blocks] for keys in chains}
 
 
-def _bands(
-    files: Mapping[int, Sequence[Block]], highest_weights: Mapping[int, int | None]
-) -> Iterator[tuple[int, int, int]]:
+def _bands(files: Mapping[int, HeldBlocks]) -> Iterator[tuple[int, int, int]]:
     """(key, lowest weight, highest weight) of each file with a band of the root."""
-    for key, blocks in files.items():
-        highest = highest_weights.get(key)
-        in_root = [b.min_weight for b in blocks if b.element_count and not b.cube.depth]
-        if highest is not None and in_root:
-            yield key, min(in_root), highest
+    for key, file in files.items():
+        in_root = [b.min_weight for b in file.blocks if b.element_count and not b.cube.depth]
+        if file.highest_weight is not None and in_root:
+            yield key, min(in_root), file.highest_weight
 
 
 def _crowded(held: Mapping[_Keys, Mapping[CubeId, int]], desired_rows: int) -> set[_Keys]:

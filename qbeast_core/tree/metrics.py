@@ -234,11 +234,7 @@ def index_metrics(
 
 
 def _gain(files: list[IndexedFile], file_rows: list[int], desired_rows: int) -> Gain:
-    gaining = gaining_files(
-        {i: file.blocks for i, file in enumerate(files)},
-        desired_rows,
-        {i: file.highest_weight for i, file in enumerate(files)},
-    )
+    gaining = gaining_files(dict(enumerate(files)), desired_rows)
     rows = sum(file_rows[i] for i in gaining)
     return Gain(
         files=len(gaining),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -24,12 +24,16 @@ SIZE = 400
 LAYOUT = PathLayout(2)
 
 
+class File(NamedTuple):
+    blocks: list[Block]
+    highest_weight: int | None = None
+
+
 class Table:
     """Files of (path words, weights, blocks), written as `operations.indexing` does."""
 
     def __init__(self, smallest_band: int = SIZE) -> None:
-        self.files: dict[int, tuple[np.ndarray, np.ndarray, list[Block]]] = {}
-        self.highest: dict[int, int] = {}
+        self.files: dict[int, tuple[np.ndarray, np.ndarray, File]] = {}
         self._smallest_band = smallest_band
         self._next = 0
 
@@ -55,14 +59,13 @@ class Table:
                 )
                 for i, cube in enumerate(cubes)
             ]
-            written.append((words[:, rows], weights[rows], blocks))
-        own = [block for _, _, blocks in written for block in blocks]
-        written[0][2].extend(missing_anchors([*kept, *own], cube_weights))
-        for file in written:
-            self.files[self._next] = file
-            in_root = [block.min_weight for block in file[2] if not block.cube.depth]
-            if ends and in_root:
-                self.highest[self._next] = ends[bisect_left(ends, min(in_root))]
+            in_root = [block.min_weight for block in blocks if not block.cube.depth]
+            highest = ends[bisect_left(ends, min(in_root))] if ends and in_root else None
+            written.append((words[:, rows], weights[rows], File(blocks, highest)))
+        own = [block for _, _, file in written for block in file.blocks]
+        written[0][2].blocks.extend(missing_anchors([*kept, *own], cube_weights))
+        for part in written:
+            self.files[self._next] = part
             self._next += 1
         return len(written)
 
@@ -71,8 +74,7 @@ class Table:
 
     def optimize(self) -> int:
         """How many rows were rewritten."""
-        blocks = {key: file[2] for key, file in self.files.items()}
-        chosen = gaining_files(blocks, SIZE, self.highest)
+        chosen = gaining_files({key: file for key, (_, _, file) in self.files.items()}, SIZE)
         if not chosen:
             return 0
         taken = [self.files.pop(key) for key in chosen]
@@ -81,7 +83,7 @@ class Table:
         return words.shape[1]
 
     def blocks(self) -> list[Block]:
-        return [block for _, _, blocks in self.files.values() for block in blocks]
+        return [block for _, _, file in self.files.values() for block in file.blocks]
 
     def rows(self) -> int:
         return sum(len(weights) for _, weights, _ in self.files.values())
@@ -91,8 +93,8 @@ class Table:
         limit = weight_of_fraction(fraction)
         read = [
             len(weights)
-            for _, weights, blocks in self.files.values()
-            if any(block.element_count and block.min_weight < limit for block in blocks)
+            for _, weights, file in self.files.values()
+            if any(block.element_count and block.min_weight < limit for block in file.blocks)
         ]
         return sum(read) / self.rows()
 
@@ -132,36 +134,43 @@ def test_fifty_appends_are_gathered_by_one_optimize(
 def test_a_table_of_one_write_gains_nothing(smallest_band: int) -> None:
     table = Table(smallest_band)
     table.write(*points(np.random.default_rng(1), 30 * SIZE, True), [])
-    assert len(table.highest) == (3 if smallest_band < SIZE else 0)
+    banded = [file for _, _, file in table.files.values() if file.highest_weight is not None]
+    assert len(banded) == (3 if smallest_band < SIZE else 0)
     assert table.optimize() == 0
 
 
-def band(lowest: int, rows: int) -> list[Block]:
-    return [Block(CubeId.root(2), lowest, 1000, rows)]
+def band(lowest: int, rows: int, highest: int | None = None) -> File:
+    return File([Block(CubeId.root(2), lowest, 1000, rows)], highest)
 
 
 def test_bands_of_the_root_count_as_one_file() -> None:
-    files = {1: band(0, 50), 2: band(60, 200), 3: band(260, 800), 4: blocks(A=100)}
-    ends = {1: 59, 2: 250, 3: 1000}
-    assert gaining_files(files, 1000, ends) == []
-    assert gaining_files(files, 1000) == [1, 2, 4]
+    files = {1: band(0, 50, 59), 2: band(60, 200, 250), 3: band(260, 800, 1000), 4: blocks(A=100)}
+    assert gaining_files(files, 1000) == []
+    untold = {key: File(file.blocks) for key, file in files.items()}
+    assert gaining_files(untold, 1000) == [1, 2, 4]
     # An append's part of the root is small, as any other.
-    assert gaining_files({**files, 5: band(1, 30)}, 1000, ends) == [4, 5]
+    assert gaining_files({**files, 5: band(1, 30)}, 1000) == [4, 5]
 
 
 def test_bands_that_overlap_are_two_files() -> None:
-    files = {1: band(0, 500), 2: band(300, 900), 3: band(2, 400), 4: band(301, 900)}
-    ends = {1: 299, 2: 1000, 3: 300, 4: 1000}
-    assert gaining_files(files, 1000, ends) == [1, 2, 3, 4]
-    assert gaining_files({1: files[1], 2: files[2]}, 1000, ends) == []
+    files = {
+        1: band(0, 500, 299),
+        2: band(300, 900, 1000),
+        3: band(2, 400, 300),
+        4: band(301, 900, 1000),
+    }
+    assert gaining_files(files, 1000) == [1, 2, 3, 4]
+    assert gaining_files({1: files[1], 2: files[2]}, 1000) == []
+    assert gaining_files({1: band(0, 100, 300), 2: band(300, 100, 1000)}, 1000) == [1, 2]
+    assert gaining_files({1: band(0, 100, 299), 2: band(300, 100, 1000)}, 1000) == []
 
 
 def cube(text: str) -> CubeId:
     return CubeId.parse(text, 2)
 
 
-def blocks(**rows: int) -> Sequence[Block]:
-    return [Block(cube(text), 0, 9, count) for text, count in rows.items()]
+def blocks(**rows: int) -> File:
+    return File([Block(cube(text), 0, 9, count) for text, count in rows.items()])
 
 
 def test_one_small_file_is_left_alone_and_two_are_not() -> None:
@@ -184,6 +193,6 @@ def test_files_that_share_most_of_their_rows_gain() -> None:
 
 
 def test_blocks_without_rows_do_not_count() -> None:
-    empty = [Block(cube("A"), 5, 5, 0), *blocks(Q=500, g=500)]
+    empty = File([Block(cube("A"), 5, 5, 0), *blocks(Q=500, g=500).blocks])
     assert gaining_files({1: empty, 2: empty}, 1000) == []
     assert gaining_files({}, 1000) == []

@@ -43,13 +43,22 @@ class IndexedFile:
     problem: str | None = None
     """Why a file that carries index tags is not trusted."""
     highest_weight: int | None = None
-    """For a file with a band of the root: none of its rows there has a weight above this one."""
+    """For a file with rows of the root alone, of which none has a weight above it."""
     is_copy: bool = False
     """Whether it has nothing but copies of rows of other files; they are no rows of the table."""
 
     @property
     def is_indexed(self) -> bool:
         return self.revision_id != STAGING_REVISION_ID
+
+    def highest_in(self, block: Block) -> int:
+        """The weight that no row of one of its blocks is above, as the log says."""
+        known = self.highest_weight
+        return block.max_weight if known is None else min(known, block.max_weight)
+
+    def lies_below(self, limit: int) -> bool:
+        """Whether the log says that each of its rows has a weight below the limit."""
+        return self.highest_weight is not None and self.highest_weight < limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +182,7 @@ class TableIndex:
             return _untrusted(f"its blocks count {counted} rows, the file has {file.stored_rows}")
         if not blocks:
             return _untrusted("its list of blocks is empty")
-        return IndexedFile(revision.revision_id, blocks, highest_weight=_highest_weight(file.tags))
+        return IndexedFile(revision.revision_id, blocks, highest_weight=_highest(file.tags, blocks))
 
 
 def _distrusted_revisions(configuration: IndexConfiguration, schema: StructType) -> dict[int, str]:
@@ -219,8 +228,10 @@ def _changed_column(revision: Revision, schema: StructType) -> str | None:
     return None
 
 
-def _highest_weight(tags: Mapping[str, str]) -> int | None:
-    """What the tag says; what it does not say costs an optimize, and no reader a row."""
+def _highest(tags: Mapping[str, str], blocks: Sequence[Block]) -> int | None:
+    """What the tag says of a file with rows of the root alone; None where it says nothing."""
+    if any(block.cube.depth for block in blocks if block.element_count):
+        return None
     try:
         return int(tags[HIGHEST_WEIGHT_TAG])
     except (KeyError, ValueError):

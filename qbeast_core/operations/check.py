@@ -121,8 +121,9 @@ def _check_rows(
     phases.enter(phases.CHECKING)
     files = index.files_of(revision.revision_id)
     blocks = [(i, block) for i in files.tolist() for block in index.files[i].blocks]
+    highest = [index.files[i].highest_in(block) for i, block in blocks]
     try:
-        matched = _rows_by_block(snapshot, revision, files, blocks).toArrow().to_pylist()
+        matched = _rows_by_block(snapshot, revision, files, blocks, highest).toArrow().to_pylist()
     except QbeastError as problem:
         return 0, [f"revision {revision.revision_id} cannot be checked: {problem}"]
     problems = []
@@ -155,15 +156,16 @@ def _rows_by_block(
     revision: Revision,
     files: np.ndarray[tuple[int], np.dtype[np.int64]],
     blocks: list[tuple[int, Block]],
+    highest: list[int],
 ) -> DataFrame:
     """Columns block (number, null for rows in none), rows, min_weight."""
     layout, indexed = PathLayout(revision.dimensions), snapshot.dataframe(files)
     names = WorkingColumns(indexed.columns, revision.dimensions)
     file_names = {i: snapshot.files[i].path.rsplit("/", 1)[-1] for i in files.tolist()}
     entries = []
-    for number, (i, block) in enumerate(blocks):
+    for number, ((i, block), high) in enumerate(zip(blocks, highest, strict=True)):
         first, last = layout.cube_interval(block.cube)
-        entries.append((number, file_names[i], *first, *last, block.min_weight, block.max_weight))
+        entries.append((number, file_names[i], *first, *last, block.min_weight, high))
     bounds = [f"{end}{i} bigint" for end in ("first", "last") for i in range(layout.words)]
     schema = f"block int, in_file string, {', '.join(bounds)}, low int, high int"
     listed = snapshot.spark.createDataFrame(entries, schema)

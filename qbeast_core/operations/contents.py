@@ -19,6 +19,7 @@ from qbeast_core.model.block import Block
 from qbeast_core.model.murmur import spark_hash
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import LinearTransformation
+from qbeast_core.model.weight import MAX_WEIGHT
 from qbeast_core.operations.placing import Placing, TreePlan
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import Catalyst
@@ -37,7 +38,7 @@ class FileContents:
     blocks: list[Block] = field(default_factory=list)
     """In pre-order of their cubes."""
     highest_weight: int | None = None
-    """The end of the band, for a file with a band of the root."""
+    """Of its rows, where they all belong to a root with cubes below."""
     extremes: dict[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
     """The smallest and the largest value of measured columns that have any."""
 
@@ -90,6 +91,7 @@ def contents_of(
         placed.groupBy(names.file, names.depth, *names.words)
         .agg(
             F.min(names.weight).alias("min_weight"),
+            F.max(names.weight).alias("max_weight"),
             F.count(F.lit(1)).alias("rows"),
             F.max(names.outside).alias("outside"),
             *(F.min(f"number{i}").alias(f"lowest{i}") for i in range(len(numbers))),
@@ -104,11 +106,16 @@ def contents_of(
         )
     files = [file_by_key[key] for key in cubes.column(names.file).to_pylist()]
     contents = {name: FileContents() for name in file_names}
-    for file, block in zip(files, _blocks(cubes, plan, names), strict=True):
+    highest_weights = cubes.column("max_weight").to_pylist()
+    blocks = _blocks(cubes, plan, names)
+    for file, block, highest_weight in zip(files, blocks, highest_weights, strict=True):
         contents[file].blocks.append(block)
+        if not block.cube.depth and block.max_weight < MAX_WEIGHT:
+            contents[file].highest_weight = highest_weight
     for held in contents.values():
         held.blocks.sort(key=lambda block: block.cube.preorder_key)
-        held.highest_weight = plan.highest_weight(held.blocks)
+        if len(held.blocks) > 1:
+            held.highest_weight = None
     for i, (column, scale) in enumerate(measured.items()):
         pairs = (cubes.column(f"{side}{i}").to_pylist() for side in ("lowest", "highest"))
         for file, *pair in zip(files, *pairs, strict=True):

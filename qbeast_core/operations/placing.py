@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -11,7 +10,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from qbeast_core import phases
-from qbeast_core.model.block import Block
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.weight import MAX_WEIGHT
@@ -39,8 +37,6 @@ class TreePlan:
     weights: Mapping[CubeId, int]
     assignment: Assignment
     files: int
-    bands: tuple[int, ...]
-    """The highest weight of each band of the root, rising; empty where the root is in one file."""
     without_dictionary: tuple[str, ...]
     """The columns whose values hardly repeat within a file."""
 
@@ -49,13 +45,6 @@ class TreePlan:
         if cube.depth >= self.assignment.depth_limit:
             return MAX_WEIGHT
         return self.weights.get(cube, MAX_WEIGHT)
-
-    def highest_weight(self, blocks: Sequence[Block]) -> int | None:
-        """The end of the band of the root that a file with these blocks holds; None if of none."""
-        in_root = [block.min_weight for block in blocks if not block.cube.depth]
-        if not self.bands or not in_root:
-            return None
-        return self.bands[bisect_left(self.bands, min(in_root))]
 
 
 def plan_tree(
@@ -91,7 +80,7 @@ def plan_tree(
     lower = [(end, files + number) for number, end in enumerate(bands[:-1])]
     assignment = Assignment.of(layout, weights, file_of, lower)
     varied = sample.varied(revision.transformers)
-    return TreePlan(revision, weights, assignment, files + len(lower), bands, varied)
+    return TreePlan(revision, weights, assignment, files + len(lower), varied)
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,8 +57,11 @@ def rows_below(
 ) -> DataFrame:
     """The rows with a weight below the limit in the files at these indices.
 
-    The weight decides. Slices, where the table stores them, let Parquet skip within a file.
+    The weight decides, unless the log says that all rows are below. Slices, where the table stores
+    them, let Parquet skip within a file.
     """
+    if all(index.files[i].lies_below(limit) for i in files.tolist()):
+        return snapshot.dataframe(files)
     rows = snapshot.stored_rows(files)
     if snapshot.stores_slices and (lowest := lowest_slice_below(limit)):
         rows = rows.where(reaches(lowest))

@@ -10,7 +10,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 
 _SMALLEST_FILE_BYTES = 16 << 20
 _LARGEST_FILE_BYTES = 128 << 20
-_SMALLEST_BAND_BYTES = 512 << 10
+_SMALLEST_BAND_BYTES = 128 << 10
 _FILES_WANTED = 21
 
 # When a table has outgrown its cube size, and how much of what its rows ask for it gets then.

@@ -2,7 +2,8 @@
 
 Every sample reads the root, which holds the smallest weights of all: a twentieth of the table, say,
 where a thousandth is wanted. A *band* of the root is its rows up to some weight that are in no band
-before. Each takes three quarters of what is left, as a cube's children do of the rows below it.
+before. Bands end where samples of a tenth, a hundredth, a thousandth of the table do, as people ask
+for them: such a sample is whole files then, and no row of theirs needs to be weighed.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qbeast_core.model.cube import CubeId
-from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
+from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
 
-STEP = 4
-"""All bands up to some one reach up to so many times the weights of those before it."""
+_ENDS = tuple(weight_of_fraction(10.0**-power) - 1 for power in range(1, 10))
+"""The highest weights in samples of a tenth, a hundredth, and so on."""
 
 
 def root_bands(
@@ -36,8 +37,7 @@ def root_bands(
         with_rows: the cubes that get rows.
         sample_weights: int32[rows], the weights of a sample of all rows, in any order.
         scale: rows for each row of the sample.
-        smallest_rows: the fewest rows that are worth a file, at least 1. Weights that many rows
-            share may make a band larger than meant, and never smaller than this.
+        smallest_rows: the fewest rows that are worth a file, at least 1.
     """
     root = next((cube for cube in with_rows if not cube.depth), None)
     if root is None or len(with_rows) == 1:
@@ -46,10 +46,11 @@ def root_bands(
         return ()
     ends = [weights.get(root, MAX_WEIGHT)]
     inside = np.count_nonzero(sample_weights <= ends[0])
-    while True:
-        end = MIN_WEIGHT + (ends[0] - MIN_WEIGHT) // STEP
+    for end in _ENDS:
         below = np.count_nonzero(sample_weights <= end)
-        if min(below, inside - below) * scale < smallest_rows:
-            return tuple(ends) if len(ends) > 1 else ()
-        ends.insert(0, end)
-        inside = below
+        if below * scale < smallest_rows:
+            break
+        if (inside - below) * scale >= smallest_rows:
+            ends.insert(0, end)
+            inside = below
+    return tuple(ends) if len(ends) > 1 else ()

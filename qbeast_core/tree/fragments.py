@@ -37,7 +37,7 @@ class HeldBlocks(Protocol):
 
     @property
     def highest_weight(self) -> int | None:
-        """The end of the band, for a file with a band of the root."""
+        """Of its rows, for a file with rows of the root alone."""
 
 
 def gaining_files(files: Mapping[int, HeldBlocks], desired_rows: int) -> list[int]:

@@ -26,7 +26,7 @@ class IndexedFile:
     size_bytes: int
     blocks: tuple[Block, ...]
     highest_weight: int | None = None
-    """The end of the band, for a file with a band of the root."""
+    """Of its rows, for a file with rows of the root alone."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from qbeast_core.model.weight import fraction_of_weight
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,
+    last_version,
     live_adds,
 )
 
 ROWS, CUBE_SIZE, SMALLEST = 12_000, 1_000, 12
-FRACTIONS = (0.001, 0.004, 0.02, 0.3)
+FRACTIONS = (0.001, 0.004, 0.01, 0.02, 0.3)
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +40,10 @@ def path(spark: SparkSession, tmp_path: Path) -> str:
     return path
 
 
+def plan_of(sample: Any) -> str:
+    return str(sample._jdf.queryExecution().executedPlan())
+
+
 def ends(path: str) -> list[float]:
     """Where the bands end, as fractions."""
     tags = (add["tags"].get("highestWeight") for add in live_adds(path).values())
@@ -45,13 +51,37 @@ def ends(path: str) -> list[float]:
 
 
 def test_a_small_sample_reads_a_small_part_of_the_root(spark: SparkSession, path: str) -> None:
-    assert len(ends(path)) == 4
+    assert len(ends(path)) == 3
     table = assert_sound(spark, path, range(ROWS), fractions=FRACTIONS)
     assert_rows_in_their_cubes(spark, path)
-    found = [table.files(fraction) for fraction in (ends(path)[0] * 0.9, 0.004, 0.02)]
-    read = [sum(entry.rows or 0 for entry in entries) for entries in found]
+    found = [table.files(fraction) for fraction in (0.001, 0.01, 0.02)]
     assert [len(entries) for entries in found] == [1, 2, 3]
-    assert read[0] < 0.03 * CUBE_SIZE and read[1] < 0.1 * CUBE_SIZE and read[2] < 0.35 * CUBE_SIZE
+    for fraction, entries in zip((0.001, 0.01), found, strict=False):
+        assert sum(entry.rows or 0 for entry in entries) == table.sample(fraction).count()
+
+
+def test_a_sample_of_whole_files_reads_no_column_to_weigh_rows(
+    spark: SparkSession, path: str
+) -> None:
+    def columns_read(fraction: float) -> set[str]:
+        sample = QbeastTable.for_path(spark, path).sample(fraction).select("id")
+        (scan,) = [line for line in plan_of(sample).splitlines() if "ReadSchema" in line]
+        return {name for name in ("id", "a", "b") if f"{name}:" in scan.partition("ReadSchema")[2]}
+
+    assert columns_read(0.01) == {"id"}
+    assert columns_read(0.011) == {"id", "a", "b"}
+    # Rows that came later lie among larger weights, so all are weighed again.
+    write_table(rows(spark, ROWS, 500), path=path)
+    assert columns_read(0.01) == {"id", "a", "b"}
+
+
+def test_check_tells_of_a_row_above_the_highest_weight(spark: SparkSession, path: str) -> None:
+    add = next(add for add in live_adds(path).values() if "highestWeight" in add["tags"])
+    add["tags"]["highestWeight"] = str(int(add["tags"]["highestWeight"]) - 1)
+    log = Path(path) / "_delta_log" / f"{last_version(path) + 1:020}.json"
+    log.write_text(json.dumps({"add": {**add, "dataChange": False}}))
+    problems = QbeastTable.for_path(spark, path).check().problems
+    assert any("1 rows of revision 1 lie in no block" in problem for problem in problems)
 
 
 def test_there_is_nothing_to_gain_and_everything_is_told_again(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qbeast_core.model.cube import CubeId
-from qbeast_core.model.weight import MAX_WEIGHT, fraction_of_weight, weight_of_fraction
+from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
 from qbeast_core.tree.bands import root_bands
 
 ROOT, LEFT, RIGHT = CubeId.root(1), CubeId.parse("A", 1), CubeId.parse("g", 1)
@@ -23,14 +23,20 @@ def bands(
     return root_bands(WEIGHTS, files or FILES, with_rows, sample(rows), scale, smallest)
 
 
-def test_each_band_ends_at_a_quarter_of_the_next():
-    ends = bands()
-    assert ends[-1] == HIGHEST
-    fractions = [fraction_of_weight(end) for end in ends]
-    assert fractions == pytest.approx([0.1 / 64, 0.1 / 16, 0.1 / 4, 0.1])
+@pytest.mark.parametrize("smallest", [10, 100])
+def test_bands_end_where_samples_of_round_fractions_do(smallest: int):
+    ends = bands(smallest=smallest)
+    rounds = [0.01, 0.001, 0.0001][: 3 if smallest == 10 else 2]
+    assert ends == (*(weight_of_fraction(f) - 1 for f in reversed(rounds)), HIGHEST)
 
 
-@pytest.mark.parametrize(("smallest", "expected"), [(2, 7), (100, 4), (500, 3), (2000, 2)])
+def test_a_band_just_above_a_round_fraction_joins_it():
+    just_above = dict(WEIGHTS) | {ROOT: weight_of_fraction(0.0105)}
+    ends = root_bands(just_above, FILES, FILES, sample(100_000), 1.0, 100)
+    assert ends == (weight_of_fraction(0.001) - 1, just_above[ROOT])
+
+
+@pytest.mark.parametrize(("smallest", "expected"), [(5, 4), (80, 3), (500, 2), (900, 2)])
 def test_no_band_is_smaller_than_is_worth_a_file(smallest: int, expected: int):
     ends = bands(smallest=smallest)
     assert len(ends) == expected

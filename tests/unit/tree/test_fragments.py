@@ -135,7 +135,7 @@ def test_a_table_of_one_write_gains_nothing(smallest_band: int) -> None:
     table = Table(smallest_band)
     table.write(*points(np.random.default_rng(1), 30 * SIZE, True), [])
     banded = [file for _, _, file in table.files.values() if file.highest_weight is not None]
-    assert len(banded) == (3 if smallest_band < SIZE else 0)
+    assert len(banded) == (2 if smallest_band < SIZE else 0)
     assert table.optimize() == 0
 
 

@@ -19,8 +19,10 @@ SETTINGS = {
     # a log slow here, theirs more than ours.
     "spark.sql.shuffle.partitions": "8",
     "spark.databricks.delta.snapshotPartitions": "2",
-    # As dbt-qbeast starts Spark: the code of more than 100 stages stays compiled.
+    # As dbt-qbeast starts Spark: the code of more than 100 stages stays compiled, and Python does
+    # not note where each column was made.
     "spark.sql.codegen.cache.maxEntries": "1000",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -43,7 +43,7 @@ class IndexedFile:
     problem: str | None = None
     """Why a file that carries index tags is not trusted."""
     highest_weight: int | None = None
-    """For a file with rows of the root alone, of which none has a weight above it."""
+    """For a file with a band of the root: of its rows, which are of the root alone."""
     is_copy: bool = False
     """Whether it has nothing but copies of rows of other files; they are no rows of the table."""
 

@@ -12,6 +12,7 @@ from benchmarks.cases import (
     merge,
     original,
     planning,
+    profile,
     ranges,
     rebuild,
     sample,
@@ -35,5 +36,6 @@ CASES: Mapping[str, Callable[[Bench], Iterable[Comparison]]] = {
     "growth": growth.run,
     "size": size.run,
     "error": error.run,
+    "profile": profile.run,
     "original": original.run,
 }

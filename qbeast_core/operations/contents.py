@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType
 
+from qbeast_core.delta.settings import changed_settings
 from qbeast_core.errors import SourceChanged
 from qbeast_core.model.block import Block
 from qbeast_core.model.murmur import spark_hash
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import LinearTransformation
-from qbeast_core.model.weight import MAX_WEIGHT
 from qbeast_core.operations.placing import Placing, TreePlan
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import Catalyst
@@ -29,6 +29,8 @@ from qbeast_core.tree.path import PathLayout
 # A coordinate may miss the edge of the space by rounding.
 _ROUNDING = 1e-9
 _KEY_SEEDS = 16
+_LEAST_TASKS = "spark.sql.files.minPartitionNum"
+_TASKS_FOR_EACH_CORE = 4
 
 
 @dataclass
@@ -38,7 +40,7 @@ class FileContents:
     blocks: list[Block] = field(default_factory=list)
     """In pre-order of their cubes."""
     highest_weight: int | None = None
-    """Of its rows, where they all belong to a root with cubes below."""
+    """Of its rows, in a file with a band of the root and nothing else."""
     extremes: dict[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
     """The smallest and the largest value of measured columns that have any."""
 
@@ -87,18 +89,16 @@ def contents_of(
     if len(file_names) == 1:
         # One task reads it, which can count without a shuffle.
         placed = placed.coalesce(1)
-    cubes = (
-        placed.groupBy(names.file, names.depth, *names.words)
-        .agg(
-            F.min(names.weight).alias("min_weight"),
-            F.max(names.weight).alias("max_weight"),
-            F.count(F.lit(1)).alias("rows"),
-            F.max(names.outside).alias("outside"),
-            *(F.min(f"number{i}").alias(f"lowest{i}") for i in range(len(numbers))),
-            *(F.max(f"number{i}").alias(f"highest{i}") for i in range(len(numbers))),
-        )
-        .toArrow()
+    grouped = placed.groupBy(names.file, names.depth, *names.words).agg(
+        F.min(names.weight).alias("min_weight"),
+        F.max(names.weight).alias("max_weight"),
+        F.count(F.lit(1)).alias("rows"),
+        F.max(names.outside).alias("outside"),
+        *(F.min(f"number{i}").alias(f"lowest{i}") for i in range(len(numbers))),
+        *(F.max(f"number{i}").alias(f"highest{i}") for i in range(len(numbers))),
     )
+    with changed_settings(rows.sparkSession, _many_tasks(rows.sparkSession)):
+        cubes = grouped.toArrow()
     if True in cubes.column("outside").to_pylist():
         raise SourceChanged(
             "a row lies outside of the range that was measured before; the source changed in "
@@ -110,7 +110,7 @@ def contents_of(
     blocks = _blocks(cubes, plan, names)
     for file, block, highest_weight in zip(files, blocks, highest_weights, strict=True):
         contents[file].blocks.append(block)
-        if not block.cube.depth and block.max_weight < MAX_WEIGHT:
+        if plan.banded and not block.cube.depth:
             contents[file].highest_weight = highest_weight
     for held in contents.values():
         held.blocks.sort(key=lambda block: block.cube.preorder_key)
@@ -123,6 +123,17 @@ def contents_of(
                 lowest, highest = (Decimal(number).scaleb(-scale) for number in pair)
                 contents[file].stretch(column, lowest, highest)
     return contents
+
+
+def _many_tasks(spark: SparkSession) -> dict[str, str]:
+    """Settings for a scan in several tasks for each core, or Spark's own where it is told any.
+
+    Spark sizes tasks by whole files. Of these few columns are read, and one task more than there
+    are cores takes as long as two for each.
+    """
+    if spark.conf.get(_LEAST_TASKS, None) is not None:
+        return {}
+    return {_LEAST_TASKS: str(_TASKS_FOR_EACH_CORE * spark.sparkContext.defaultParallelism)}
 
 
 def _whole_number(catalyst: Catalyst, rows: DataFrame, name: str) -> Column:

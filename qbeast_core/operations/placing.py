@@ -37,6 +37,8 @@ class TreePlan:
     weights: Mapping[CubeId, int]
     assignment: Assignment
     files: int
+    banded: bool
+    """Whether the root lies in several files, by weight."""
     without_dictionary: tuple[str, ...]
     """The columns whose values hardly repeat within a file."""
 
@@ -80,7 +82,7 @@ def plan_tree(
     lower = [(end, files + number) for number, end in enumerate(bands[:-1])]
     assignment = Assignment.of(layout, weights, file_of, lower)
     varied = sample.varied(revision.transformers)
-    return TreePlan(revision, weights, assignment, files + len(lower), varied)
+    return TreePlan(revision, weights, assignment, files + len(lower), bool(bands), varied)
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ class HeldBlocks(Protocol):
 
     @property
     def highest_weight(self) -> int | None:
-        """Of its rows, for a file with rows of the root alone."""
+        """Of its rows, for a file with a band of the root."""
 
 
 def gaining_files(files: Mapping[int, HeldBlocks], desired_rows: int) -> list[int]:

@@ -26,7 +26,7 @@ class IndexedFile:
     size_bytes: int
     blocks: tuple[Block, ...]
     highest_weight: int | None = None
-    """Of its rows, for a file with rows of the root alone."""
+    """Of its rows, for a file with a band of the root."""
 
 
 @dataclass(frozen=True)

@@ -202,6 +202,8 @@ def start_settings(credentials: QbeastCredentials) -> dict[str, str]:
         # Spark keeps the code of 100 stages; a run of a few models and tests has more, and what
         # reads Delta's logs was compiled again for each of them.
         "spark.sql.codegen.cache.maxEntries": "1000",
+        # Noting where each column was made takes more calls into the JVM than making it.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         **_catalog_settings(credentials),
         **(_local_settings() if credentials.is_local else {}),
         **given,

@@ -1,0 +1,61 @@
+"""Where the time of a write and of a sample goes, beside that of plain Delta."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from benchmarks import layouts
+from benchmarks.bench import Bench
+from benchmarks.cases.sample import ALL, through_api
+from benchmarks.comparison import Comparison, Side
+from benchmarks.layouts import Layout
+from benchmarks.profiling import PERIOD_MILLIS, profile
+
+_SAMPLES = 20
+"""One takes a sixth of a second, in which there is little to see."""
+
+
+def run(bench: Bench) -> Iterator[Comparison]:
+    """Seconds of the tasks' threads in each part of the work, after a warm-up."""
+    source = bench.lineitem
+    ours, plain = (bench.table(source, layout) for layout in (Layout.QBEAST, Layout.PLAIN))
+    written: list[str] = []
+
+    def place() -> str:
+        bench.remove(*written)
+        written[:] = [bench.place()]
+        return written[0]
+
+    def write_ours() -> None:
+        layouts.write_qbeast(source.rows(bench.spark), place(), source.index)
+
+    def write_plain() -> None:
+        layouts.write_plain(source.rows(bench.spark), place())
+
+    def sample_ours() -> None:
+        for _ in range(_SAMPLES):
+            through_api(bench, ours, 0.01, ALL).collect()
+
+    def sample_plain() -> None:
+        text = f"select {ALL[0]} from delta.`{plain}` tablesample (1 percent)"
+        for _ in range(_SAMPLES):
+            bench.spark.sql(text).collect()
+
+    yield from _compared(bench, "a write of lineitem", write_ours, write_plain)
+    yield from _compared(
+        bench, f"{_SAMPLES} 1 % samples of lineitem, all columns", sample_ours, sample_plain
+    )
+
+
+def _compared(
+    bench: Bench, case: str, ours: Callable[[], None], plain: Callable[[], None]
+) -> Iterator[Comparison]:
+    found = []
+    for action in (ours, plain):
+        action()
+        found.append(profile(bench.spark, action))
+    for part, _ in sum(found, Counter()).most_common():
+        seconds = [counts[part] * PERIOD_MILLIS / 1000 for counts in found]
+        sides = (Side("qbeast", (seconds[0],)), Side("plain Delta", (seconds[1],)))
+        yield bench.compare(f"{case}: {part}", "s", *sides)

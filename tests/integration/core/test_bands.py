@@ -10,12 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.model.weight import fraction_of_weight
+from qbeast_core.model.weight import fraction_of_weight, weight_of_fraction
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,
     last_version,
     live_adds,
+    plain,
 )
 
 ROWS, CUBE_SIZE, SMALLEST = 12_000, 1_000, 12
@@ -73,6 +74,16 @@ def test_a_sample_of_whole_files_reads_no_column_to_weigh_rows(
     # Rows that came later lie among larger weights, so all are weighed again.
     write_table(rows(spark, ROWS, 500), path=path)
     assert columns_read(0.01) == {"id", "a", "b"}
+
+
+def test_a_row_whose_weight_is_where_the_sample_ends_is_not_in_it(
+    spark: SparkSession, path: str
+) -> None:
+    highest = weight_of_fraction(ends(path)[1])
+    sample = QbeastTable.for_path(spark, path).sample(fraction_of_weight(highest))
+    assert weight_of_fraction(fraction_of_weight(highest)) == highest
+    below = plain(spark, path).where(f"hash(a, b) < {highest}")
+    assert sample.count() == below.count()
 
 
 def test_check_tells_of_a_row_above_the_highest_weight(spark: SparkSession, path: str) -> None:

@@ -18,7 +18,8 @@ from pyspark.sql import SparkSession
 
 PERIOD_MILLIS = 20
 _EVENTS = ("jdk.ExecutionSample", "jdk.NativeMethodSample")
-_TASK = re.compile(r'sampledThread = "Executor task launch worker')
+# The recorder tells the name that the thread has in the end, when its tasks are done.
+_TASK = re.compile(r'sampledThread = "Executor task (launch|idle) worker')
 _FRAME = re.compile(r"^\s+([\w.$]+\([^)]*\))\s+line:", re.MULTILINE)
 _OTHER = "other"
 
@@ -28,7 +29,7 @@ PARTS: Mapping[str, re.Pattern[str]] = {
         "statistics of Delta": r"org\.apache\.spark\.sql\.delta\..*(Stat|stats)",
         "scan": r"org\.apache\.spark\.sql\.execution\.(vectorized|datasources\.parquet\.(Vector|"
         r"SpecificParquet|ParquetFileFormat))|org\.apache\.parquet\.hadoop\.ParquetFileReader",
-        "Parquet writing": r"org\.apache\.(parquet|spark\.sql\.execution\.datasources\.parquet)\.",
+        "Parquet": r"org\.apache\.(parquet|spark\.sql\.execution\.datasources\.parquet)\.",
         "shuffle": r"org\.apache\.spark\.(shuffle|storage|serializer|io|network)\.|net\.jpountz\."
         r"|.*UnsafeRowSerializer",
         "sort": r".*(UnsafeExternalRowSorter|\.unsafe\.sort\.|TakeOrdered|BoundedPriorityQueue)",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from benchmarks import layouts
 from benchmarks.bench import Bench
 from benchmarks.cases.sample import ALL, through_api
+from benchmarks.cases.write import Turns
 from benchmarks.comparison import Comparison, Side
 from benchmarks.layouts import Layout
 from benchmarks.profiling import PERIOD_MILLIS, profile
@@ -20,18 +20,7 @@ def run(bench: Bench) -> Iterator[Comparison]:
     """Seconds of the tasks' threads in each part of the work, after a warm-up."""
     source = bench.lineitem
     ours, plain = (bench.table(source, layout) for layout in (Layout.QBEAST, Layout.PLAIN))
-    written: list[str] = []
-
-    def place() -> str:
-        bench.remove(*written)
-        written[:] = [bench.place()]
-        return written[0]
-
-    def write_ours() -> None:
-        layouts.write_qbeast(source.rows(bench.spark), place(), source.index)
-
-    def write_plain() -> None:
-        layouts.write_plain(source.rows(bench.spark), place())
+    turns = Turns(bench, source)
 
     def sample_ours() -> None:
         for _ in range(_SAMPLES):
@@ -42,7 +31,7 @@ def run(bench: Bench) -> Iterator[Comparison]:
         for _ in range(_SAMPLES):
             bench.spark.sql(text).collect()
 
-    yield from _compared(bench, "a write of lineitem", write_ours, write_plain)
+    yield from _compared(bench, "a write of lineitem", turns.qbeast, turns.plain)
     yield from _compared(
         bench, f"{_SAMPLES} 1 % samples of lineitem, all columns", sample_ours, sample_plain
     )

@@ -22,7 +22,7 @@ def run(bench: Bench) -> Iterator[Comparison]:
     yield from _trips(bench)
 
 
-class _Turns:
+class Turns:
     """Writes of the same rows, each to a new place; what was written last stays."""
 
     def __init__(self, bench: Bench, source: Source) -> None:
@@ -58,7 +58,7 @@ class _Turns:
 def _lineitem(bench: Bench) -> Iterator[Comparison]:
     source = bench.lineitem
     heap, peak = used_heap(bench.spark), _python_peak()
-    turns = _Turns(bench, source)
+    turns = Turns(bench, source)
     both = {"plain Delta": turns.plain, "qbeast": turns.qbeast}
     alternate(both, runs=0, warmups=_WARMUPS)
     # OPTIMIZE has no warm-up of its own: it costs the most, and is warm from the plain writes.
@@ -88,7 +88,7 @@ def _lineitem(bench: Bench) -> Iterator[Comparison]:
 
 def _trips(bench: Bench) -> Iterator[Comparison]:
     source = bench.trips
-    turns = _Turns(bench, source)
+    turns = Turns(bench, source)
     sides = alternate({"plain Delta": turns.plain, "qbeast": turns.qbeast})
     for layout in (Layout.PLAIN, Layout.QBEAST):
         turns.keep(layout, stays_as=layout)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -121,9 +120,8 @@ def _check_rows(
     phases.enter(phases.CHECKING)
     files = index.files_of(revision.revision_id)
     blocks = [(i, block) for i in files.tolist() for block in index.files[i].blocks]
-    highest = [index.files[i].highest_in(block) for i, block in blocks]
     try:
-        matched = _rows_by_block(snapshot, revision, files, blocks, highest).toArrow().to_pylist()
+        matched = _rows_by_block(snapshot, index, revision, blocks).toArrow().to_pylist()
     except QbeastError as problem:
         return 0, [f"revision {revision.revision_id} cannot be checked: {problem}"]
     problems = []
@@ -153,19 +151,20 @@ def _check_rows(
 
 def _rows_by_block(
     snapshot: TableSnapshot,
+    index: TableIndex,
     revision: Revision,
-    files: np.ndarray[tuple[int], np.dtype[np.int64]],
     blocks: list[tuple[int, Block]],
-    highest: list[int],
 ) -> DataFrame:
     """Columns block (number, null for rows in none), rows, min_weight."""
+    files = index.files_of(revision.revision_id)
     layout, indexed = PathLayout(revision.dimensions), snapshot.dataframe(files)
     names = WorkingColumns(indexed.columns, revision.dimensions)
     file_names = {i: snapshot.files[i].path.rsplit("/", 1)[-1] for i in files.tolist()}
     entries = []
-    for number, ((i, block), high) in enumerate(zip(blocks, highest, strict=True)):
+    for number, (i, block) in enumerate(blocks):
         first, last = layout.cube_interval(block.cube)
-        entries.append((number, file_names[i], *first, *last, block.min_weight, high))
+        highest = index.files[i].highest_in(block)
+        entries.append((number, file_names[i], *first, *last, block.min_weight, highest))
     bounds = [f"{end}{i} bigint" for end in ("first", "last") for i in range(layout.words)]
     schema = f"block int, in_file string, {', '.join(bounds)}, low int, high int"
     listed = snapshot.spark.createDataFrame(entries, schema)

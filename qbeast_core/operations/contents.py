@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType
 
-from qbeast_core.delta.settings import changed_settings
 from qbeast_core.errors import SourceChanged
 from qbeast_core.model.block import Block
 from qbeast_core.model.murmur import spark_hash
@@ -29,8 +28,6 @@ from qbeast_core.tree.path import PathLayout
 # A coordinate may miss the edge of the space by rounding.
 _ROUNDING = 1e-9
 _KEY_SEEDS = 16
-_LEAST_TASKS = "spark.sql.files.minPartitionNum"
-_TASKS_FOR_EACH_CORE = 4
 
 
 @dataclass
@@ -89,16 +86,18 @@ def contents_of(
     if len(file_names) == 1:
         # One task reads it, which can count without a shuffle.
         placed = placed.coalesce(1)
-    grouped = placed.groupBy(names.file, names.depth, *names.words).agg(
-        F.min(names.weight).alias("min_weight"),
-        F.max(names.weight).alias("max_weight"),
-        F.count(F.lit(1)).alias("rows"),
-        F.max(names.outside).alias("outside"),
-        *(F.min(f"number{i}").alias(f"lowest{i}") for i in range(len(numbers))),
-        *(F.max(f"number{i}").alias(f"highest{i}") for i in range(len(numbers))),
+    cubes = (
+        placed.groupBy(names.file, names.depth, *names.words)
+        .agg(
+            F.min(names.weight).alias("min_weight"),
+            F.max(names.weight).alias("max_weight"),
+            F.count(F.lit(1)).alias("rows"),
+            F.max(names.outside).alias("outside"),
+            *(F.min(f"number{i}").alias(f"lowest{i}") for i in range(len(numbers))),
+            *(F.max(f"number{i}").alias(f"highest{i}") for i in range(len(numbers))),
+        )
+        .toArrow()
     )
-    with changed_settings(rows.sparkSession, _many_tasks(rows.sparkSession)):
-        cubes = grouped.toArrow()
     if True in cubes.column("outside").to_pylist():
         raise SourceChanged(
             "a row lies outside of the range that was measured before; the source changed in "
@@ -123,17 +122,6 @@ def contents_of(
                 lowest, highest = (Decimal(number).scaleb(-scale) for number in pair)
                 contents[file].stretch(column, lowest, highest)
     return contents
-
-
-def _many_tasks(spark: SparkSession) -> dict[str, str]:
-    """Settings for a scan in several tasks for each core, or Spark's own where it is told any.
-
-    Spark sizes tasks by whole files. Of these few columns are read, and one task more than there
-    are cores takes as long as two for each.
-    """
-    if spark.conf.get(_LEAST_TASKS, None) is not None:
-        return {}
-    return {_LEAST_TASKS: str(_TASKS_FOR_EACH_CORE * spark.sparkContext.defaultParallelism)}
 
 
 def _whole_number(catalyst: Catalyst, rows: DataFrame, name: str) -> Column:

@@ -79,10 +79,10 @@ def plan_tree(
         weights, file_of, in_cubes.keys(), sample.weights, scale, smallest_band_rows(schema)
     )
     # The last band goes to the file that the root has anyway.
-    lower = [(end, files + number) for number, end in enumerate(bands[:-1])]
-    assignment = Assignment.of(layout, weights, file_of, lower)
+    file_of_band = [(end, files + number) for number, end in enumerate(bands)]
+    assignment = Assignment.of(layout, weights, file_of, file_of_band)
     varied = sample.varied(revision.transformers)
-    return TreePlan(revision, weights, assignment, files + len(lower), bool(bands), varied)
+    return TreePlan(revision, weights, assignment, files + len(bands), bool(bands), varied)
 
 
 @dataclass(frozen=True, eq=False)

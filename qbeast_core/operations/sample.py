@@ -1,7 +1,7 @@
 """Sample a table: choose the files that hold the wanted weights, then keep the rows that have them.
 
-The row filter makes the answer right, the index only saves reading. A file that the index does not
-describe is always among the chosen ones.
+A filter keeps the rows that have them, unless the log says that all rows of the chosen files do. A
+file that the index does not describe is always among the chosen ones, and its rows are weighed.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def root_bands(
     scale: float,
     smallest_rows: int,
 ) -> tuple[int, ...]:
-    """The highest weight of each band of the root, rising, the root's own weight at the end.
+    """The highest weight of each band of the root but the last, rising.
 
     Empty where the root has no file of its own or too few rows for two bands.
 
@@ -44,8 +44,8 @@ def root_bands(
         return ()
     if any(file_of[cube] == file_of[root] for cube in with_rows if cube.depth):
         return ()
-    ends = [weights.get(root, MAX_WEIGHT)]
-    inside = np.count_nonzero(sample_weights <= ends[0])
+    ends: list[int] = []
+    inside = np.count_nonzero(sample_weights <= weights.get(root, MAX_WEIGHT))
     for end in _ENDS:
         below = np.count_nonzero(sample_weights <= end)
         if below * scale < smallest_rows:
@@ -53,4 +53,4 @@ def root_bands(
         if (inside - below) * scale >= smallest_rows:
             ends.insert(0, end)
             inside = below
-    return tuple(ends) if len(ends) > 1 else ()
+    return tuple(ends)

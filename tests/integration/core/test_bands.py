@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.model.weight import fraction_of_weight, weight_of_fraction
+from qbeast_core.index import TableIndex
+from qbeast_core.model.revision import IndexConfiguration
+from qbeast_core.model.weight import MIN_WEIGHT, fraction_of_weight, weight_of_fraction
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,
+    configuration,
+    files_of_log,
     last_version,
     live_adds,
     plain,
@@ -84,6 +89,19 @@ def test_a_row_whose_weight_is_where_the_sample_ends_is_not_in_it(
     assert weight_of_fraction(fraction_of_weight(highest)) == highest
     below = plain(spark, path).where(f"hash(a, b) < {highest}")
     assert sample.count() == below.count()
+
+
+def test_the_tag_says_nothing_of_a_file_with_rows_of_other_cubes(
+    spark: SparkSession, path: str
+) -> None:
+    bands = len(ends(path))
+    tag = {"highestWeight": str(MIN_WEIGHT)}
+    tagged = [replace(file, tags={**file.tags, **tag}) for file in files_of_log(path)]
+    known = IndexConfiguration.read(configuration(path))
+    index = TableIndex(known, plain(spark, path).schema, tagged)
+    told = [file for file in index.files if file.highest_weight is not None]
+    assert len(told) == bands < len(tagged)
+    assert all(not block.cube.depth for file in told for block in file.blocks)
 
 
 def test_check_tells_of_a_row_above_the_highest_weight(spark: SparkSession, path: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +42,7 @@ class Table:
         in_cubes = expected_rows(LAYOUT, cube_weights, words, weights, 1.0)
         file_of = plan_files(in_cubes, SIZE)
         ends = root_bands(cube_weights, file_of, in_cubes, weights, 1.0, self._smallest_band)
-        lower = [(end, 1000 + i) for i, end in enumerate(ends[:-1])]
+        lower = [(end, 1000 + i) for i, end in enumerate(ends)]
         assignment = Assignment.of(LAYOUT, cube_weights, file_of, lower)
         depths, numbers = assignment.assign_rows(words, weights)
         written = []
@@ -59,8 +58,8 @@ class Table:
                 )
                 for i, cube in enumerate(cubes)
             ]
-            in_root = [block.min_weight for block in blocks if not block.cube.depth]
-            highest = ends[bisect_left(ends, min(in_root))] if ends and in_root else None
+            is_band = bool(ends) and not any(block.cube.depth for block in blocks)
+            highest = int(weights[rows].max()) if is_band else None
             written.append((words[:, rows], weights[rows], File(blocks, highest)))
         own = [block for _, _, file in written for block in file.blocks]
         written[0][2].blocks.extend(missing_anchors([*kept, *own], cube_weights))

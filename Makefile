@@ -104,8 +104,8 @@ bench: java $(INSTALLED)  ## Compare with plain Delta and its peers, at SCALE (1
 	$(PYTHON) -m benchmarks --scale $(SCALE) $(CASES)
 
 .PHONY: bench-large
-bench-large: java $(INSTALLED)  ## The same at scale 10 (under 90 minutes).
-	$(PYTHON) -m benchmarks --scale 10 $(CASES)
+bench-large: java $(INSTALLED)  ## What matters at scale 10 (under 90 minutes).
+	$(PYTHON) -m benchmarks --scale 10 $(or $(CASES),size sample full_scan ranges)
 
 .PHONY: bench-dbt
 bench-dbt: java $(INSTALLED)  ## Compare what dbt build costs beside writing with dbt-spark (5 minutes).

@@ -1,5 +1,7 @@
 """Run the suite, or some of its cases: `python -m benchmarks [case ...] [--scale 1]`.
 
+The cases `size` and `profile` run when they are named.
+
 With QBEAST_SPARK_JARS and QBEAST_SPARK_PYTHON set as for `make interop`, qbeast-spark takes part.
 """
 
@@ -20,7 +22,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from benchmarks.bench import Bench
-from benchmarks.cases import CASES
+from benchmarks.cases import CASES, ON_REQUEST
 from benchmarks.comparison import table_of
 from benchmarks.results import RESULTS, Recorder, environment
 from benchmarks.session import spark_session
@@ -39,7 +41,7 @@ def main() -> None:
         parser.error(f"there is no case {', '.join(unknown)}; choose of {', '.join(CASES)}")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     root = Path(tempfile.mkdtemp(prefix="qbeast-bench-"))
-    names = arguments.cases or list(CASES)
+    names = arguments.cases or [name for name in CASES if name not in ON_REQUEST]
     try:
         with spark_session() as spark:
             failed = _run(spark, arguments.scale, names, root, arguments.results)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -50,6 +50,12 @@ class Bench:
         path = data.tpch("lineitem", self.scale)
         columns = ("l_partkey", "l_shipdate")
         return Source("lineitem", path, columns, columns, few)
+
+    @cached_property
+    def little_lineitem(self) -> Source:
+        """A tenth of its rows, to warm up with."""
+        path = data.tpch("lineitem", round(self.scale / 10, 4))
+        return replace(self.lineitem, path=path)
 
     @cached_property
     def trips(self) -> Source:

@@ -2,7 +2,8 @@
 
 Sides take turns, so that what else the machine does meets all of them alike; a time is the median
 of three after a warm-up. Nothing is counted by the code that is measured: files and scheduled bytes
-are metrics of Spark's scans, bytes read are those of the JVM's process.
+are metrics of Spark's scans, bytes read are those of the JVM's process, less those that it reads
+for a query of no file.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +23,11 @@ from benchmarks.scans import Scanned, scanned
 
 WARMUPS = 1
 RUNS = 3
+_AT_ONCE = 4
+_TRIES = 5
 
 Query = Callable[[], DataFrame]
 """Makes a query anew, from its text to the DataFrame: planning is part of what is measured."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What one run of a query read."""
-
-    bytes_read: int
-    """By the JVM's process, from anywhere."""
-    scanned: Scanned
 
 
 def alternate(
@@ -74,27 +69,39 @@ def planning(query: Query) -> Callable[[], object]:
     return plan
 
 
-def reading(query: Query) -> Reading:
-    """What one run of a query reads; classes that are loaded for the first time count as well."""
+def read_by(name: str, *queries: Query) -> Side:
+    """The bytes that one of the queries reads on average.
+
+    What they read adds up, so they run several at a time. Classes that are loaded for the first
+    time count as well.
+    """
     spark = SparkSession.active()
-    before = _bytes_read(spark)
+    before = _bytes_read(spark) + len(queries) * _bytes_of_no_file(spark)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        scans = list(pool.map(_scanned_by, queries))
+    read = max(0.0, _bytes_read(spark) - before)
+    details = {
+        what: sum(getattr(scan, what) for scan in scans) / len(scans)
+        for what in ("files", "bytes_scheduled", "rows")
+    }
+    return Side(name, (read / len(queries),), details)
+
+
+def _scanned_by(query: Query) -> Scanned:
     rows = query()
     rows.collect()
-    return Reading(_bytes_read(spark) - before, scanned(rows))
+    return scanned(rows)
 
 
-def read_by(name: str, readings: list[Reading]) -> Side:
-    """The bytes that the runs of one side read, each by itself, and what their scans did."""
-    details = {
-        name: sum(getattr(each.scanned, name) for each in readings) / len(readings)
-        for name in ("files", "bytes_scheduled", "rows")
-    }
-    return Side(name, tuple(float(each.bytes_read) for each in readings), details)
-
-
-def mean_of(side: Side) -> Side:
-    """A side with the mean of its values, for figures that add up, as bytes of many queries do."""
-    return Side(side.name, (statistics.mean(side.values),), side.details)
+@cache
+def _bytes_of_no_file(spark: SparkSession) -> float:
+    """What any aggregate makes Spark read: some 180 kB of its own jars, for the code it sends."""
+    read = []
+    for _ in range(_TRIES):
+        before = _bytes_read(spark)
+        spark.range(0, 1, 1, numPartitions=1).selectExpr("avg(id)").collect()
+        read.append(_bytes_read(spark) - before)
+    return statistics.median(read)
 
 
 def used_heap(spark: SparkSession) -> int:

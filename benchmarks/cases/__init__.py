@@ -39,3 +39,5 @@ CASES: Mapping[str, Callable[[Bench], Iterable[Comparison]]] = {
     "profile": profile.run,
     "original": original.run,
 }
+ON_REQUEST = ("size", "profile")
+"""Cases that only run when they are named."""

@@ -10,6 +10,10 @@ from benchmarks.comparison import Comparison
 from benchmarks.layouts import Layout
 from benchmarks.measuring import alternate
 
+_RUNS = 5
+_WARMUPS = 5
+"""Each takes a second or less, of which compiling is the most at first."""
+
 
 def run(bench: Bench) -> Iterator[Comparison]:
     """The rows to append lie in a file of their own."""
@@ -23,7 +27,9 @@ def run(bench: Bench) -> Iterator[Comparison]:
         {
             "plain Delta": lambda: layouts.write_plain(rows, plain, mode="append"),
             "qbeast": lambda: layouts.write_qbeast(rows, ours, source.index),
-        }
+        },
+        runs=_RUNS,
+        warmups=_WARMUPS,
     )
     bench.remove(plain, ours, part)
     yield bench.compare(

@@ -11,7 +11,7 @@ from benchmarks.cases.sample import through_sql
 from benchmarks.comparison import Comparison
 from benchmarks.data import known_values
 from benchmarks.layouts import Layout
-from benchmarks.measuring import Query, alternate, collecting, mean_of, read_by, reading
+from benchmarks.measuring import Query, alternate, collecting, read_by
 
 OURS = "qbeast, SQL"
 _BOXES = 5
@@ -36,10 +36,7 @@ def run(bench: Bench) -> Iterator[Comparison]:
         ],
     }
     times = alternate({name: collecting(*queries) for name, queries in sides.items()})
-    read = {
-        name: mean_of(read_by(name, [reading(query) for query in queries]))
-        for name, queries in sides.items()
-    }
+    read = {name: read_by(name, *queries) for name, queries in sides.items()}
     case = f"{_BOXES} 10 % samples in ranges of 10 % of lineitem"
     for name in list(sides)[1:]:
         yield bench.compare(case, "s", times[OURS], times[name])

@@ -9,7 +9,7 @@ from benchmarks.bench import Bench
 from benchmarks.cases.sample import ALL
 from benchmarks.comparison import Comparison
 from benchmarks.layouts import Layout
-from benchmarks.measuring import alternate, read_by, reading
+from benchmarks.measuring import alternate, read_by
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
@@ -20,10 +20,7 @@ def run(bench: Bench) -> Iterator[Comparison]:
         }
         times = alternate({name: _scan(bench, path) for name, path in paths.items()})
         read = {
-            name: read_by(
-                name,
-                [reading(partial(bench.spark.sql, f"select {ALL[0]} from delta.`{path}`"))],
-            )
+            name: read_by(name, partial(bench.spark.sql, f"select {ALL[0]} from delta.`{path}`"))
             for name, path in paths.items()
         }
         case = f"full scan of {source.name}"

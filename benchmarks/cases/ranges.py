@@ -18,35 +18,35 @@ from benchmarks.bench import Bench, Source
 from benchmarks.comparison import Comparison, Side
 from benchmarks.data import SEED, known_values
 from benchmarks.layouts import Layout
-from benchmarks.measuring import Query, alternate, collecting, mean_of, read_by, reading
+from benchmarks.measuring import Query, alternate, collecting, read_by
 
 BOXES = 20
 PERCENTS = (0.1, 1.0, 10.0)
 _PEERS = {
     Layout.ZORDER: "range_zorder",
-    Layout.ZORDER_SMALL: None,
     Layout.ZORDER_SORTED: "range_sorted",
+    Layout.PLAIN: None,
+}
+_MORE_PEERS = {
+    Layout.ZORDER_SMALL: None,
     Layout.LIQUID: None,
     Layout.QBEAST_SLICES: None,
-    Layout.PLAIN: None,
 }
 _FEW_BOXES = 5
 """For those without a target."""
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """Bytes for all layouts; times for boxes of 1 % on both columns."""
-    for source in (bench.lineitem, bench.trips):
-        values = known_values(source.path, source.columns)
-        kinds = [source.columns]
-        if source is bench.lineitem:
-            kinds += [(source.columns[0],), (source.columns[1],)]
-        for columns in kinds:
-            for percent in PERCENTS:
-                found = boxes(values, columns, percent / 100, BOXES)
-                yield from _read(bench, source, columns, percent, found)
-        both = boxes(values, source.columns, 0.01, BOXES)
-        yield from _timed(bench, source, both[:_FEW_BOXES])
+    """Bytes of both data sets; of lineitem further layouts, and times for 1 % on both columns."""
+    source = bench.lineitem
+    values = known_values(source.path, source.columns)
+    for columns in (source.columns, *((column,) for column in source.columns)):
+        yield from _read(bench, source, values, columns, _PEERS | _MORE_PEERS)
+    both = boxes(values, source.columns, 0.01, BOXES)
+    yield from _timed(bench, source, both[:_FEW_BOXES])
+    source = bench.trips
+    values = known_values(source.path, source.columns)
+    yield from _read(bench, source, values, source.columns, _PEERS)
 
 
 def boxes(
@@ -79,22 +79,23 @@ def _literal(value: Any) -> str:
 
 
 def _read(
-    bench: Bench, source: Source, columns: Sequence[str], percent: float, found: Sequence[str]
+    bench: Bench,
+    source: Source,
+    values: Mapping[str, NDArray[Any]],
+    columns: Sequence[str],
+    peers: Mapping[Layout, str | None],
 ) -> Iterator[Comparison]:
-    sides = {
-        layout: _side(
-            bench, source, layout, found if _PEERS.get(layout, True) else found[:_FEW_BOXES]
-        )
-        for layout in (Layout.QBEAST, *_PEERS)
-    }
-    case = f"{percent:g} % range of {source.name}, {' and '.join(columns)}"
-    for layout, target in _PEERS.items():
-        yield bench.compare(case, "bytes", sides[Layout.QBEAST], sides[layout], target)
+    for percent in PERCENTS:
+        found = boxes(values, columns, percent / 100, BOXES)
+        ours = _side(bench, source, Layout.QBEAST, found)
+        case = f"{percent:g} % range of {source.name}, {' and '.join(columns)}"
+        for layout, target in peers.items():
+            other = _side(bench, source, layout, found if target else found[:_FEW_BOXES])
+            yield bench.compare(case, "bytes", ours, other, target)
 
 
 def _side(bench: Bench, source: Source, layout: Layout, found: Sequence[str]) -> Side:
-    read = [reading(_query(bench, source, layout, box)) for box in found]
-    return mean_of(read_by(layout.value, read))
+    return read_by(layout.value, *(_query(bench, source, layout, box) for box in found))
 
 
 def _timed(bench: Bench, source: Source, found: Sequence[str]) -> Iterator[Comparison]:

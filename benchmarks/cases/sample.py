@@ -15,7 +15,7 @@ from benchmarks import layouts
 from benchmarks.bench import Bench, Source
 from benchmarks.comparison import Comparison, Side
 from benchmarks.layouts import Layout
-from benchmarks.measuring import Query, alternate, collecting, read_by, reading
+from benchmarks.measuring import Query, alternate, collecting, read_by
 from qbeast_core import QbeastTable
 
 PERCENTS = ("0.1", "1", "10")
@@ -76,9 +76,7 @@ def _sampled(
     else:
         for query in queries.values():
             query().collect()
-    read = {
-        name: read_by(name, [reading(queries[name])]) for name in ("TABLESAMPLE", api, api_sliced)
-    }
+    read = {name: read_by(name, queries[name]) for name in ("TABLESAMPLE", api, api_sliced)}
     targets = {"0.1": "sample_bytes_01", "1": "sample_bytes_1"}
     for name in (api, api_sliced):
         yield bench.compare(case, "bytes", read[name], read["TABLESAMPLE"], targets.get(percent))

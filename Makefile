@@ -100,11 +100,11 @@ typecheck: $(INSTALLED)  ## Check types (mypy --strict).
 	$(PYTHON) -m mypy --strict qbeast_core dbt/adapters/qbeast
 
 .PHONY: bench
-bench: java $(INSTALLED)  ## Compare with plain Delta and its peers, at SCALE (1: under 15 minutes).
+bench: java $(INSTALLED)  ## Compare with plain Delta and its peers, at SCALE (1: about 20 minutes).
 	$(PYTHON) -m benchmarks --scale $(SCALE) $(CASES)
 
 .PHONY: bench-large
-bench-large: java $(INSTALLED)  ## What matters at scale 10 (under 90 minutes).
+bench-large: java $(INSTALLED)  ## Growth, samples, scans and ranges at scale 10 (hours).
 	$(PYTHON) -m benchmarks --scale 10 $(or $(CASES),size sample full_scan ranges)
 
 .PHONY: bench-dbt

@@ -1,7 +1,5 @@
 """Run the suite, or some of its cases: `python -m benchmarks [case ...] [--scale 1]`.
 
-The cases `size` and `profile` run when they are named.
-
 With QBEAST_SPARK_JARS and QBEAST_SPARK_PYTHON set as for `make interop`, qbeast-spark takes part.
 """
 
@@ -32,7 +30,8 @@ from qbeast_core.delta.jvm import delta_version
 def main() -> None:
     """Run the cases one after the other; each prints a table and its lines of JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("cases", nargs="*", metavar="case", help=f"of {', '.join(CASES)}")
+    choice = f"of {', '.join(CASES)}; without any, all but {' and '.join(ON_REQUEST)}"
+    parser.add_argument("cases", nargs="*", metavar="case", help=choice)
     parser.add_argument("--scale", type=float, default=1.0, help="of TPC-H; 1 by default")
     parser.add_argument("--results", type=Path, default=RESULTS, help="directory for the results")
     arguments = parser.parse_args()

@@ -18,7 +18,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import failpoints
-from qbeast_core.delta.jvm import Jvm
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, StagedFile, Transaction
 from qbeast_core.errors import IncompatibleTable, NotAQbeastTable
@@ -37,6 +36,7 @@ from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.operations.address import DELTA, resolve_address
 from qbeast_core.operations.compatibility import check_own_files, check_supported
 from qbeast_core.operations.indexing import write_indexed
+from qbeast_core.operations.measuring import measure
 from qbeast_core.operations.placing import plan_tree
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
@@ -44,9 +44,8 @@ from qbeast_core.operations.revisions import (
     continued_transformers,
     stored_keys,
 )
-from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.spark.columns import column
-from qbeast_core.spark.statistics import InputStatistics, collect
+from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.anchors import missing_anchors
 from qbeast_core.tree.otree import OTree
 
@@ -381,7 +380,7 @@ def _plan(
     revision = known.revisions[revision_id]
     rows = snapshot.dataframe(np.array(list(survey.counting.get(revision_id, ())), dtype=np.int64))
     transformers = continued_transformers(revision, None, snapshot.schema, label)
-    statistics = collect(Catalyst(Jvm(snapshot.spark)), rows, transformers, revision.weight_columns)
+    statistics = measure(rows, transformers, revision.weight_columns, revision.desired_cube_size)
     if not statistics.rows:
         return None
     # Another one where the bounds of dates are off by the old writer's time zone.

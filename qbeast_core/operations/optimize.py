@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
 from qbeast_core import failpoints
-from qbeast_core.delta.jvm import Jvm
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.errors import InvalidOptions
@@ -26,6 +25,7 @@ from qbeast_core.index import IndexedFile, TableIndex
 from qbeast_core.model.revision import STAGING_REVISION_ID, Revision
 from qbeast_core.operations.compatibility import check_writable
 from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, write_indexed
+from qbeast_core.operations.measuring import measure
 from qbeast_core.operations.placing import plan_tree
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
@@ -35,8 +35,6 @@ from qbeast_core.operations.revisions import (
 )
 from qbeast_core.operations.rewrite import retags
 from qbeast_core.operations.sample import choose_files
-from qbeast_core.spark.catalyst import Catalyst
-from qbeast_core.spark.statistics import collect
 from qbeast_core.tree.fragments import HeldBlocks, gaining_files
 from qbeast_core.tree.otree import OTree
 
@@ -222,7 +220,7 @@ def _rewrite(
     transaction.track_reads(chosen)
     rows = snapshot.dataframe(chosen)
     transformers = continued_transformers(revision, None, snapshot.schema, label)
-    statistics = collect(Catalyst(Jvm(snapshot.spark)), rows, transformers, revision.weight_columns)
+    statistics = measure(rows, transformers, revision.weight_columns, revision.desired_cube_size)
     if not statistics.rows:
         return NO_FILES, 0, False
     target = continued_revision(

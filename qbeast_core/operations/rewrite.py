@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from qbeast_core import failpoints
-from qbeast_core.delta.jvm import Jvm
 from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.index import TableIndex
 from qbeast_core.model.block import file_tags
 from qbeast_core.model.revision import Revision
 from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, write_indexed
+from qbeast_core.operations.measuring import measure
 from qbeast_core.operations.placing import plan_tree
 from qbeast_core.operations.revisions import (
     continued_revision,
@@ -29,10 +29,9 @@ from qbeast_core.operations.revisions import (
     stored_keys,
 )
 from qbeast_core.operations.touched import Candidates
-from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.spark.changes import data_rows, feed_rows
 from qbeast_core.spark.evaluation import evaluated_once
-from qbeast_core.spark.statistics import InputStatistics, collect
+from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.anchors import missing_anchors
 
 CHANGE_FEED_KEY = "delta.enableChangeDataFeed"
@@ -128,13 +127,9 @@ def commit_rewrite(
     with evaluated_once(rewrite.changes, rewrite.given) as changes:
         data = data_rows(changes)
         schema = transaction.snapshot.schema
-        transformers = continued_transformers(index.configuration.latest, None, schema, label)
-        statistics = collect(
-            Catalyst(Jvm(transaction.snapshot.spark)),
-            data,
-            transformers,
-            index.configuration.latest.weight_columns,
-        )
+        latest = index.configuration.latest
+        transformers = continued_transformers(latest, None, schema, label)
+        statistics = measure(data, transformers, latest.weight_columns, latest.desired_cube_size)
         failpoints.reach(failpoints.BETWEEN_PASSES)
         if not statistics.rows and not len(rewrite.removed):
             return _unchanged(transaction, rewrite, index)

@@ -18,6 +18,11 @@ _OUTGROWN = 8
 _SHARE_GRANTED = 0.25
 _LEAST_GROWTH = 2
 
+# A cube's share of the rows is then known to a tenth.
+_SAMPLE_ROWS_OF_A_CUBE = 1 << 7
+_FEWEST_SAMPLE_ROWS = 1 << 15
+_MOST_SAMPLE_ROWS = 1 << 17
+
 # Rough Parquet sizes; a factor of two more or less only moves the size of files.
 _COMPRESSION = 0.5
 _BYTES = {
@@ -55,6 +60,15 @@ def outgrown_cube_size(present: int, rows: int, schema: StructType) -> int | Non
     wanted = rows // _FILES_WANTED
     grown = min(largest, int(wanted * _SHARE_GRANTED))
     return grown if wanted >= _OUTGROWN * present and grown >= _LEAST_GROWTH * present else None
+
+
+def sample_rows(rows: int, cube_size: int | None, schema: StructType) -> int:
+    """How large a sample plans the tree of about so many rows; None for the automatic cube size.
+
+    Each task of the first pass keeps that many rows at most, and the driver gets them.
+    """
+    wanted = _SAMPLE_ROWS_OF_A_CUBE * rows // (cube_size or automatic_cube_size(rows, schema))
+    return max(_FEWEST_SAMPLE_ROWS, min(_MOST_SAMPLE_ROWS, wanted))
 
 
 def smallest_band_rows(schema: StructType) -> int:

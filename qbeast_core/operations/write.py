@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from qbeast_core import failpoints
-from qbeast_core.delta.jvm import Jvm
 from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
@@ -26,6 +25,7 @@ from qbeast_core.operations.compatibility import check_writable
 from qbeast_core.operations.destination import RELATION_KEY, Destination, resolve_destination
 from qbeast_core.operations.index_options import IndexOptions
 from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, write_indexed
+from qbeast_core.operations.measuring import measure
 from qbeast_core.operations.placing import plan_tree
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
@@ -44,11 +44,10 @@ from qbeast_core.operations.revisions import (
 from qbeast_core.operations.sample_warning import sample_warnings
 from qbeast_core.operations.sizing import automatic_cube_size, outgrown_cube_size
 from qbeast_core.options import AUTO, WriteMode, resolve_columns
-from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.spark.evaluation import evaluated_once
 from qbeast_core.spark.schema import cast_to, nullable
 from qbeast_core.spark.slices import has_slice_column, own_rows, with_slices
-from qbeast_core.spark.statistics import InputStatistics, collect
+from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.column_choice import ColumnChoice
 
 # Parquet columns may not have these in their names unless Delta maps them to others.
@@ -225,7 +224,7 @@ class TableWrite:
         transformers = resolve_columns(columns, schema)
         indexed = tuple(transformer.column for transformer in transformers)
         key = self.options.new_sample_key(snapshot, schema)
-        statistics = self._measure(rows, transformers, key or indexed)
+        statistics = self._measure(rows, transformers, key or indexed, self.options.cube_size)
         told = () if key else sample_warnings(rows, statistics, indexed)
         revision = first_revision(
             transformers,
@@ -271,7 +270,8 @@ class TableWrite:
         snapshot = transaction.snapshot
         current, transformers = self._transformers_of(snapshot)
         rows = cast_to(given, snapshot.schema, self.destination.label)
-        statistics = self._measure(rows, transformers, current.weight_columns)
+        cube_size = self.options.cube_size or current.desired_cube_size
+        statistics = self._measure(rows, transformers, current.weight_columns, cube_size)
         if not statistics.rows:
             return self._result(snapshot.version, current.revision_id, WriteMode.APPEND)
         index = TableIndex.of(snapshot)
@@ -310,9 +310,9 @@ class TableWrite:
         rows: DataFrame,
         transformers: tuple[Transformer, ...],
         weight_columns: tuple[str, ...],
+        cube_size: int | None,
     ) -> InputStatistics:
-        catalyst = Catalyst(Jvm(rows.sparkSession))
-        statistics = collect(catalyst, rows, transformers, weight_columns)
+        statistics = measure(rows, transformers, weight_columns, cube_size)
         failpoints.reach(failpoints.BETWEEN_PASSES)
         return statistics.with_given(self.options.stats_of(transformers))
 

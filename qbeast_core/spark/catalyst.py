@@ -21,6 +21,9 @@ from qbeast_core.model.murmur import SCALA_ARRAY_SEED, spark_hash
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 _MURMUR = "scala.util.hashing.MurmurHash3"
+# Spark takes the bytes of compressed files for the bytes of rows.
+_MOST_COMPRESSION = 8
+_ROW_HEADER_BYTES = 8
 
 
 class Catalyst:
@@ -248,6 +251,20 @@ def max_rows(df: DataFrame) -> int | None:
     """The most rows that the optimizer knows a DataFrame can have."""
     known = df._jdf.queryExecution().optimizedPlan().maxRows()
     return int(known.get()) if known.isDefined() else None
+
+
+def about_rows(df: DataFrame) -> int:
+    """How many rows the optimizer expects, rather too many than too few.
+
+    Of a join without statistics that is the product of its sides.
+    """
+    plan = df._jdf.queryExecution().optimizedPlan()
+    statistics = plan.stats()
+    known = statistics.rowCount()
+    if known.isDefined():
+        return int(known.get())
+    row_bytes = _ROW_HEADER_BYTES + int(plan.schema().defaultSize())
+    return int(statistics.sizeInBytes()) * _MOST_COMPRESSION // row_bytes
 
 
 def release_checkpoint(checkpointed: DataFrame) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,15 +34,12 @@ from qbeast_core.model.transformer import (
     Transformer,
 )
 from qbeast_core.spark import columns
-from qbeast_core.spark.catalyst import Catalyst, max_rows
-
-SAMPLE_ROWS = 1 << 17
-"""Enough for less than a tenth of error in trees of a thousand cubes; a few MB on the driver."""
+from qbeast_core.spark.catalyst import Catalyst, about_rows, max_rows
 
 SAMPLED_TEXT = 128
 """Characters of a text that the sample has; where quantiles divide texts, more rarely matter."""
 
-_VARIED_SHARE = 0.25
+_VARIED_SHARE = 0.5
 """Different values for each row of the sample, from which on a column is written without Parquet's
 dictionary: it saves little, and a range that needs a page or two has to read all of it."""
 
@@ -141,11 +138,13 @@ def collect(
     rows: DataFrame,
     transformers: Sequence[Transformer],
     weight_columns: Sequence[str],
+    sample_rows: Callable[[int], int],
 ) -> InputStatistics:
     """Count, bound and sample the rows in one evaluation.
 
     The rows with the smallest of independent random numbers are a uniform sample of a known size
-    without knowing the number of rows first. Not more than `SAMPLE_ROWS` of them reach the driver.
+    without knowing the number of rows first. `sample_rows` says how large the sample may be, by
+    what Spark expects: about how many rows there are.
     """
     phases.enter(phases.MEASURING)
     numbers = [_number(catalyst, transformer) for transformer in transformers]
@@ -155,7 +154,7 @@ def collect(
     )
     observation = Observation()
     passing = measured.observe(observation, *_aggregates(transformers))
-    sample = drawn_rows(passing, SAMPLE_ROWS).toArrow()
+    sample = drawn_rows(passing, sample_rows(about_rows(passing))).toArrow()
     observed: dict[str, Any] = observation.get
     bounds = tuple(
         Bounds(observed[f"min{i}"], observed[f"max{i}"]) for i in range(len(transformers))

@@ -6,7 +6,7 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructType
 
 from qbeast_core.model.block import Block
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
-from qbeast_core.operations.sizing import automatic_cube_size, outgrown_cube_size
+from qbeast_core.operations.sizing import automatic_cube_size, outgrown_cube_size, sample_rows
 from qbeast_core.tree.assignment import Assignment
 from qbeast_core.tree.build import estimate_weights
 from qbeast_core.tree.otree import OTree
@@ -38,6 +38,24 @@ def test_a_size_is_kept_until_eight_times_as_much_is_asked_for(
     present: int, rows: int, grown: int | None
 ) -> None:
     assert outgrown_cube_size(present, rows, SCHEMA) == grown
+
+
+@pytest.mark.parametrize(
+    ("rows", "cube_size", "drawn"),
+    [
+        (0, None, 1 << 15),
+        (10**6, None, 1 << 15),
+        (10**6, 5000, 1 << 15),
+        (512_000, 1000, 1 << 16),
+        (10**6, 1, 1 << 17),
+        # What Spark expects of joins without statistics.
+        (10**400, None, 1 << 17),
+    ],
+)
+def test_a_sample_has_128_rows_for_each_cube_within_bounds(
+    rows: int, cube_size: int | None, drawn: int
+) -> None:
+    assert sample_rows(rows, cube_size, SCHEMA) == drawn
 
 
 @pytest.mark.parametrize("dimensions", [1, 2])

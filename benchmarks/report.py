@@ -89,6 +89,16 @@ class View:
         """Whether a case has run."""
         return any(each.group == group for each in self._run.comparisons)
 
+    @property
+    def has_targets(self) -> bool:
+        """Whether anything was measured that a target is for."""
+        return any(each.target for each in self._run.comparisons)
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether there is a picture of what costs more."""
+        return any(map(_is_cost, self._run.comparisons))
+
     def _aimed_at(self, target: str) -> list[Comparison]:
         return [each for each in self._run.comparisons if each.target == target]
 

@@ -14,7 +14,8 @@ from benchmarks import data, layouts
 from benchmarks.bench import Bench
 from benchmarks.cases.sample import ALL, through_api
 from benchmarks.comparison import Comparison, Side
-from benchmarks.measuring import Query, alternate, collecting, planning, used_heap
+from benchmarks.measuring import Query, alternate, collecting, planning, seconds_of, used_heap
+from qbeast_core import QbeastTable, convert_to_qbeast
 
 SHARES = (1 / 60, 1 / 6, 1.0)
 ROWS = "rows"
@@ -23,7 +24,7 @@ _GIB = float(1 << 30)
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """Writing, sampling and planning, and what the driver keeps in memory of a table."""
+    """Writing, sampling, planning, rewriting, and what the driver keeps in memory of a table."""
     for share in SHARES:
         yield from _at_size(bench, data.tpch("lineitem", round(bench.scale * share, 4)), share)
 
@@ -45,6 +46,13 @@ class _Tables:
         self.bench.remove(self.ours)
         rows = self.bench.spark.read.parquet(self.rows)
         layouts.write_qbeast(rows, self.ours, self.bench.lineitem.index)
+
+    def optimize_plain(self) -> None:
+        """Give the plain table an index, and write all of its rows anew by it."""
+        spark = self.bench.spark
+        convert_to_qbeast(spark, f"delta.`{self.plain}`", self.bench.lineitem.index)
+        result = QbeastTable.for_path(spark, self.plain).optimize(revision_id="unindexed")
+        assert result.changed
 
 
 def _at_size(bench: Bench, rows: str, share: float) -> Iterator[Comparison]:
@@ -81,4 +89,6 @@ def _at_size(bench: Bench, rows: str, share: float) -> Iterator[Comparison]:
     yield compare("1 % sample", "s", sampled["qbeast"], sampled["TABLESAMPLE"])
     planned = alternate({name: planning(query) for name, query in queries.items()})
     yield compare("plan of a 1 % sample", "s", planned["qbeast"], planned["TABLESAMPLE"])
+    rewritten = Side("qbeast", (seconds_of(tables.optimize_plain),))
+    yield compare("convert and optimize", "s", rewritten, written["plain Delta"])
     bench.remove(tables.plain, tables.ours)

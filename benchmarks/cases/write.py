@@ -12,7 +12,7 @@ from benchmarks.layouts import Layout
 from benchmarks.measuring import alternate, used_heap
 
 _GIB = float(1 << 30)
-_LITTLE_TURNS = 6
+_LITTLE_TURNS = 12
 """For some turns the JVM compiles the code of both sides, on the cores that write."""
 
 

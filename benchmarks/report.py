@@ -97,7 +97,7 @@ class View:
     @property
     def has_costs(self) -> bool:
         """Whether there is a picture of what costs more."""
-        return any(map(_is_cost, self._run.comparisons))
+        return bool(_costs(self._run))
 
     def _aimed_at(self, target: str) -> list[Comparison]:
         return [each for each in self._run.comparisons if each.target == target]
@@ -134,12 +134,7 @@ def draw(run: Run, directory: Path, scale: str) -> None:
         f"mean bytes read for ranges of both columns of lineitem, scale {scale}",
         ranges,
     )
-    costs = {
-        f"{each.case}, {'time' if each.unit == 's' else 'bytes'}": each.ratio
-        for each in run.comparisons
-        if _is_cost(each) and each.ratio
-    }
-    if costs:
+    if costs := _costs(run):
         plots.ratios(directory / f"costs-{scale}.svg", f"over plain Delta, scale {scale}", costs)
     points: dict[str, list[tuple[float, float]]] = {}
     for each in of("size"):
@@ -170,6 +165,15 @@ def _bars(file: Path, title: str, comparisons: Sequence[Comparison]) -> None:
     short = [label.partition(" of ")[0] for label in labels]
     unit = "seconds" if comparisons[0].unit == "s" else comparisons[0].unit
     plots.grouped_bars(file, title, short, series, unit)
+
+
+def _costs(run: Run) -> dict[str, float]:
+    """The ratios of what costs more, by what was measured."""
+    return {
+        f"{each.case}, {'time' if each.unit == 's' else 'bytes'}": each.ratio
+        for each in run.comparisons
+        if _is_cost(each) and each.ratio
+    }
 
 
 def _is_cost(each: Comparison) -> bool:

@@ -1,4 +1,4 @@
-"""How many rows a cube is meant to hold when the user leaves it open (`cube_size: auto`).
+"""How large cubes are when the user leaves it open (`cube_size: auto`), and samples that plan them.
 
 A file is to be large enough to read at full speed and small enough that a sample, which reads whole
 files, costs about what it should: a twentieth of the table, within 16 MB and 128 MB.

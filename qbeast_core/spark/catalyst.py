@@ -22,7 +22,7 @@ from qbeast_core.model.murmur import SCALA_ARRAY_SEED, spark_hash
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 _MURMUR = "scala.util.hashing.MurmurHash3"
 # Spark takes the bytes of compressed files for the bytes of rows.
-_MOST_COMPRESSION = 8
+_MOST_COMPRESSION = 32
 _ROW_HEADER_BYTES = 8
 
 

@@ -53,8 +53,8 @@ class Bench:
 
     @cached_property
     def little_lineitem(self) -> Source:
-        """A tenth of its rows, to warm up with."""
-        path = data.tpch("lineitem", round(self.scale / 10, 4))
+        """A twentieth of its rows, to warm up with."""
+        path = data.tpch("lineitem", round(self.scale / 20, 4))
         return replace(self.lineitem, path=path)
 
     @cached_property

@@ -12,8 +12,9 @@ from benchmarks.layouts import Layout
 from benchmarks.measuring import alternate, used_heap
 
 _GIB = float(1 << 30)
-_LITTLE_TURNS = 12
-"""For some turns the JVM compiles the code of both sides, on the cores that write."""
+_LITTLE_TURNS = 24
+"""For many turns the JVM compiles the code of both sides, on the cores that write: of ours, which
+plans more, still for a second of processor time after a dozen."""
 
 
 def run(bench: Bench) -> Iterator[Comparison]:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType
+from pyspark.sql.types import DataType, DecimalType, StructType
 
 from qbeast_core.errors import SourceChanged
 from qbeast_core.model.block import Block
@@ -47,64 +47,88 @@ class FileContents:
         self.extremes[column] = (min(known[0], lowest), max(known[1], highest))
 
 
+@dataclass(frozen=True, eq=False)
+class Counting:
+    """The expressions that count what files hold; they need the plan of the files only."""
+
+    plan: TreePlan
+    measured: Mapping[str, int]
+    """The scale of each column whose extremes are wanted: decimals of at most 18 digits, or whole
+    numbers."""
+    names: WorkingColumns
+    of_row: Sequence[Column]
+    of_cube: Mapping[str, Column]
+    """The path words of a row's cube, from what `of_row` says."""
+    of_rows: Sequence[Column]
+
+    @staticmethod
+    def of(
+        catalyst: Catalyst,
+        plan: TreePlan,
+        placing: Placing,
+        schema: StructType,
+        measured: Mapping[str, int],
+    ) -> Counting:
+        """`placing` has the expressions that place rows of the schema when they are written."""
+        layout = plan.assignment.layout
+        names = WorkingColumns(schema.fieldNames(), plan.revision.dimensions)
+        types = {field.name: field.dataType for field in schema}
+        numbers = [_whole_number(catalyst, name, types.get(name)) for name in measured]
+        return Counting(
+            plan,
+            measured,
+            names,
+            of_row=[
+                placing.weight.alias(names.weight),
+                placing.target.depth.alias(names.depth),
+                _outside(placing.point, plan.revision).alias(names.outside),
+                *(word.alias(name) for word, name in zip(placing.words, names.words, strict=True)),
+                *(number.alias(f"number{i}") for i, number in enumerate(numbers)),
+            ],
+            of_cube={
+                name: _prefix(F.col(name), F.col(names.depth), layout, position)
+                for position, name in enumerate(names.words)
+            },
+            of_rows=[
+                F.min(names.weight).alias("min_weight"),
+                F.max(names.weight).alias("max_weight"),
+                F.count(F.lit(1)).alias("rows"),
+                F.max(names.outside).alias("outside"),
+                *(F.min(f"number{i}").alias(f"lowest{i}") for i in range(len(numbers))),
+                *(F.max(f"number{i}").alias(f"highest{i}") for i in range(len(numbers))),
+            ],
+        )
+
+
 def contents_of(
-    catalyst: Catalyst,
-    rows: DataFrame,
-    plan: TreePlan,
-    placing: Placing,
-    file_names: Sequence[str],
-    measured: Mapping[str, int],
+    counting: Counting, rows: DataFrame, file_bytes: Mapping[str, int]
 ) -> dict[str, FileContents]:
     """What each of the files holds, by its name.
 
     Args:
         rows: of those files, with their hidden column `_metadata`.
-        placing: the expressions that placed the rows when they were written.
-        measured: the scale of each column whose extremes are wanted: decimals of at most 18 digits,
-            or whole numbers.
+        file_bytes: the size of each file, by its name.
 
     Raises:
         SourceChanged: a row lies outside of the revision's space.
     """
-    revision, layout = plan.revision, plan.assignment.layout
-    names = WorkingColumns(rows.columns, revision.dimensions)
-    file_key, file_by_key = _file_key(F.col("_metadata.file_name"), file_names)
-    numbers = [_whole_number(catalyst, rows, name) for name in measured]
-    placed = rows.select(
-        file_key.alias(names.file),
-        placing.weight.alias(names.weight),
-        placing.target.depth.alias(names.depth),
-        _outside(placing.point, revision).alias(names.outside),
-        *(word.alias(name) for word, name in zip(placing.words, names.words, strict=True)),
-        *(number.alias(f"number{i}") for i, number in enumerate(numbers)),
-    ).withColumns(
-        {
-            name: _prefix(F.col(name), F.col(names.depth), layout, position)
-            for position, name in enumerate(names.words)
-        }
+    plan, names = counting.plan, counting.names
+    file_key, file_by_key = _file_key(file_bytes)
+    placed = rows.select(file_key.alias(names.file), *counting.of_row).withColumns(
+        dict(counting.of_cube)
     )
-    if len(file_names) == 1:
+    if len(file_bytes) == 1:
         # One task reads it, which can count without a shuffle.
         placed = placed.coalesce(1)
-    cubes = (
-        placed.groupBy(names.file, names.depth, *names.words)
-        .agg(
-            F.min(names.weight).alias("min_weight"),
-            F.max(names.weight).alias("max_weight"),
-            F.count(F.lit(1)).alias("rows"),
-            F.max(names.outside).alias("outside"),
-            *(F.min(f"number{i}").alias(f"lowest{i}") for i in range(len(numbers))),
-            *(F.max(f"number{i}").alias(f"highest{i}") for i in range(len(numbers))),
-        )
-        .toArrow()
-    )
+    by_cube = placed.groupBy(names.file, names.depth, *names.words)
+    cubes = by_cube.agg(*counting.of_rows).toArrow()
     if True in cubes.column("outside").to_pylist():
         raise SourceChanged(
             "a row lies outside of the range that was measured before; the source changed in "
             "between. Nothing was committed; run the write again"
         )
     files = [file_by_key[key] for key in cubes.column(names.file).to_pylist()]
-    contents = {name: FileContents() for name in file_names}
+    contents = {name: FileContents() for name in file_bytes}
     highest_weights = cubes.column("max_weight").to_pylist()
     blocks = _blocks(cubes, plan, names)
     for file, block, highest_weight in zip(files, blocks, highest_weights, strict=True):
@@ -115,7 +139,7 @@ def contents_of(
         held.blocks.sort(key=lambda block: block.cube.preorder_key)
         if len(held.blocks) > 1:
             held.highest_weight = None
-    for i, (column, scale) in enumerate(measured.items()):
+    for i, (column, scale) in enumerate(counting.measured.items()):
         pairs = (cubes.column(f"{side}{i}").to_pylist() for side in ("lowest", "highest"))
         for file, *pair in zip(files, *pairs, strict=True):
             if None not in pair:
@@ -124,24 +148,27 @@ def contents_of(
     return contents
 
 
-def _whole_number(catalyst: Catalyst, rows: DataFrame, name: str) -> Column:
+def _whole_number(catalyst: Catalyst, name: str, data_type: DataType | None) -> Column:
     """The column as bigint, decimals without their point."""
     value = columns.column(name)
-    if isinstance(rows.schema[name].dataType, DecimalType):
-        return catalyst.unscaled(value)
-    return value.cast("bigint")
+    return catalyst.unscaled(value) if isinstance(data_type, DecimalType) else value.cast("bigint")
 
 
-def _file_key(name: Column, known: Sequence[str]) -> tuple[Column, Mapping[Any, str]]:
-    """What tells the known files apart, and the file of each key.
+def _file_key(file_bytes: Mapping[str, int]) -> tuple[Column, Mapping[Any, str]]:
+    """What tells the files apart, and the file of each key.
 
-    An int, for Spark groups rows by long strings at several times the cost.
+    A number, for Spark groups rows by long strings at several times the cost: the file's size,
+    which it knows anyway, or a hash of the name where files are of one size.
     """
+    by_size = {size: name for name, size in file_bytes.items()}
+    if len(by_size) == len(file_bytes):
+        return F.col("_metadata.file_size"), by_size
+    name = F.col("_metadata.file_name")
     for seed in range(_KEY_SEEDS):
-        by_key = {spark_hash([(seed, "int"), (file, "string")]): file for file in known}
-        if len(by_key) == len(known):
+        by_key = {spark_hash([(seed, "int"), (file, "string")]): file for file in file_bytes}
+        if len(by_key) == len(file_bytes):
             return F.hash(F.lit(seed), name), by_key
-    return name, {file: file for file in known}
+    return name, {file: file for file in file_bytes}
 
 
 def _blocks(cubes: pa.Table, plan: TreePlan, names: WorkingColumns) -> list[Block]:

@@ -24,6 +24,8 @@ _MURMUR = "scala.util.hashing.MurmurHash3"
 # Spark takes the bytes of compressed files for the bytes of rows.
 _MOST_COMPRESSION = 32
 _ROW_HEADER_BYTES = 8
+ONE_TASK_BYTES = 16 << 20
+"""So little is read by one task about as fast as by several and a shuffle."""
 
 
 class Catalyst:
@@ -70,16 +72,13 @@ class Catalyst:
         )
         return self._static("java.util.Arrays", "binarySearch", values, text)
 
-    def lookup(self, table: np.ndarray[Any, Any], index: Column) -> Column:
-        """`table[index]` for an int column within the table's bounds.
-
-        As bigint for an int64 table, as double for a float64 one.
-        """
+    def array(self, values: np.ndarray[Any, Any]) -> Column:
+        """The values as one array for all rows: of bigint for int64, of double for float64."""
         unsafe = self._jvm.jvm.org.apache.spark.sql.catalyst.expressions.UnsafeArrayData
-        array, _ = self._primitives(table)
-        element = self._double if table.dtype.kind == "f" else self._long
-        literal = self._literal(unsafe.fromPrimitiveArray(array), self._array_type(element, False))
-        return F.get(self._column(literal), index)
+        primitives, _ = self._primitives(values)
+        element = self._double if values.dtype.kind == "f" else self._long
+        array_type = self._array_type(element, False)
+        return self._column(self._literal(unsafe.fromPrimitiveArray(primitives), array_type))
 
     def unscaled(self, decimal: Column) -> Column:
         """A decimal of at most 18 digits without its point, bigint."""
@@ -179,7 +178,7 @@ class Catalyst:
 def repartition_by_id(df: DataFrame, partitions: int, partition_id: Column) -> DataFrame:
     """Send each row to the Spark partition that its int column `partition_id` names."""
     if partitions == 1:  # no id needs to be computed
-        return df.repartition(1)
+        return df.coalesce(1) if _about_bytes(df) <= ONE_TASK_BYTES else df.repartition(1)
     if hasattr(df, "repartitionById"):  # since Spark 4.1
         placed: DataFrame = df.repartitionById(partitions, partition_id)
         return placed
@@ -265,6 +264,11 @@ def about_rows(df: DataFrame) -> int:
         return int(known.get())
     row_bytes = _ROW_HEADER_BYTES + int(plan.schema().defaultSize())
     return int(statistics.sizeInBytes()) * _MOST_COMPRESSION // row_bytes
+
+
+def _about_bytes(df: DataFrame) -> int:
+    """How much the optimizer expects that is read for a DataFrame, rather too much."""
+    return int(df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
 
 
 def release_checkpoint(checkpointed: DataFrame) -> None:

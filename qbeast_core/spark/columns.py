@@ -121,13 +121,14 @@ def cell(placed: Column, layout: PathLayout) -> Column:
 
 def path_words(catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout) -> list[Column]:
     """The words of the path, bigint each; `cells` holds one bigint column per dimension."""
+    spread_bytes = catalyst.array(_spread_bytes(layout.dimensions))
     return [
         reduce(
             Column.bitwiseOR,
             [
                 part
                 for dimension, bits in enumerate(cells)
-                for part in _spread(catalyst, bits, layout, word, dimension)
+                for part in _spread(spread_bytes, bits, layout, word, dimension)
             ],
         )
         for word in range(layout.words)
@@ -143,7 +144,7 @@ def target(
     slot = catalyst.lower_bound(assignment.slot_upper, key)
     # One table for both keeps it at one look-up, and the slot is searched once only.
     packed = assignment.slot_file.astype(np.int64) << 8 | assignment.slot_depth
-    found = catalyst.lookup(packed, slot)
+    found = F.get(catalyst.array(packed), slot)
     return Target(depth=found.bitwiseAND(0xFF), file=F.shiftright(found, 8))
 
 
@@ -153,7 +154,7 @@ def _among_numbers(catalyst: Catalyst, number: Column, places: NumericPlaces) ->
     key = F.when(number == 0.0, F.lit(0.0)).otherwise(number)
     slot = _slot(catalyst.binary_search(places.values, key))
     start, low, width = (
-        catalyst.lookup(table, slot) for table in (places.start, places.low, places.width)
+        F.get(catalyst.array(table), slot) for table in (places.start, places.low, places.width)
     )
     return (
         F.when(slot == 0, F.lit(0.0))
@@ -164,7 +165,7 @@ def _among_numbers(catalyst: Catalyst, number: Column, places: NumericPlaces) ->
 
 def _among_texts(catalyst: Catalyst, text: Column, places: TextPlaces) -> Column:
     slot = _slot(catalyst.binary_search_text(places.values, text))
-    return catalyst.lookup(places.placed, slot)
+    return F.get(catalyst.array(places.placed), slot)
 
 
 def _slot(found: Column) -> Column:
@@ -184,7 +185,7 @@ def _folded(catalyst: Catalyst, assignment: Assignment, words: Sequence[Column])
 
 
 def _spread(
-    catalyst: Catalyst, bits: Column, layout: PathLayout, word: int, dimension: int
+    spread_bytes: Column, bits: Column, layout: PathLayout, word: int, dimension: int
 ) -> list[Column]:
     """One dimension's bits, each moved to its place in a path word, in pieces to be or-ed."""
     n = layout.dimensions
@@ -196,11 +197,11 @@ def _spread(
     for start in range(0, levels, _PIECE_BITS):
         width = min(_PIECE_BITS, levels - start)
         piece = F.shiftright(bits, below + start).bitwiseAND((1 << width) - 1).cast("int")
-        parts.append(F.shiftleft(catalyst.lookup(_spread_table(n), piece), start * n + place))
+        parts.append(F.shiftleft(F.get(spread_bytes, piece), start * n + place))
     return parts
 
 
-def _spread_table(dimensions: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _spread_bytes(dimensions: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """For each byte, its bits `dimensions` places apart."""
     table = np.zeros(1 << _PIECE_BITS, dtype=np.int64)
     values = np.arange(1 << _PIECE_BITS, dtype=np.int64)

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.scans import scanned
 from qbeast_core import QbeastTable, write_table
+from qbeast_core.spark import catalyst
 from tests.counters import Counts, counting
 
 pytestmark = pytest.mark.usefixtures("as_for_large_data")
@@ -154,7 +155,7 @@ def test_a_write_asks_for_few_jobs_and_a_few_calls_for_each_file(
     (few_path, few), (many_path, many) = written[FEW], written[MANY]
     files = [len(QbeastTable.for_path(spark, path).files()) for path in (few_path, many_path)]
 
-    assert many.jobs <= 9 and few.jobs <= 9
+    assert many.jobs <= 8 and few.jobs <= 8
     assert many.calls - few.calls <= 12 * (files[1] - files[0])
 
 
@@ -182,6 +183,24 @@ def test_appending_and_optimizing(spark: SparkSession, source: DataFrame, tmp_pa
 
     assert first.changed and first.bytes_removed <= 3 * first.bytes_written_since
     assert not second.changed
-    assert appended.jobs <= 10
-    assert optimized.jobs <= 13
+    assert appended.jobs <= 5
+    assert optimized.jobs <= 9
     assert again.jobs <= 2 and again.calls <= 70
+
+
+def test_few_rows_reach_their_file_without_a_shuffle(
+    spark: SparkSession, source: DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few, asked = source.where("pmod(id, 50) = 7"), []
+    for number, limit in enumerate((catalyst.ONE_TASK_BYTES, -1)):
+        monkeypatch.setattr(catalyst, "ONE_TASK_BYTES", limit)
+        path = str(tmp_path / str(number))
+        with counting(spark) as counts:
+            write_table(few, path=path, columns_to_index=["a", "b"])
+        table = QbeastTable.for_path(spark, path)
+        assert len(table.files()) == 1
+        written = spark.read.format("delta").load(path)
+        assert sorted(written.collect()) == sorted(few.collect())
+        asked.append(counts.jobs)
+
+    assert asked[0] < asked[1]

@@ -7,6 +7,7 @@ them in the terms of `tree.query`.
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -28,6 +29,8 @@ _QUERY_OF_COMMAND = {
     "InsertIntoStatement": "query",
     "ReplaceTableAsSelect": "query",
 }
+# Without one of these a statement asks for every row, and need not be optimized to know that.
+_FILTERING = re.compile(r"\b(where|having|qualify|join)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +86,13 @@ def filters_of_statement(
         parsed = getattr(parsed, query)()
     # SKIP, because asking for the plan of a command would run the command.
     skip = jvm.singleton("org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
+    execution = state.executePlan(parsed, skip)
+    if not (tables and _FILTERING.search(sql)):
+        execution.analyzed()
+        return {}
     # While it plans, Delta would look for the files of every other table too, by a job for each.
     with changed_settings(spark, {"spark.databricks.delta.stats.skipping": "false"}):
-        return _pushed(jvm, state.executePlan(parsed, skip), tables)
+        return _pushed(jvm, execution, tables)
 
 
 def _pushed(jvm: Jvm, execution: Any, tables: Mapping[str, DataFrame]) -> dict[str, PushedFilters]:

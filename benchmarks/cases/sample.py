@@ -21,6 +21,9 @@ from qbeast_core import QbeastTable
 PERCENTS = ("0.1", "1", "10")
 ALL = ("bit_xor(xxhash64(*))",)
 """An aggregate that needs every column."""
+_RUNS = 5
+_WARMUPS = 5
+"""Each takes a fraction of a second, of which compiling is the most at first."""
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
@@ -67,7 +70,8 @@ def _sampled(
     }
     case = f"{percent} % sample of {source.name}, {what}"
     if source is bench.lineitem:
-        times = alternate({name: collecting(query) for name, query in queries.items()})
+        sides = {name: collecting(query) for name, query in queries.items()}
+        times = alternate(sides, runs=_RUNS, warmups=_WARMUPS)
         target = {"2 columns": "sample_few", "all columns": "sample_all"}[what]
         for name in list(queries)[1:]:
             yield bench.compare(

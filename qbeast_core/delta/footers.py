@@ -36,7 +36,6 @@ from qbeast_core.delta.metadata import (
     snapshot_with,
     stores_slices,
 )
-from qbeast_core.delta.settings import changed_settings
 from qbeast_core.model.slices import SLICE_COLUMN
 
 # The call that reads footers has other parameters in other releases of Delta.
@@ -111,11 +110,6 @@ class LateStatistics:
         if not self.applies:
             yield
             return
-        if not self._others:
-            # Each row would still pass through an aggregation without columns, to be counted.
-            with changed_settings(self._jvm.spark, {_COLLECT_KEY: "false"}):
-                yield
-            return
         replace_metadata = getattr(self._txn, "newMetadata_$eq")
         present = self._txn.newMetadata()
         replace_metadata(self._jvm.some(self._with_statistics_of(self._others)))
@@ -132,7 +126,7 @@ class LateStatistics:
         found = json.loads(self._jvm.json_of(self._read(adds)))
         by_path = {entry["path"]: entry["stats"] for entry in found}
         return [
-            with_members(text, json.loads(by_path[add.path()])) if text else by_path[add.path()]
+            text and with_members(text, json.loads(by_path[add.path()]))
             for add, text in zip(adds, texts, strict=True)
         ]
 

@@ -1,6 +1,9 @@
 """The statistics that a write leaves in Delta's log are those that Delta itself would leave."""
 
 import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +107,24 @@ def test_none_are_collected_where_the_user_wants_none(
     adds = live_adds(tmp_path).values()
     assert not any(json.loads(add.get("stats") or "{}").get("minValues") for add in adds)
     assert_sound(spark, tmp_path, range(1500), where="id < 20")
+
+
+def test_another_write_of_the_session_keeps_its_own_meanwhile(
+    rows: DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, beside = rows.select("word").coalesce(1), tmp_path / "beside"
+    left_for_later = footers.LateStatistics.left_for_later
+
+    @contextmanager
+    def meanwhile(self: footers.LateStatistics) -> Iterator[None]:
+        with left_for_later(self), ThreadPoolExecutor(1) as pool:
+            pool.submit(words.write.format("delta").save, str(beside)).result()
+            yield
+
+    monkeypatch.setattr(footers.LateStatistics, "left_for_later", meanwhile)
+    write_table(words, path=str(tmp_path / "t"), columns_to_index="word:hash")
+    (ours,), (plain,) = (statistics(table).values() for table in (tmp_path / "t", beside))
+    assert plain == ours
 
 
 @pytest.mark.parametrize("length", [5, 40])

@@ -17,7 +17,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core.delta.jvm import Jvm
-from qbeast_core.delta.settings import changed_settings
+from qbeast_core.delta.settings import session_with
 from qbeast_core.tree.query import And, Anything, Comparison, In, IsNull, Or, Predicate
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -91,8 +91,9 @@ def filters_of_statement(
         execution.analyzed()
         return {}
     # While it plans, Delta would look for the files of every other table too, by a job for each.
-    with changed_settings(spark, {"spark.databricks.delta.stats.skipping": "false"}):
-        return _pushed(jvm, execution, tables)
+    with session_with(spark, {"spark.databricks.delta.stats.skipping": "false"}) as copy:
+        planned = copy.sessionState().executePlan(execution.analyzed(), skip)
+        return _pushed(jvm, planned, tables)
 
 
 def _pushed(jvm: Jvm, execution: Any, tables: Mapping[str, DataFrame]) -> dict[str, PushedFilters]:

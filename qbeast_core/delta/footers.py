@@ -104,10 +104,18 @@ class LateStatistics:
             return self._decimals
         return {**self._decimals, SLICE_COLUMN: 0}
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """What is to be set in the session that writes.
+
+        With no column to describe, Delta would still pass each row through an aggregation.
+        """
+        return {_COLLECT_KEY: "false"} if self.applies and not self._others else {}
+
     @contextmanager
     def left_for_later(self) -> Iterator[None]:
         """Delta collects only what nobody finds later from what the transaction writes inside."""
-        if not self.applies:
+        if not (self.applies and self._others):
             yield
             return
         replace_metadata = getattr(self._txn, "newMetadata_$eq")
@@ -118,16 +126,17 @@ class LateStatistics:
         finally:
             replace_metadata(present)
 
-    def added_to(self, adds: Sequence[Any], texts: Sequence[str | None]) -> list[str | None]:
+    def added_to(self, adds: Sequence[Any], texts: Sequence[str | None]) -> list[str]:
         """The statistics of `AddFile` actions with those of their footers added, as JSON texts.
 
-        Only where `applies`, of one action at least.
+        Only where `applies`, of one action at least. `texts` are what Delta collected.
         """
         found = json.loads(self._jvm.json_of(self._read(adds)))
-        by_path = {entry["path"]: entry["stats"] for entry in found}
+        by_path = {entry["path"]: json.loads(entry["stats"]) for entry in found}
+        in_footers = (by_path[add.path()] for add in adds)
         return [
-            text and with_members(text, json.loads(by_path[add.path()]))
-            for add, text in zip(adds, texts, strict=True)
+            with_members(text or json.dumps({"numRecords": each["numRecords"]}), each)
+            for each, text in zip(in_footers, texts, strict=True)
         ]
 
     def _read(self, adds: Sequence[Any]) -> Any:

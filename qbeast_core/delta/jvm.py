@@ -23,10 +23,11 @@ from pyspark.sql.utils import is_remote
 from qbeast_core.errors import UnsupportedEnvironment
 
 
-def activate(spark: SparkSession) -> None:
+def activate(spark: SparkSession, copy: Any = None) -> None:
     """Makes the session the active one of the JVM thread that serves the calling thread.
 
-    What is not called through a session object (Delta's log, Catalyst) takes the active one.
+    What is not called through a session object (Delta's log, Catalyst) takes the active one. With
+    `copy`, a session of the same JVM, that one.
 
     Raises:
         UnsupportedEnvironment: the session is one of Spark Connect.
@@ -36,7 +37,8 @@ def activate(spark: SparkSession) -> None:
             "Spark Connect has no JVM to work with; use a classic Spark session"
         )
     jvm: Any = _known_of(spark._jvm).names
-    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+    session = spark._jsparkSession if copy is None else copy
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session)
 
 
 def delta_version(spark: SparkSession) -> str:
@@ -134,6 +136,11 @@ class Jvm:
 
     def dataframe(self, jvm_dataframe: Any) -> DataFrame:
         return DataFrame(jvm_dataframe, self.spark)
+
+    def in_session(self, session: Any, df: DataFrame) -> Any:
+        """The JVM's Dataset of the same query in another session of the same JVM."""
+        dataset = self.jvm.org.apache.spark.sql.classic.Dataset
+        return dataset.ofRows(session, df._jdf.queryExecution().analyzed())
 
     def json_of(self, value: Any) -> str:
         """Any JVM value as JSON text, in one call however large it is."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from pyspark.sql import SparkSession
 
-from qbeast_core.delta.jvm import Jvm
+from qbeast_core.delta.jvm import Jvm, activate
 
 
 def copy_settings(source: SparkSession, target: SparkSession) -> None:
@@ -19,8 +20,25 @@ def copy_settings(source: SparkSession, target: SparkSession) -> None:
 
 
 @contextmanager
+def session_with(spark: SparkSession, changes: Mapping[str, str]) -> Iterator[Any]:
+    """A copy of a session with other settings, the calling thread's active one inside the block.
+
+    It is the JVM's `SparkSession`. What other threads do in the session itself meanwhile goes by
+    the settings that they know.
+    """
+    copy = Jvm(spark).session.cloneSession()
+    for key, text in changes.items():
+        copy.sessionState().conf().setConfString(key, text)
+    activate(spark, copy)
+    try:
+        yield copy
+    finally:
+        activate(spark)
+
+
+@contextmanager
 def changed_settings(spark: SparkSession, changes: Mapping[str, str]) -> Iterator[None]:
-    """Settings of a session that are other ones inside the block."""
+    """Settings of a session that are other ones inside the block, for all of its threads."""
     conf = spark.conf
     before = {key: conf.get(key, None) for key in changes}
     try:

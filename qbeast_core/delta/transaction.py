@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -29,7 +29,7 @@ from qbeast_core.delta.metadata import (
     snapshot_with,
     stores_slices,
 )
-from qbeast_core.delta.settings import changed_settings
+from qbeast_core.delta.settings import session_with
 from qbeast_core.delta.snapshot import Change, DataFile, TableSnapshot, delta_log_of
 from qbeast_core.model.slices import SLICE_COLUMN
 
@@ -186,9 +186,10 @@ class Transaction:
             f"{_DICTIONARY}#{stored.get(column, column)}": "false" for column in without_dictionary
         }
         chosen = {k: v for k, v in wanted.items() if self._spark.conf.get(k, None) is None}
-        with late.left_for_later(), changed_settings(self._spark, chosen):
+        with late.left_for_later(), session_with(self._spark, chosen | late.settings) as copy:
+            rows = self._jvm.in_session(copy, df)
             # isOptimize keeps Delta from shuffling again or compacting after the commit.
-            written = self._txn.writeFiles(df._jdf, self._jvm.none, True, self._jvm.seq([]))
+            written = self._txn.writeFiles(rows, self._jvm.none, True, self._jvm.seq([]))
         actions = self._jvm.java_list(written)
         staged = []
         for action, entry in zip(actions, json.loads(self._jvm.json_of(written)), strict=True):
@@ -286,7 +287,7 @@ class Transaction:
         jvm_operation = self._operation(operation, user_metadata, predicate)
         # Only writes take the text with their operation; Delta has a setting for the others.
         text = {} if user_metadata is None else {_USER_METADATA: user_metadata}
-        with changed_settings(self._spark, text):
+        with session_with(self._spark, text) if text else nullcontext():
             version = int(self._txn.commit(self._jvm.seq(actions), jvm_operation))
         committed(version)
         return version

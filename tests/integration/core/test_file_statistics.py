@@ -1,7 +1,7 @@
 """The statistics that a write leaves in Delta's log are those that Delta itself would leave."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.scans import scanned
 from qbeast_core import write_table
-from qbeast_core.delta import footers
-from qbeast_core.delta.settings import changed_settings
+from qbeast_core.delta import footers, transaction
+from qbeast_core.delta.settings import changed_settings, session_with
 from tests.integration.core.brute_force import assert_sound, live_adds
 
 COLUMNS = {
@@ -113,15 +113,14 @@ def test_another_write_of_the_session_keeps_its_own_meanwhile(
     rows: DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words, beside = rows.select("word").coalesce(1), tmp_path / "beside"
-    left_for_later = footers.LateStatistics.left_for_later
 
     @contextmanager
-    def meanwhile(self: footers.LateStatistics) -> Iterator[None]:
-        with left_for_later(self), ThreadPoolExecutor(1) as pool:
+    def meanwhile(spark: SparkSession, changes: Mapping[str, str]) -> Iterator[Any]:
+        with session_with(spark, changes) as copy, ThreadPoolExecutor(1) as pool:
             pool.submit(words.write.format("delta").save, str(beside)).result()
-            yield
+            yield copy
 
-    monkeypatch.setattr(footers.LateStatistics, "left_for_later", meanwhile)
+    monkeypatch.setattr(transaction, "session_with", meanwhile)
     write_table(words, path=str(tmp_path / "t"), columns_to_index="word:hash")
     (ours,), (plain,) = (statistics(table).values() for table in (tmp_path / "t", beside))
     assert plain == ours

@@ -21,6 +21,10 @@ from qbeast_core.spark.columns import weight, weight_text
 from qbeast_core.spark.slices import reaches
 from qbeast_core.tree.query import may_match
 
+ONE_TASK_BYTES = 4 << 20
+"""Files of so many bytes are read by one task: what follows, an aggregation say, is in that task
+too, and waits for no shuffle. Spark takes a file to open for as many."""
+
 
 @dataclass(frozen=True)
 class FileEntry:
@@ -49,6 +53,8 @@ def sample_rows(
         rows = snapshot.dataframe(files)
     else:
         rows = rows_below(snapshot, index, files, weight_of_fraction(fraction))
+        if sum(snapshot.files[i].size_bytes for i in files.tolist()) <= ONE_TASK_BYTES:
+            rows = rows.coalesce(1)
     return rows if where is None else rows.where(where)
 
 

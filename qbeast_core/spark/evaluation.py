@@ -35,6 +35,8 @@ _REPEATABLE_NODES = frozenset(
         "OneRowRelation",
         "Project",
         "Range",
+        "Repartition",
+        "RepartitionByExpression",
         "ResolvedHint",
         "Sort",
         "SubqueryAlias",

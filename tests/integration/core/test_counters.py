@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.scans import scanned
 from qbeast_core import QbeastTable, write_table
+from qbeast_core.operations import sample as sampling
 from qbeast_core.spark import catalyst
 from tests.counters import Counts, counting
 
@@ -138,6 +139,23 @@ def test_a_sample_schedules_its_files_and_no_others(
     )
     assert did.rows <= 3 * found
     assert asked.jobs == 1
+
+
+def test_a_small_sample_is_aggregated_without_a_shuffle(
+    spark: SparkSession, paths: dict[int, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, answers, tasks = QbeastTable.for_path(spark, paths[MANY]), [], []
+    for limit in (sampling.ONE_TASK_BYTES, -1):
+        monkeypatch.setattr(sampling, "ONE_TASK_BYTES", limit)
+        rows = table.sample(0.2).selectExpr("count(*)", "sum(b)", "max(c)")
+        with counting(spark) as asked:
+            answers.append(rows.collect())
+        tasks.append(
+            (asked.jobs, "Exchange" in rows._jdf.queryExecution().executedPlan().toString())
+        )
+
+    assert answers[0] == answers[1]
+    assert tasks == [(1, False), (2, True)]
 
 
 def test_a_filter_by_plain_sql_schedules_a_part(spark: SparkSession, paths: dict[int, str]) -> None:

@@ -84,7 +84,10 @@ QUERIES: dict[str, tuple[bool, Callable[[DataFrame], DataFrame]]] = {
     "collect list": (False, lambda rows: rows.groupBy("k").agg(F.collect_list("id"))),
     "python udf": (False, own_code),
     "python batches": (False, batches),
-    "repartition": (False, lambda rows: rows.repartition(3)),
+    "repartition": (True, lambda rows: rows.repartition(3)),
+    "repartition by": (True, lambda rows: rows.repartition(3, "k")),
+    "repartition by chance": (False, lambda rows: rows.repartition(3, F.rand())),
+    "coalesce": (True, lambda rows: rows.coalesce(1)),
     "drop duplicates by": (False, lambda rows: rows.dropDuplicates(["k"])),
     "scalar subquery": (False, lambda rows: rows.where("id < (select 7)")),
     "cached": (False, lambda rows: rows.cache()),
@@ -100,7 +103,7 @@ def test_only_plans_that_are_understood_count_as_repeatable(
     try:
         if expected:
             assert is_repeatable(rows)
-        elif query not in ("scalar subquery", "cached", "repartition", "drop duplicates by"):
+        elif query not in ("scalar subquery", "cached", "drop duplicates by"):
             assert not is_repeatable(rows)
         # The others may be taken either way; they are right if they are written right.
         assert is_repeatable(made(sources["parquet"])) == is_repeatable(rows)

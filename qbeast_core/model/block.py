@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,15 @@ class Block:
     min_weight: int
     max_weight: int
     element_count: int
+
+
+def rows_by_cube(blocks: Iterable[Block]) -> dict[CubeId, int]:
+    """How many rows each cube has in these blocks, for cubes that have any."""
+    rows: dict[CubeId, int] = defaultdict(int)
+    for block in blocks:
+        if block.element_count:
+            rows[block.cube] += block.element_count
+    return rows
 
 
 def blocks_to_json(blocks: Iterable[Block]) -> str:

@@ -147,3 +147,6 @@ _OF_SPARK = {
     "string": DataType.STRING,
 }
 _WHOLE = frozenset({DataType.INTEGER, DataType.LONG, DataType.TIMESTAMP, DataType.DATE})
+FLOATING = frozenset({DataType.FLOAT, DataType.DOUBLE})
+"""Types with NaN and infinities, whose rows lie in the outermost cubes whatever the bounds are.
+Rows of other types lie between the bounds of their revision."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from pyspark.sql.types import DataType, DecimalType, StructType
 
 from qbeast_core.errors import SourceChanged
 from qbeast_core.model.block import Block
+from qbeast_core.model.datatypes import FLOATING
 from qbeast_core.model.murmur import spark_hash
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import LinearTransformation
@@ -25,9 +25,11 @@ from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.spark.location import WorkingColumns
 from qbeast_core.tree.path import PathLayout
 
-# A coordinate may miss the edge of the space by rounding.
-_ROUNDING = 1e-9
 _KEY_SEEDS = 16
+
+
+class RowsOutside(SourceChanged):
+    """Rows lie outside of the revision's space, whose files say that there are none."""
 
 
 @dataclass
@@ -81,7 +83,7 @@ class Counting:
             of_row=[
                 placing.weight.alias(names.weight),
                 placing.target.depth.alias(names.depth),
-                _outside(placing.point, plan.revision).alias(names.outside),
+                _outside(plan.revision).alias(names.outside),
                 *(word.alias(name) for word, name in zip(placing.words, names.words, strict=True)),
                 *(number.alias(f"number{i}") for i, number in enumerate(numbers)),
             ],
@@ -110,7 +112,7 @@ def contents_of(
         file_bytes: the size of each file, by its name.
 
     Raises:
-        SourceChanged: a row lies outside of the revision's space.
+        RowsOutside: a row lies outside of the revision's space.
     """
     plan, names = counting.plan, counting.names
     file_key, file_by_key = _file_key(file_bytes)
@@ -123,7 +125,7 @@ def contents_of(
     by_cube = placed.groupBy(names.file, names.depth, *names.words)
     cubes = by_cube.agg(*counting.of_rows).toArrow()
     if True in cubes.column("outside").to_pylist():
-        raise SourceChanged(
+        raise RowsOutside(
             "a row lies outside of the range that was measured before; the source changed in "
             "between. Nothing was committed; run the write again"
         )
@@ -133,7 +135,7 @@ def contents_of(
     blocks = _blocks(cubes, plan, names)
     for file, block, highest_weight in zip(files, blocks, highest_weights, strict=True):
         contents[file].blocks.append(block)
-        if plan.banded and not block.cube.depth:
+        if plan.bands and not block.cube.depth:
             contents[file].highest_weight = highest_weight
     for held in contents.values():
         held.blocks.sort(key=lambda block: block.cube.preorder_key)
@@ -194,12 +196,23 @@ def _prefix(word: Column, depth: Column, layout: PathLayout, position: int) -> C
     return F.call_function("shiftleft", down, cleared_bits)
 
 
-def _outside(point: Sequence[Column], revision: Revision) -> Column:
-    """Whether a row's point lies outside of the revision's space; NaN and infinities do not."""
-    infinity, farthest = F.lit(float("inf")), F.lit(0.5 + _ROUNDING)
+def _outside(revision: Revision) -> Column:
+    """Whether a row has a value beyond a bound of the revision; NaN and infinities are within.
+
+    By the values, as the bounds are measured: no file is read for a filter beyond a bound, and the
+    point of a row just beyond it may be rounded to the edge.
+    """
     outside = F.lit(False)
-    # Only a linear transformation has bounds that a row can miss.
-    linear = [isinstance(t, LinearTransformation) for t in revision.transformations]
-    for value in compress(point, linear):
-        outside = outside | ((F.abs(value - 0.5) > farthest) & (F.abs(value) < infinity))
+    for transformer, transformation in zip(
+        revision.transformers, revision.transformations, strict=True
+    ):
+        # Only a linear transformation has bounds that a row can miss.
+        if isinstance(transformation, LinearTransformation):
+            kind = transformation.data_type
+            number = columns.ordinal(columns.column(transformer.column), kind)
+            bounds = (F.lit(transformation.minimum), F.lit(transformation.maximum))
+            beyond = (number < bounds[0]) | (number > bounds[1])
+            if kind in FLOATING:
+                beyond = beyond & (F.abs(number) < F.lit(float("inf")))
+            outside = outside | F.coalesce(beyond, F.lit(False))
     return outside

@@ -5,9 +5,10 @@ Both a write of new rows and an optimize of old ones end here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 
 from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame
@@ -16,12 +17,22 @@ from qbeast_core import phases
 from qbeast_core.delta.jvm import Jvm
 from qbeast_core.delta.transaction import StagedFile, Transaction
 from qbeast_core.errors import SourceChanged
-from qbeast_core.model.block import Block, file_tags
+from qbeast_core.model.block import Block, file_tags, rows_by_cube
+from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
-from qbeast_core.operations.contents import Counting, FileContents, contents_of
+from qbeast_core.operations.contents import Counting, FileContents, RowsOutside, contents_of
 from qbeast_core.operations.placing import Placing, TreePlan, placed
 from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.tree.anchors import missing_anchors
+
+
+class Outgrown(Exception):
+    """Rows were written by a tree that does not suit them. Nothing was committed."""
+
+    def __init__(self, rows: DataFrame) -> None:
+        super().__init__("the rows do not suit the tree that they were placed by")
+        self.rows = rows
+        """They, in the files that were written."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +43,19 @@ class IndexedFiles:
     contents: tuple[FileContents, ...] = ()
     """What each file holds."""
 
+    @cached_property
+    def in_cubes(self) -> Mapping[CubeId, int]:
+        """How many rows each cube has, for cubes that have any."""
+        return rows_by_cube(block for held in self.contents for block in held.blocks)
+
     @property
     def cubes(self) -> int:
         """How many cubes their rows belong to."""
-        blocks = (block for held in self.contents for block in held.blocks)
-        return len({block.cube for block in blocks if block.element_count})
+        return len(self.in_cubes)
+
+    @property
+    def rows(self) -> int:
+        return sum(self.in_cubes.values())
 
     @property
     def bytes(self) -> int:
@@ -51,23 +70,25 @@ def write_indexed(
     rows: DataFrame,
     plan: TreePlan,
     *,
-    expected_rows: int,
+    counted_rows: int | None,
     kept_blocks: Sequence[Block] = (),
 ) -> IndexedFiles:
     """Write the rows as files of the plan's revision, tagged with what they really hold.
 
     Args:
         rows: in the table's schema; evaluated once more by this call.
-        expected_rows: how many rows the plan was made for.
+        counted_rows: how many rows the plan was made for; None for a plan that was not made for
+            these rows, but for others that are expected to lie as they do.
         kept_blocks: live blocks of the revision that the commit leaves alone.
 
     Raises:
         SourceChanged: other rows were written than the plan was made for. Nothing is committed.
+        Outgrown: the plan was made for others, and does not suit the rows.
     """
     phases.enter(phases.WRITING)
     catalyst = Catalyst(Jvm(rows.sparkSession))
     placing = Placing.of(catalyst, plan)
-    late = transaction.late_statistics(expected_rows)
+    late = transaction.late_statistics(plan.expected_rows)
     in_files = placed(rows, plan, placing, transaction.stores_slices)
     with ThreadPoolExecutor(1) as pool:
         # While Spark writes: of a small append it would be a twentieth of the time.
@@ -75,15 +96,23 @@ def write_indexed(
         counting = pool.submit(in_session, catalyst, plan, placing, rows.schema, late.measured)
         staged = transaction.write_files(in_files, late, plan.without_dictionary)
     held: dict[str, FileContents] = {}
-    with transaction.completed(staged, late) as completed:
-        if staged:
-            file_bytes = {each.name: each.file.size_bytes for each in staged}
-            held = contents_of(counting.result(), transaction.read_staged(staged), file_bytes)
+    try:
+        with transaction.completed(staged, late) as completed:
+            if staged:
+                file_bytes = {each.name: each.file.size_bytes for each in staged}
+                held = contents_of(counting.result(), transaction.read_staged(staged), file_bytes)
+    except RowsOutside:
+        if counted_rows is None:
+            raise Outgrown(transaction.read_staged(staged)) from None
+        raise
     blocks = [block for contents in held.values() for block in contents.blocks]
-    written = sum(block.element_count for block in blocks)
-    if written != expected_rows:
+    in_cubes = rows_by_cube(blocks)
+    if counted_rows is None:
+        if not plan.fits(in_cubes):
+            raise Outgrown(transaction.read_staged(staged))
+    elif counted_rows != (written := sum(in_cubes.values())):
         raise SourceChanged(
-            f"{written} rows were written where {expected_rows} were counted before; the source "
+            f"{written} rows were written where {counted_rows} were counted before; the source "
             "changed in between or a task failed. Nothing was committed; run the write again"
         )
     if anchors := missing_anchors([*kept_blocks, *blocks], plan.weights):

@@ -361,7 +361,7 @@ def _rewrite(
             transaction,
             each.rows,
             plan,
-            expected_rows=each.statistics.rows,
+            counted_rows=each.statistics.rows,
             kept_blocks=each.kept,
         )
         written += files.staged

@@ -237,9 +237,7 @@ def _rewrite(
     kept = [block for file in staying for block in file.blocks]
     existing = OTree.of(kept, target.dimensions) if kept else None
     plan = plan_tree(target, statistics.sample, statistics.rows, rows.schema, existing)
-    written = write_indexed(
-        transaction, rows, plan, expected_rows=statistics.rows, kept_blocks=kept
-    )
+    written = write_indexed(transaction, rows, plan, counted_rows=statistics.rows, kept_blocks=kept)
     held: list[HeldBlocks] = [*staying, *written.contents]
     more_gain = gaining_files(dict(enumerate(held)), target.desired_cube_size)
     return written, statistics.rows, bool(more_gain)

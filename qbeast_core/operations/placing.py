@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -12,7 +14,7 @@ from pyspark.sql.types import StructType
 from qbeast_core import phases
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
-from qbeast_core.model.weight import MAX_WEIGHT
+from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
 from qbeast_core.operations.sizing import smallest_band_rows
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import Catalyst, repartition_by_id
@@ -22,11 +24,13 @@ from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.assignment import Assignment
 from qbeast_core.tree.bands import root_bands
 from qbeast_core.tree.build import estimate_weights
+from qbeast_core.tree.fit import still_fits
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import WORD_BITS, PathLayout
 from qbeast_core.tree.rollup import expected_rows, plan_files
 
 _SLICE_BITS = 6
+_EVEN_WEIGHTS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -36,11 +40,21 @@ class TreePlan:
     revision: Revision
     weights: Mapping[CubeId, int]
     assignment: Assignment
+    in_cubes: Mapping[CubeId, float]
+    """How many rows each cube is expected to get, for cubes that get any."""
     files: int
-    banded: bool
-    """Whether the root lies in several files, by weight."""
+    bands: int
+    """How many of the files have rows of the root by their weight, beside the root's own file."""
     without_dictionary: tuple[str, ...]
     """The columns whose values hardly repeat within a file."""
+
+    @property
+    def expected_rows(self) -> int:
+        return round(sum(self.in_cubes.values()))
+
+    def fits(self, in_cubes: Mapping[CubeId, float]) -> bool:
+        """Whether it suits rows of which each cube gets so many."""
+        return still_fits(in_cubes, self.files - self.bands, self.revision.desired_cube_size)
 
     def max_weight(self, cube: CubeId) -> int:
         """The weight that a block of the cube is tagged with."""
@@ -66,23 +80,56 @@ def plan_tree(
     phases.enter(phases.PLANNING)
     layout = PathLayout(revision.dimensions)
     words = layout.path_words(sample.coordinates(revision))
-    size = revision.desired_cube_size
     if existing is not None and not grows:
         weights = dict(existing.weights)
     else:
-        weights = estimate_weights(layout, words, sample.weights, rows, size, existing)
+        weights = estimate_weights(
+            layout, words, sample.weights, rows, revision.desired_cube_size, existing
+        )
     scale = rows / len(sample.weights)
     in_cubes = expected_rows(layout, weights, words, sample.weights, scale)
-    file_of = plan_files(in_cubes, size)
+    varied = sample.varied(revision.transformers)
+    return _planned(revision, schema, weights, in_cubes, sample.weights, varied)
+
+
+def plan_again(
+    revision: Revision, tree: OTree, schema: StructType, without_dictionary: tuple[str, ...]
+) -> TreePlan:
+    """Plan where rows go that are expected to lie as those of a tree do, whose place they take."""
+    phases.enter(phases.PLANNING)
+    in_cubes = {cube: float(rows) for cube, rows in tree.element_count.items() if rows}
+    # Weights are hashes, as often here as there.
+    weights = np.linspace(MIN_WEIGHT, MAX_WEIGHT, _EVEN_WEIGHTS).astype(np.int32)
+    return _planned(revision, schema, tree.weights, in_cubes, weights, without_dictionary)
+
+
+def _planned(
+    revision: Revision,
+    schema: StructType,
+    weights: Mapping[CubeId, int],
+    in_cubes: Mapping[CubeId, float],
+    sample_weights: NDArray[np.int32],
+    without_dictionary: tuple[str, ...],
+) -> TreePlan:
+    """The plan for cubes of these weights with so many rows each."""
+    file_of = plan_files(in_cubes, revision.desired_cube_size)
     files = max(file_of.values()) + 1
+    scale = sum(in_cubes.values()) / len(sample_weights)
     bands = root_bands(
-        weights, file_of, in_cubes.keys(), sample.weights, scale, smallest_band_rows(schema)
+        weights, file_of, in_cubes.keys(), sample_weights, scale, smallest_band_rows(schema)
     )
     # The last band goes to the file that the root has anyway.
     file_of_band = [(end, files + number) for number, end in enumerate(bands)]
-    assignment = Assignment.of(layout, weights, file_of, file_of_band)
-    varied = sample.varied(revision.transformers)
-    return TreePlan(revision, weights, assignment, files + len(bands), bool(bands), varied)
+    layout = PathLayout(revision.dimensions)
+    return TreePlan(
+        revision,
+        weights,
+        Assignment.of(layout, weights, file_of, file_of_band),
+        in_cubes,
+        files + len(bands),
+        len(bands),
+        without_dictionary,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,6 +76,11 @@ def first_revision(
     )
 
 
+def rebuilt_revision(last: Revision) -> Revision:
+    """The revision of a table that is replaced by rows in the space of its last one."""
+    return replace(last, revision_id=_FIRST_REVISION_ID, timestamp_millis=_now_millis())
+
+
 def continued_revision(
     configuration: IndexConfiguration,
     current: Revision,

@@ -168,7 +168,7 @@ def _write(
             {**transaction.snapshot.configuration, **stored_keys(index.configuration, target)}
         )
         plan = plan_tree(target, statistics.sample, statistics.rows, data.schema)
-        files = write_indexed(transaction, data, plan, expected_rows=statistics.rows)
+        files = write_indexed(transaction, data, plan, counted_rows=statistics.rows)
         return _Written(files, target)
     leaving, staying = _parted(index, target, rewrite.removed)
     existing = index.tree(target).without(block for i in leaving for block in index.files[i].blocks)
@@ -184,7 +184,7 @@ def _write(
         transaction,
         data,
         plan,
-        expected_rows=statistics.rows,
+        counted_rows=statistics.rows,
         kept_blocks=[block for i in staying for block in index.files[i].blocks],
     )
     return _Written(files, target)

@@ -24,11 +24,13 @@ from qbeast_core.model.transformer import Transformer
 from qbeast_core.operations.compatibility import check_writable
 from qbeast_core.operations.destination import RELATION_KEY, Destination, resolve_destination
 from qbeast_core.operations.index_options import IndexOptions
-from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, write_indexed
+from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, Outgrown, write_indexed
 from qbeast_core.operations.measuring import measure
 from qbeast_core.operations.placing import plan_tree
+from qbeast_core.operations.rebuild import REBUILD_KEY, may_go_by_tree, plan_by_tree, rebuild_key
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
+    COLUMN_STATS_KEY,
     CUBE_SIZE,
     check_sample_key,
     check_slices,
@@ -43,7 +45,7 @@ from qbeast_core.operations.revisions import (
 )
 from qbeast_core.operations.sample_warning import sample_warnings
 from qbeast_core.operations.sizing import automatic_cube_size, outgrown_cube_size
-from qbeast_core.options import AUTO, WriteMode, resolve_columns
+from qbeast_core.options import AUTO, IndexedColumn, WriteMode, resolve_columns
 from qbeast_core.spark.evaluation import evaluated_once
 from qbeast_core.spark.schema import cast_to, nullable
 from qbeast_core.spark.slices import has_slice_column, own_rows, with_slices
@@ -167,8 +169,13 @@ def write_table(
     skipped = write.check(given.schema)
     if skipped is not None:
         return skipped
-    with evaluated_once(given) as rows:
-        result = until_committed(write.destination.label, lambda: write.attempt(rows))
+    try:
+        result = until_committed(write.destination.label, lambda: write.rebuild_by_tree(given))
+    except Outgrown as outgrown:
+        given, result = write.own_rows(outgrown.rows), None
+    if result is None:
+        with evaluated_once(given) as rows:
+            result = until_committed(write.destination.label, lambda: write.attempt(rows))
     for warning in result.warnings if issue_warnings else ():
         warnings.warn(warning, SampleWarning, stacklevel=2)
     return result
@@ -233,15 +240,72 @@ class TableWrite:
             cube_size=self.options.cube_size or automatic_cube_size(statistics.rows, schema),
             sample_key=key,
         )
+        plan, again = None, {}
+        if statistics.rows:
+            plan = plan_tree(revision, statistics.sample, statistics.rows, schema)
+            # What is told of its samples is to be told by the next rebuild too.
+            again = {} if told else rebuild_key(snapshot, plan)
+        self._describe(transaction, schema, columns, revision, again)
+        written = NO_FILES
+        if plan is not None:
+            written = write_indexed(transaction, rows, plan, counted_rows=statistics.rows)
+        return replace(
+            self._created(transaction, revision, written), column_choice=choice, warnings=told
+        )
+
+    def rebuild_by_tree(self, rows: DataFrame) -> WriteResult | None:
+        """Write all of an existing table anew in one pass, where its tree may be tried.
+
+        Raises:
+            Outgrown: it was tried, and does not suit the rows.
+        """
+        if self.mode is not WriteMode.OVERWRITE:
+            return None
+        transaction = self._begin()
+        snapshot, schema = transaction.snapshot, nullable(rows.schema)
+        if not may_go_by_tree(snapshot):
+            return None
+        columns = self.options.known_columns(snapshot, schema)
+        if columns is None:
+            return None
+        transformers = resolve_columns(columns, schema)
+        plan = plan_by_tree(
+            snapshot,
+            transformers,
+            self.options.new_sample_key(snapshot, schema),
+            self.options.cube_size,
+            schema,
+        )
+        stored = snapshot.configuration
+        given = self.options.given_stats(transformers).get(COLUMN_STATS_KEY, "")
+        if plan is None or given != stored.get(COLUMN_STATS_KEY, ""):
+            return None
+        again = {REBUILD_KEY: stored[REBUILD_KEY]}
+        with transaction.pinned_reads():
+            self._describe(transaction, schema, columns, plan.revision, again)
+            written = write_indexed(transaction, rows, plan, counted_rows=None)
+            return self._created(transaction, plan.revision, written)
+
+    def _describe(
+        self,
+        transaction: Transaction,
+        schema: StructType,
+        columns: Sequence[IndexedColumn],
+        revision: Revision,
+        again: Mapping[str, str],
+    ) -> None:
+        """Say what the table is from this transaction on; `again` is for the next rebuild."""
+        snapshot = transaction.snapshot
         slices = self.options.new_slices(snapshot)
         configuration = {
             **self._kept_properties(snapshot.configuration),
             **_column_mapping(schema),
             **option_keys(columns, revision),
-            **self.options.given_stats(transformers),
+            **self.options.given_stats(revision.transformers),
             **self.options.left_open(snapshot),
             **stored_keys(IndexConfiguration.read({}), revision),
             **slices_key(slices),
+            **again,
         }
         if self.destination.name:
             configuration[RELATION_KEY] = self.destination.name
@@ -251,7 +315,12 @@ class TableWrite:
             transaction.replace_table(stored, configuration, comment)
         else:
             transaction.create_table(stored, configuration, comment)
-        written = self._index(transaction, rows, revision, statistics)
+
+    def _created(
+        self, transaction: Transaction, revision: Revision, written: IndexedFiles
+    ) -> WriteResult:
+        """Commit a table's first files, or those that replace all that it has."""
+        snapshot = transaction.snapshot
         version = self._commit(
             transaction,
             Operation.OVERWRITE if snapshot.exists else Operation.CREATE,
@@ -260,10 +329,9 @@ class TableWrite:
         )
         failpoints.reach(failpoints.BEFORE_REGISTRATION)
         self.destination.register()
-        result = self._result(
-            version, revision.revision_id, WriteMode.OVERWRITE, statistics.rows, written, True
+        return self._result(
+            version, revision.revision_id, WriteMode.OVERWRITE, written.rows, written, True
         )
-        return replace(result, column_choice=choice, warnings=told)
 
     def _append(self, transaction: Transaction, given: DataFrame) -> WriteResult:
         """Add rows to an indexed table."""
@@ -333,7 +401,7 @@ class TableWrite:
             transaction,
             rows,
             plan,
-            expected_rows=statistics.rows,
+            counted_rows=statistics.rows,
             kept_blocks=index.blocks_of(revision) if index else (),
         )
 

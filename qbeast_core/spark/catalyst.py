@@ -20,6 +20,7 @@ from qbeast_core.delta.jvm import Jvm
 from qbeast_core.model.murmur import SCALA_ARRAY_SEED, spark_hash
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
+_ARRAY_SEQ = "scala.collection.immutable.ArraySeq$"
 _MURMUR = "scala.util.hashing.MurmurHash3"
 # Spark takes the bytes of compressed files for the bytes of rows.
 _MOST_COMPRESSION = 32
@@ -57,13 +58,13 @@ class Catalyst:
         all and -0.0 below 0.0.
         """
         array, name = self._primitives(ascending)
-        values = self._literal(array, self._object_type(self._class(name)))
+        values = self._java_array(array, name, "ofDouble" if name == "[D" else "ofLong")
         return self._static("java.util.Arrays", "binarySearch", values, self._expression(key))
 
     def binary_search_text(self, ascending: Sequence[str], key: Column) -> Column:
         """The same for a string column, in the order of Java's strings (UTF-16 units), as int."""
         array = self._jvm.string_array(ascending)
-        values = self._literal(array, self._object_type(self._class("[Ljava.lang.Object;")))
+        values = self._java_array(array, "[Ljava.lang.Object;", "ofRef")
         text = self._jvm.new(
             _EXPRESSIONS + "objects.Invoke",
             self._expression(key),
@@ -150,6 +151,21 @@ class Catalyst:
                 function,
                 self._jvm.seq(arguments),
             )
+        )
+
+    def _java_array(self, array: Any, name: str, wrapper: str) -> Any:
+        """An array as an expression that is equal to that of an equal array.
+
+        As a literal it would be hashed by its address, by which Spark orders what expressions have
+        in common: the same write would be compiled again and again.
+        """
+        wrapped = self._jvm.jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray(array)
+        sequence = self._object_type(self._class(_ARRAY_SEQ + wrapper))
+        return self._jvm.new(
+            _EXPRESSIONS + "objects.Invoke",
+            self._literal(wrapped, sequence),
+            "unsafeArray",
+            self._object_type(self._class(name)),
         )
 
     def _primitives(self, values: np.ndarray[Any, Any]) -> tuple[Any, str]:

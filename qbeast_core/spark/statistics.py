@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from qbeast_core import phases
 from qbeast_core.errors import UnsupportedColumnType
 from qbeast_core.model.column_stats import ColumnStats
-from qbeast_core.model.datatypes import DataType, Number
+from qbeast_core.model.datatypes import FLOATING, Number
 from qbeast_core.model.measured_quantiles import measured_numbers, measured_texts
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import (
@@ -207,7 +207,7 @@ def _aggregates(transformers: Sequence[Transformer]) -> list[Column]:
 def _is_floating(transformer: Transformer) -> bool:
     if not isinstance(transformer, LinearTransformer | NumericQuantilesTransformer):
         return False
-    return transformer.data_type in (DataType.FLOAT, DataType.DOUBLE)
+    return transformer.data_type in FLOATING
 
 
 def _row_sample(table: Any, columns_count: int) -> RowSample:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from qbeast_core.model.block import Block
+from qbeast_core.model.block import Block, rows_by_cube
 from qbeast_core.model.cube import CubeId
 
 SMALL_SHARE = 0.5
@@ -48,7 +48,7 @@ def gaining_files(files: Mapping[int, HeldBlocks], desired_rows: int) -> list[in
     cube of theirs is in a single new file then, or in bands (`tree.bands`).
     """
     joined = _with_bands_joined(files)
-    held = {keys: _rows_by_cube(blocks) for keys, blocks in joined.items()}
+    held = {keys: rows_by_cube(blocks) for keys, blocks in joined.items()}
     small = {keys for keys, rows in held.items() if sum(rows.values()) < SMALL_SHARE * desired_rows}
     # Two small files become one; a single one is what every tree may have left over.
     gaining = small if len(small) > 1 else set()
@@ -132,11 +132,3 @@ def _scattered(held: Mapping[_Keys, Mapping[CubeId, int]]) -> set[_Keys]:
         for key in leaving:
             for cube in minor[key]:
                 sharing[cube] -= 1
-
-
-def _rows_by_cube(blocks: Sequence[Block]) -> dict[CubeId, int]:
-    rows: dict[CubeId, int] = defaultdict(int)
-    for block in blocks:
-        if block.element_count:
-            rows[block.cube] += block.element_count
-    return rows

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qbeast_core.model.cube import CubeId
-from qbeast_core.model.datatypes import DataType, to_millis
+from qbeast_core.model.datatypes import FLOATING, DataType, to_millis
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import (
     HashTransformation,
@@ -211,11 +211,6 @@ _PLACING = (
 )
 
 
-_UNBOUNDED = (DataType.FLOAT, DataType.DOUBLE)
-"""Types with NaN and infinities, whose rows lie in the outermost cubes whatever the bounds are.
-Rows of other types lie between the bounds of their revision: a filter beyond them is false."""
-
-
 def _satisfying(
     op: str, value: Any, transformer: Transformer, transformation: Transformation
 ) -> _Intervals:
@@ -226,7 +221,7 @@ def _satisfying(
         return _EVERYWHERE
     low, high = _clamped(places[0]), _clamped(places[-1])
     is_bounded = isinstance(transformation, LinearTransformation) and (
-        transformation.data_type not in _UNBOUNDED
+        transformation.data_type not in FLOATING
     )
     match op:
         case "=" if isinstance(transformation, HashTransformation):

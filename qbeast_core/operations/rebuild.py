@@ -32,6 +32,8 @@ from qbeast_core.operations.revisions import CUBE_SIZE, chosen_automatically, re
 
 REBUILD_KEY = "qbeast.rebuild"
 """Set where the next rebuild may go by the table's tree; what it needs beside that, as JSON."""
+_VARIED = "varied"
+"""There, the columns to write without Parquet's dictionary."""
 _SIZES_ALIKE = 1.5
 """Two automatic cube sizes of which neither is so many times the other one are alike."""
 _ALWAYS_FIT = (HashTransformation, NumericQuantiles, StringQuantiles)
@@ -53,7 +55,7 @@ def rebuild_key(snapshot: TableSnapshot, plan: TreePlan) -> dict[str, str]:
         and all(map(_fits, old.transformations, new.transformations))
         and len(old.transformations) == len(new.transformations)
     )
-    return {REBUILD_KEY: json.dumps({"varied": plan.without_dictionary})} if alike else {}
+    return {REBUILD_KEY: json.dumps({_VARIED: plan.without_dictionary})} if alike else {}
 
 
 def may_go_by_tree(snapshot: TableSnapshot) -> bool:
@@ -87,11 +89,19 @@ def plan_by_tree(
         or len(index.files_of(last.revision_id)) != len(snapshot.files)
     ):
         return None
-    tree, varied = index.tree(last), tuple(json.loads(stored[REBUILD_KEY])["varied"])
-    if not any(tree.element_count.values()):
+    tree, varied = index.tree(last), _varied(stored[REBUILD_KEY])
+    if varied is None or not any(tree.element_count.values()):
         return None
     plan = plan_again(rebuilt_revision(last), tree, schema, varied)
     return plan if plan.fits(plan.in_cubes) else None
+
+
+def _varied(text: str) -> tuple[str, ...] | None:
+    """The columns that a table's key names; None for a text that is not ours."""
+    try:
+        return tuple(map(str, json.loads(text)[_VARIED]))
+    except (ValueError, TypeError, KeyError):
+        return None
 
 
 def _sizes_alike(one: int, other: int) -> bool:

@@ -184,6 +184,14 @@ def test_other_options_make_another_tree(spark: SparkSession, origin: Path, tmp_
         assert phases.MEASURING in rebuilt(rows(spark), path, **changed)[1]
 
 
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"varied": 3}', "null"])
+def test_a_key_that_others_set_counts_for_nothing(
+    spark: SparkSession, path: Path, text: str
+) -> None:
+    spark.sql(f"alter table delta.`{path}` set tblproperties ('{REBUILD_KEY}' = '{text}')")
+    assert phases.MEASURING in rebuilt(rows(spark), path)[1]
+
+
 def test_a_column_of_another_type_makes_another_tree(spark: SparkSession, path: Path) -> None:
     df = rows(spark).withColumn("x", F.col("x").cast("double"))
     assert phases.MEASURING in rebuilt(df, path)[1]

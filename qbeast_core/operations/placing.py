@@ -136,18 +136,16 @@ def _planned(
 class Placing:
     """The expressions that place a row of the table."""
 
-    point: list[Column]
     words: list[Column]
     weight: Column
     target: columns.Target
 
     @staticmethod
     def of(catalyst: Catalyst, plan: TreePlan) -> Placing:
-        point = coordinates(catalyst, plan.revision)
-        words = path_to(catalyst, point)
+        words = path_to(catalyst, coordinates(catalyst, plan.revision))
         weight = columns.weight(plan.revision.weight_columns)
         target = columns.target(catalyst, plan.assignment, words, weight)
-        return Placing(point, words, weight, target)
+        return Placing(words, weight, target)
 
 
 def placed(rows: DataFrame, plan: TreePlan, placing: Placing, by_slice: bool) -> DataFrame:

@@ -38,6 +38,8 @@ _SIZES_ALIKE = 1.5
 """Two automatic cube sizes of which neither is so many times the other one are alike."""
 _ALWAYS_FIT = (HashTransformation, NumericQuantiles, StringQuantiles)
 """What has a place for every value."""
+_CHECKED = (LinearTransformation, *_ALWAYS_FIT)
+"""What tells, once rows are written, whether they lie beyond it."""
 
 
 def rebuild_key(snapshot: TableSnapshot, plan: TreePlan) -> dict[str, str]:
@@ -87,6 +89,8 @@ def plan_by_tree(
         not same_size
         or (last.transformers, last.sample_key) != (tuple(transformers), sample_key)
         or len(index.files_of(last.revision_id)) != len(snapshot.files)
+        # Rows beyond what any other was made for would not be found to be.
+        or not all(isinstance(each, _CHECKED) for each in last.transformations)
     ):
         return None
     tree, varied = index.tree(last), _varied(stored[REBUILD_KEY])

@@ -21,7 +21,7 @@ from qbeast_core.spark.columns import weight, weight_text
 from qbeast_core.spark.slices import reaches
 from qbeast_core.tree.query import may_match
 
-ONE_TASK_BYTES = 4 << 20
+SMALL_SAMPLE_BYTES = 4 << 20
 """Files of so many bytes are read by one task: what follows, an aggregation say, is in that task
 too, and waits for no shuffle. Spark takes a file to open for as many."""
 
@@ -53,7 +53,7 @@ def sample_rows(
         rows = snapshot.dataframe(files)
     else:
         rows = rows_below(snapshot, index, files, weight_of_fraction(fraction))
-        if sum(snapshot.files[i].size_bytes for i in files.tolist()) <= ONE_TASK_BYTES:
+        if sum(snapshot.files[i].size_bytes for i in files.tolist()) <= SMALL_SAMPLE_BYTES:
             rows = rows.coalesce(1)
     return rows if where is None else rows.where(where)
 

@@ -145,8 +145,8 @@ def test_a_small_sample_is_aggregated_without_a_shuffle(
     spark: SparkSession, paths: dict[int, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, answers, tasks = QbeastTable.for_path(spark, paths[MANY]), [], []
-    for limit in (sampling.ONE_TASK_BYTES, -1):
-        monkeypatch.setattr(sampling, "ONE_TASK_BYTES", limit)
+    for limit in (sampling.SMALL_SAMPLE_BYTES, -1):
+        monkeypatch.setattr(sampling, "SMALL_SAMPLE_BYTES", limit)
         rows = table.sample(0.2).selectExpr("count(*)", "sum(b)", "max(c)")
         with counting(spark) as asked:
             answers.append(rows.collect())

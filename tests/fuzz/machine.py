@@ -57,7 +57,7 @@ class State(NamedTuple):
     """Whether another writer replaced files, blocks of the upper cubes among them perhaps."""
 
 
-layouts = st.sampled_from(["a,b", "b", "a,s:hash", "s:hash,b,a", "a:hash,b:hash"])
+layouts = st.sampled_from(["a,b", "b", "a,s:hash", "s:hash,b,a", "a:hash,b:hash", "id:hash,a"])
 cube_sizes = st.sampled_from([4, 10, 40])
 properties = st.sampled_from(
     [{}, {"delta.enableDeletionVectors": "true"}, {"delta.enableChangeDataFeed": "true"}]
@@ -215,6 +215,20 @@ class TableMachine(RuleBasedStateMachine):
             properties=properties,
         )
         self.state = State({row.id: row for row in rows}, columns_of(layout))
+
+    @change(batch=near, more=near | far, thirds=st.integers(0, 3))
+    def rebuild(self, batch: Batch, more: Batch, thirds: int) -> None:
+        """With the index that it has, and then with other rows: in one pass, where that is tried.
+
+        `thirds` is how many of the first rows the others keep.
+        """
+        cube_size = self.table.cube_size
+        self.put(self.new_rows(batch))
+        rows = list(self.state.rows.values())
+        others = [*(row for row in rows if row.id % 3 < thirds), *self.new_rows(more)]
+        for each in (rows, others):
+            write_table(self.frame(each), path=self.path, mode="overwrite", cube_size=cube_size)
+        self.state = State({row.id: row for row in others}, self.state.columns)
 
     @change(indexed=None, batch=near)
     def write_without_an_index(self, batch: Batch) -> None:

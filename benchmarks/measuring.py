@@ -1,9 +1,9 @@
 """Times, and what Spark says it scanned and the operating system says was read.
 
 Sides take turns, so that what else the machine does meets all of them alike; a time is the median
-of three after a warm-up. Nothing is counted by the code that is measured: files and scheduled bytes
-are metrics of Spark's scans, bytes read are those of the JVM's process, less those that it reads
-for a query of no file.
+of three or more after a warm-up. Nothing is counted by the code that is measured: files and
+scheduled bytes are metrics of Spark's scans, bytes read are those of the JVM's process, less those
+that it reads for a query of no file.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 While it writes, Delta compares every value with the smallest and the largest so far, and copies
 strings and decimals for that. The Parquet writer finds the same values and leaves them in the
-footer, which costs little to read. Of decimals Delta does not take the extremes from there; who
-reads the written rows anyway measures them in passing.
+footer, which costs little to read.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     ByteType,
@@ -28,11 +28,12 @@ from pyspark.sql.types import (
     VariantType,
 )
 
+from qbeast_core.delta.footer_numbers import column_chunks, numbers_of
 from qbeast_core.delta.jvm import Jvm, delta_version
 from qbeast_core.delta.metadata import (
-    COLUMN_MAPPING_KEY,
     fields_of,
     metadata_of,
+    names_in_files,
     snapshot_with,
     stores_slices,
 )
@@ -64,14 +65,11 @@ class LateStatistics:
         self._metadata = fields_of(txn.metadata())
         schema = StructType.fromJson(json.loads(self._metadata["schemaString"]))
         configuration = self._metadata["configuration"]
-        decimals = {
-            field.name: field.dataType.scale
+        decimals = [
+            field.name
             for field in schema
-            if isinstance(field.dataType, DecimalType)
-            and field.dataType.precision <= _LONG_DIGITS
-            # Statistics have the mapped names.
-            and COLUMN_MAPPING_KEY not in configuration
-        }
+            if isinstance(field.dataType, DecimalType) and field.dataType.precision <= _LONG_DIGITS
+        ]
         in_footers = [field.name for field in schema if field.dataType in _IN_FOOTERS]
         self._found_later = [*in_footers, *decimals]
         self._others = [field.name for field in schema if field.name not in self._found_later]
@@ -87,22 +85,26 @@ class LateStatistics:
             and not {_CHOSEN_COLUMNS, _CHOSEN_COUNT} & set(configuration)
         )
         """Whether there are statistics to be found after the writing."""
-        self._decimals: dict[str, int] = decimals if self.applies else {}
+        self._numbers = [*decimals] if self.applies else []
+        """The columns whose extremes Delta does not read from the footers."""
+        if self._lacks_slices():
+            self._numbers.append(SLICE_COLUMN)
 
     @property
-    def measured(self) -> dict[str, int]:
-        """The columns whose extremes are to be measured from the rows, with their scale.
+    def pending(self) -> bool:
+        """Whether `added_to` has something to add."""
+        return self.applies or bool(self._numbers)
 
-        Beside decimals the slices of a table with more columns than Delta has statistics of: they
-        come last, and other engines choose the files of a sample by them.
+    def _lacks_slices(self) -> bool:
+        """Whether the table has a column of slices of which Delta has no statistics.
+
+        Where there are more columns than it has statistics of: slices come last, and other engines
+        choose the files of a sample by them.
         """
-        is_mapped = COLUMN_MAPPING_KEY in self._metadata["configuration"]
-        if is_mapped or not stores_slices(self._metadata):
-            return self._decimals
+        if not stores_slices(self._metadata):
+            return False
         described = snapshot_with(self._jvm, self._delta_log, self._txn.metadata())
-        if SLICE_COLUMN in described.statCollectionLogicalSchema().fieldNames():
-            return self._decimals
-        return {**self._decimals, SLICE_COLUMN: 0}
+        return SLICE_COLUMN not in described.statCollectionLogicalSchema().fieldNames()
 
     @property
     def settings(self) -> dict[str, str]:
@@ -126,23 +128,36 @@ class LateStatistics:
         finally:
             replace_metadata(present)
 
-    def added_to(self, adds: Sequence[Any], texts: Sequence[str | None]) -> list[str]:
+    def added_to(self, adds: Sequence[Any], texts: Sequence[str | None]) -> list[str | None]:
         """The statistics of `AddFile` actions with those of their footers added, as JSON texts.
 
-        Only where `applies`, of one action at least. `texts` are what Delta collected.
+        `texts` are what Delta collected while it wrote the files, of which there is at least one.
         """
-        found = json.loads(self._jvm.json_of(self._read(adds)))
-        by_path = {entry["path"]: json.loads(entry["stats"]) for entry in found}
-        in_footers = (by_path[add.path()] for add in adds)
-        return [
-            with_members(text or json.dumps({"numRecords": each["numRecords"]}), each)
-            for each, text in zip(in_footers, texts, strict=True)
-        ]
+        in_files = names_in_files(self._metadata)
+        numbers = [in_files[column] for column in self._numbers]
+        read = self._jvm.dataframe(self._read(adds))
+        chunks = column_chunks(self._jvm, self._delta_log, F.col("path"), numbers)
+        by_path = {row[0]: row[1:] for row in read.select("path", "stats", chunks).collect()}
+        added = []
+        for add, text in zip(adds, texts, strict=True):
+            stats, row_groups = by_path[add.path()]
+            if self.applies:
+                found = json.loads(stats)
+                text = with_members(text or json.dumps({"numRecords": found["numRecords"]}), found)
+            if text:
+                pairs = numbers_of(row_groups, numbers)
+                lowest, highest = ({name: pair[i] for name, pair in pairs.items()} for i in (0, 1))
+                text = with_members(text, {"minValues": lowest, "maxValues": highest})
+            added.append(text)
+        return added
 
     def _read(self, adds: Sequence[Any]) -> Any:
-        """The actions with the statistics in their files' footers; read on the executors."""
+        """The actions, where this applies with what Delta finds in the footers of their files."""
         jvm = self._jvm
         encoder = jvm.singleton("org.apache.spark.sql.delta.implicits.package").addFileEncoder()
+        files = jvm.session.createDataset(list(adds), encoder)
+        if not self.applies:
+            return files.toDF()
         chosen = self._with_statistics_of(self._found_later)
         as_committed = snapshot_with(jvm, self._delta_log, chosen)
         collector = jvm.singleton("org.apache.spark.sql.delta.stats.StatsCollectionUtils")
@@ -151,12 +166,12 @@ class LateStatistics:
             self._delta_log.newDeltaHadoopConf(),
             self._delta_log,
             as_committed,
-            jvm.session.createDataset(list(adds), encoder),
+            files,
             jvm.none,
             int(str(jvm.spark.conf.get(_PREFIX_KEY, "32"))),
             True,
             False,
-        ).collectAsList()
+        ).toDF()
 
     def _with_statistics_of(self, columns: Sequence[str]) -> Any:
         """The table's metadata with the choice of these columns for statistics."""

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from decimal import Decimal
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -20,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from qbeast_core import phases
-from qbeast_core.delta.footers import LateStatistics, with_members
+from qbeast_core.delta.footers import LateStatistics
 from qbeast_core.delta.jvm import Jvm, activate
 from qbeast_core.delta.metadata import (
     fields_of,
@@ -78,14 +77,6 @@ class StagedFile:
 
     def described(self, statistics: str | None) -> StagedFile:
         return StagedFile({**self.action, "stats": statistics})
-
-    def with_extremes(self, extremes: Mapping[str, tuple[Decimal, Decimal]]) -> StagedFile:
-        """The same with the smallest and the largest values of more columns."""
-        statistics = self.action.get("stats")
-        if not (extremes and statistics):
-            return self
-        lowest, highest = ({name: pair[i] for name, pair in extremes.items()} for i in (0, 1))
-        return self.described(with_members(statistics, {"minValues": lowest, "maxValues": highest}))
 
     @property
     def name(self) -> str:
@@ -210,7 +201,7 @@ class Transaction:
 
     def _with_footers(self, staged: Sequence[StagedFile], late: LateStatistics) -> list[StagedFile]:
         activate(self._spark)
-        if not (late.applies and staged):
+        if not (late.pending and staged):
             return list(staged)
         adds = [self._add(file, data_change=True) for file in staged]
         statistics = late.added_to(adds, [file.action.get("stats") for file in staged])

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DecimalType, StructType
 
 from qbeast_core.errors import SourceChanged
 from qbeast_core.model.block import Block
@@ -21,7 +19,6 @@ from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.operations.placing import Placing, TreePlan
 from qbeast_core.spark import columns
-from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.spark.location import WorkingColumns
 from qbeast_core.tree.path import PathLayout
 
@@ -40,13 +37,6 @@ class FileContents:
     """In pre-order of their cubes."""
     highest_weight: int | None = None
     """Of its rows, in a file with a band of the root and nothing else."""
-    extremes: dict[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
-    """The smallest and the largest value of measured columns that have any."""
-
-    def stretch(self, column: str, lowest: Decimal, highest: Decimal) -> None:
-        """Take in the extremes of more of the file's rows."""
-        known = self.extremes.get(column, (lowest, highest))
-        self.extremes[column] = (min(known[0], lowest), max(known[1], highest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +44,6 @@ class Counting:
     """The expressions that count what files hold; they need the plan of the files only."""
 
     plan: TreePlan
-    measured: Mapping[str, int]
-    """The scale of each column whose extremes are wanted: decimals of at most 18 digits, or whole
-    numbers."""
     names: WorkingColumns
     of_row: Sequence[Column]
     of_cube: Mapping[str, Column]
@@ -64,28 +51,18 @@ class Counting:
     of_rows: Sequence[Column]
 
     @staticmethod
-    def of(
-        catalyst: Catalyst,
-        plan: TreePlan,
-        placing: Placing,
-        schema: StructType,
-        measured: Mapping[str, int],
-    ) -> Counting:
-        """`placing` has the expressions that place rows of the schema when they are written."""
+    def of(plan: TreePlan, placing: Placing, columns: Sequence[str]) -> Counting:
+        """`placing` has the expressions that place rows of those columns when they are written."""
         layout = plan.assignment.layout
-        names = WorkingColumns(schema.fieldNames(), plan.revision.dimensions)
-        types = {field.name: field.dataType for field in schema}
-        numbers = [_whole_number(catalyst, name, types.get(name)) for name in measured]
+        names = WorkingColumns(columns, plan.revision.dimensions)
         return Counting(
             plan,
-            measured,
             names,
             of_row=[
                 placing.weight.alias(names.weight),
                 placing.target.depth.alias(names.depth),
                 _outside(plan.revision).alias(names.outside),
                 *(word.alias(name) for word, name in zip(placing.words, names.words, strict=True)),
-                *(number.alias(f"number{i}") for i, number in enumerate(numbers)),
             ],
             of_cube={
                 name: _prefix(F.col(name), F.col(names.depth), layout, position)
@@ -96,8 +73,6 @@ class Counting:
                 F.max(names.weight).alias("max_weight"),
                 F.count(F.lit(1)).alias("rows"),
                 F.max(names.outside).alias("outside"),
-                *(F.min(f"number{i}").alias(f"lowest{i}") for i in range(len(numbers))),
-                *(F.max(f"number{i}").alias(f"highest{i}") for i in range(len(numbers))),
             ],
         )
 
@@ -141,19 +116,7 @@ def contents_of(
         held.blocks.sort(key=lambda block: block.cube.preorder_key)
         if len(held.blocks) > 1:
             held.highest_weight = None
-    for i, (column, scale) in enumerate(counting.measured.items()):
-        pairs = (cubes.column(f"{side}{i}").to_pylist() for side in ("lowest", "highest"))
-        for file, *pair in zip(files, *pairs, strict=True):
-            if None not in pair:
-                lowest, highest = (Decimal(number).scaleb(-scale) for number in pair)
-                contents[file].stretch(column, lowest, highest)
     return contents
-
-
-def _whole_number(catalyst: Catalyst, name: str, data_type: DataType | None) -> Column:
-    """The column as bigint, decimals without their point."""
-    value = columns.column(name)
-    return catalyst.unscaled(value) if isinstance(data_type, DecimalType) else value.cast("bigint")
 
 
 def _file_key(file_bytes: Mapping[str, int]) -> tuple[Column, Mapping[Any, str]]:

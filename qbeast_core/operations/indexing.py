@@ -93,7 +93,7 @@ def write_indexed(
     with ThreadPoolExecutor(1) as pool:
         # While Spark writes: of a small append it would be a twentieth of the time.
         in_session = inheritable_thread_target(rows.sparkSession)(Counting.of)
-        counting = pool.submit(in_session, catalyst, plan, placing, rows.schema, late.measured)
+        counting = pool.submit(in_session, plan, placing, rows.columns)
         staged = transaction.write_files(in_files, late, plan.without_dictionary)
     held: dict[str, FileContents] = {}
     try:
@@ -127,4 +127,4 @@ def write_indexed(
 def _told(file: StagedFile, held: FileContents, revision: Revision) -> StagedFile:
     """The file with what the log says of its contents."""
     tags = file_tags(revision.revision_id, held.blocks, revision.weight_key, held.highest_weight)
-    return file.tagged(tags).with_extremes(held.extremes)
+    return file.tagged(tags)

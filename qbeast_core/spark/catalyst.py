@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.classic.column import Column as ClassicColumn
 
+from qbeast_core.delta.java_calls import JavaCalls
 from qbeast_core.delta.jvm import Jvm
 from qbeast_core.model.murmur import SCALA_ARRAY_SEED, spark_hash
 
-_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 _ARRAY_SEQ = "scala.collection.immutable.ArraySeq$"
 _MURMUR = "scala.util.hashing.MurmurHash3"
 # Spark takes the bytes of compressed files for the bytes of rows.
@@ -34,12 +33,11 @@ class Catalyst:
 
     def __init__(self, jvm: Jvm) -> None:
         self._jvm = jvm
-        types = jvm.jvm.org.apache.spark.sql.types
-        self._object_type = types.ObjectType
+        self._calls = JavaCalls(jvm)
         self._integer = jvm.singleton("org.apache.spark.sql.types.IntegerType")
         self._long = jvm.singleton("org.apache.spark.sql.types.LongType")
         self._double = jvm.singleton("org.apache.spark.sql.types.DoubleType")
-        self._array_type = types.ArrayType
+        self._array_type = jvm.jvm.org.apache.spark.sql.types.ArrayType
 
     def lower_bound(self, ascending: np.ndarray[Any, Any], key: Column) -> Column:
         """The position of the first element that is not below `key` (`len` if there is none).
@@ -59,19 +57,13 @@ class Catalyst:
         """
         array, name = self._primitives(ascending)
         values = self._java_array(array, name, "ofDouble" if name == "[D" else "ofLong")
-        return self._static("java.util.Arrays", "binarySearch", values, self._expression(key))
+        return self._position_in(values, self._calls.expression(key))
 
     def binary_search_text(self, ascending: Sequence[str], key: Column) -> Column:
         """The same for a string column, in the order of Java's strings (UTF-16 units), as int."""
         array = self._jvm.string_array(ascending)
         values = self._java_array(array, "[Ljava.lang.Object;", "ofRef")
-        text = self._jvm.new(
-            _EXPRESSIONS + "objects.Invoke",
-            self._expression(key),
-            "toString",
-            self._object_type(self._class("java.lang.String")),
-        )
-        return self._static("java.util.Arrays", "binarySearch", values, text)
+        return self._position_in(values, self._calls.java_string(self._calls.expression(key)))
 
     def array(self, values: np.ndarray[Any, Any]) -> Column:
         """The values as one array for all rows: of bigint for int64, of double for float64."""
@@ -79,12 +71,9 @@ class Catalyst:
         primitives, _ = self._primitives(values)
         element = self._double if values.dtype.kind == "f" else self._long
         array_type = self._array_type(element, False)
-        return self._column(self._literal(unsafe.fromPrimitiveArray(primitives), array_type))
-
-    def unscaled(self, decimal: Column) -> Column:
-        """A decimal of at most 18 digits without its point, bigint."""
-        expression = self._jvm.new(_EXPRESSIONS + "UnscaledValue", self._expression(decimal))
-        return self._column(expression)
+        return self._calls.column(
+            self._calls.literal(unsafe.fromPrimitiveArray(primitives), array_type)
+        )
 
     def scala_bytes_hash(self, binary: Column) -> Column:
         """The hash that qbeast-spark's `hashing` columns use (FORMAT section 5), as int.
@@ -117,40 +106,23 @@ class Catalyst:
     def _murmur(self, function: str, *arguments: Column) -> Column:
         # Scala's object has no static methods and cannot be serialized; an instance made on the
         # spot is free, because the JVM never allocates it.
-        object_type = self._object_type(self._class(_MURMUR))
-        instance = self._jvm.new(
-            _EXPRESSIONS + "objects.NewInstance",
-            self._class(_MURMUR),
-            self._jvm.seq([]),
-            self._jvm.seq([]),
-            False,
-            object_type,
-            self._jvm.none,
-        )
-        return self._column(
-            self._jvm.new(
-                _EXPRESSIONS + "objects.Invoke",
-                instance,
-                function,
-                self._integer,
-                self._jvm.seq(map(self._expression, arguments)),
-            )
+        calls = self._calls
+        expressions = map(calls.expression, arguments)
+        return calls.column(
+            calls.method(calls.instance(_MURMUR), function, self._integer, *expressions)
         )
 
     def _byte_at(self, binary: Column, index: Column) -> Column:
-        return self._static(
-            "java.lang.reflect.Array", "getInt", self._expression(binary), self._expression(index)
+        calls = self._calls
+        arguments = map(calls.expression, (binary, index))
+        return calls.column(
+            calls.static("java.lang.reflect.Array", "getInt", self._integer, *arguments)
         )
 
-    def _static(self, java_class: str, function: str, *arguments: Any) -> Column:
-        return self._column(
-            self._jvm.new(
-                _EXPRESSIONS + "objects.StaticInvoke",
-                self._class(java_class),
-                self._integer,
-                function,
-                self._jvm.seq(arguments),
-            )
+    def _position_in(self, values: Any, key: Any) -> Column:
+        calls = self._calls
+        return calls.column(
+            calls.static("java.util.Arrays", "binarySearch", self._integer, values, key)
         )
 
     def _java_array(self, array: Any, name: str, wrapper: str) -> Any:
@@ -160,35 +132,14 @@ class Catalyst:
         in common: the same write would be compiled again and again.
         """
         wrapped = self._jvm.jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray(array)
-        sequence = self._object_type(self._class(_ARRAY_SEQ + wrapper))
-        return self._jvm.new(
-            _EXPRESSIONS + "objects.Invoke",
-            self._literal(wrapped, sequence),
-            "unsafeArray",
-            self._object_type(self._class(name)),
-        )
+        sequence = self._calls.literal(wrapped, _ARRAY_SEQ + wrapper)
+        return self._calls.method(sequence, "unsafeArray", name)
 
     def _primitives(self, values: np.ndarray[Any, Any]) -> tuple[Any, str]:
         """The values as a Java array, and the name of its class."""
         if values.dtype.kind == "f":
             return self._jvm.double_array(values), "[D"
         return self._jvm.long_array(values), "[J"
-
-    def _class(self, name: str) -> Any:
-        return self._jvm.java_class(name)
-
-    def _literal(self, value: Any, data_type: Any) -> Any:
-        return self._jvm.singleton(_EXPRESSIONS + "Literal").create(value, data_type)
-
-    def _expression(self, column: Column) -> Any:
-        return self._bridge.expression(column._jc)
-
-    def _column(self, expression: Any) -> Column:
-        return ClassicColumn(self._bridge.column(expression))
-
-    @property
-    def _bridge(self) -> Any:
-        return self._jvm.jvm.org.apache.spark.sql.classic.ExpressionUtils
 
 
 def repartition_by_id(df: DataFrame, partitions: int, partition_id: Column) -> DataFrame:

@@ -149,6 +149,33 @@ def test_the_choice_made_while_writing_is_not_stored(
     assert not [key for key in detail["properties"] if "dataSkipping" in key]
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"parquet.block.size": "4096", "parquet.page.size.row.check.min": "10"},
+        {"spark.sql.parquet.writeLegacyFormat": "true"},
+    ],
+    ids=["many row groups", "as other programs store them"],
+)
+def test_decimals_have_theirs_however_they_are_stored(
+    spark: SparkSession, tmp_path: Path, settings: dict[str, str]
+) -> None:
+    rows = spark.range(5000).selectExpr(
+        "id",
+        "cast(if(id < 2000, null, id - 2500) / 8 as decimal(9, 3)) as small",
+        "cast((2500 - id) * 12345678901 as decimal(18, 0)) as large",
+        "cast(null as decimal(12, 2)) as missing",
+    )
+    with changed_settings(spark, settings):
+        write_table(rows, path=str(tmp_path), columns_to_index="id")
+    (file,) = tmp_path.glob("*.parquet")
+    assert (pq.ParquetFile(file).num_row_groups > 1) == ("parquet.block.size" in settings)
+    (found,) = statistics(tmp_path).values()
+    assert found["minValues"] == {"id": 0, "small": "-62.500", "large": -30851851573599}
+    assert found["maxValues"] == {"id": 4999, "small": "312.375", "large": 30864197252500}
+    assert found["nullCount"] == {"id": 0, "small": 2000, "large": 0, "missing": 5000}
+
+
 def test_values_too_long_for_a_footer_are_never_skipped(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -169,12 +196,15 @@ def test_a_table_of_strings_alone_has_them(tmp_path: Path, rows: DataFrame) -> N
 
 
 def test_names_are_mapped(spark: SparkSession, tmp_path: Path) -> None:
-    df = spark.range(300).selectExpr("id as `the id`", "concat('w', id) as `a word`")
+    df = spark.range(300).selectExpr(
+        "id as `the id`", "concat('w', id) as `a word`", "cast(id as decimal(9, 2)) as `a price`"
+    )
     write_table(df, path=str(tmp_path), columns_to_index="the id", cube_size=50)
     table = spark.read.format("delta").load(str(tmp_path))
     assert table.where("`a word` = 'w7'").count() == 1
+    assert table.where("`a price` = 7").count() == 1
     for found in statistics(tmp_path).values():
-        assert len(found["minValues"]) == len(found["maxValues"]) == 2
+        assert len(found["minValues"]) == len(found["maxValues"]) == 3
 
 
 INSTANTS = (

@@ -15,9 +15,11 @@ from pyspark.sql import functions as F
 
 from benchmarks.scans import scanned
 from qbeast_core import QbeastTable, convert_to_qbeast, write_table
+from qbeast_core.delta.metadata import names_in_files
 from qbeast_core.errors import IncompatibleTable, IndexMismatch, InvalidOptions, UnknownColumn
 from qbeast_core.model.slices import SLICE_COLUMN, slice_of_weight
 from tests.integration.core.brute_force import (
+    actions,
     assert_rows_in_their_cubes,
     assert_sound,
     configuration,
@@ -180,12 +182,18 @@ def with_duckdb(path: Path, where: str) -> tuple[list[int], int]:
     return sorted(row[0] for row in found), told.get("io", told)["total_bytes_read"]
 
 
-def test_a_wide_table_has_statistics_of_its_slices(spark: SparkSession, tmp_path: Path) -> None:
-    wide = rows(spark, 4000).select("*", *(F.col("a").alias(f"a{i}") for i in range(40)))
+@pytest.mark.parametrize("name", ["a{}", "a {}"], ids=["as they are", "mapped"])
+def test_a_wide_table_has_statistics_of_its_slices(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    wide = rows(spark, 4000).select("*", *(F.col("a").alias(name.format(i)) for i in range(40)))
     path = str(tmp_path)
     write_table(wide, path=path, columns_to_index="id,a", cube_size=400, slices=True)
+    (metadata,) = actions(path, 0, "metaData")
+    in_files = names_in_files(metadata)[SLICE_COLUMN]
+    assert (in_files == SLICE_COLUMN) == (name == "a{}")
     described = [json.loads(add["stats"]) for add in live_adds(path).values()]
-    highest = [statistics["maxValues"][SLICE_COLUMN] for statistics in described]
+    highest = [statistics["maxValues"][in_files] for statistics in described]
     assert max(highest) > 7 > min(highest)
     by_file = plain(spark, path).groupBy("_metadata.file_path").agg(F.max(SLICE_COLUMN))
     assert sorted(found for _, found in by_file.collect()) == sorted(highest)

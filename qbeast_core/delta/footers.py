@@ -128,10 +128,11 @@ class LateStatistics:
         finally:
             replace_metadata(present)
 
-    def added_to(self, adds: Sequence[Any], texts: Sequence[str | None]) -> list[str | None]:
-        """The statistics of `AddFile` actions with those of their footers added, as JSON texts.
+    def added_to(self, adds: Any, entries: Sequence[Mapping[str, Any]]) -> list[str | None]:
+        """The files' statistics with those of their footers added, as JSON texts.
 
-        `texts` are what Delta collected while it wrote the files, of which there is at least one.
+        `adds` (a Scala Seq) and `entries` (the log's JSON form) are the actions of the same files,
+        at least one, with what Delta collected while it wrote them.
         """
         in_files = names_in_files(self._metadata)
         numbers = [in_files[column] for column in self._numbers]
@@ -139,8 +140,9 @@ class LateStatistics:
         chunks = column_chunks(self._jvm, self._delta_log, F.col("path"), numbers)
         by_path = {row[0]: row[1:] for row in read.select("path", "stats", chunks).collect()}
         added = []
-        for add, text in zip(adds, texts, strict=True):
-            stats, row_groups = by_path[add.path()]
+        for entry in entries:
+            text = entry.get("stats")
+            stats, row_groups = by_path[entry["path"]]
             if self.applies:
                 found = json.loads(stats)
                 text = with_members(text or json.dumps({"numRecords": found["numRecords"]}), found)
@@ -151,11 +153,11 @@ class LateStatistics:
             added.append(text)
         return added
 
-    def _read(self, adds: Sequence[Any]) -> Any:
+    def _read(self, adds: Any) -> Any:
         """The actions, where this applies with what Delta finds in the footers of their files."""
         jvm = self._jvm
         encoder = jvm.singleton("org.apache.spark.sql.delta.implicits.package").addFileEncoder()
-        files = jvm.session.createDataset(list(adds), encoder)
+        files = jvm.session.createDataset(adds, encoder)
         if not self.applies:
             return files.toDF()
         chosen = self._with_statistics_of(self._found_later)

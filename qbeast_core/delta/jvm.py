@@ -144,8 +144,12 @@ class Jvm:
 
     def json_of(self, value: Any) -> str:
         """Any JVM value as JSON text, in one call however large it is."""
-        mapper = self.singleton("org.apache.spark.sql.delta.util.JsonUtils").mapper()
-        return str(mapper.writeValueAsString(value))
+        return str(self._mapper.writeValueAsString(value))
+
+    def seq_of(self, element: str, values: Sequence[Any]) -> Any:
+        """A Scala Seq of a class of Delta's actions, made of their JSON forms in one call."""
+        array = self._read_array(element, values)
+        return self.jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray(array)
 
     def long_array(self, values: np.ndarray[Any, Any]) -> Any:
         """A `long[]` filled in one transfer; py4j would send it element by element."""
@@ -157,8 +161,7 @@ class Jvm:
 
     def string_array(self, texts: Sequence[str]) -> Any:
         """A `String[]` filled in one transfer."""
-        mapper = self.singleton("org.apache.spark.sql.delta.util.JsonUtils").mapper()
-        return mapper.readValue(json.dumps(list(texts)), self.java_class("[Ljava.lang.String;"))
+        return self._read_array("java.lang.String", list(texts))
 
     def int_array(self, values: np.ndarray[Any, Any]) -> Any:
         """An `int[]` filled in one transfer."""
@@ -169,6 +172,13 @@ class Jvm:
         positions = self.jvm.scala.Predef.wrapIntArray(self.int_array(indices))
         # A Seq is a function from position to element, so mapping positions by it selects.
         return positions.toSeq().map(scala_seq)
+
+    @property
+    def _mapper(self) -> Any:
+        return self.singleton("org.apache.spark.sql.delta.util.JsonUtils").mapper()
+
+    def _read_array(self, element: str, values: Sequence[Any]) -> Any:
+        return self._mapper.readValue(json.dumps(values), self.java_class(f"[L{element};"))
 
     def _array(self, kind: Any, values: np.ndarray[Any, Any], dtype: str, view: str) -> Any:
         big_endian = np.ascontiguousarray(values, dtype=dtype)

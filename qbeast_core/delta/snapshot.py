@@ -128,9 +128,7 @@ class TableSnapshot:
 
     def stored_rows(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
         """The same rows as `dataframe`, with their slices where the table stores them."""
-        adds = self._live_files.adds
-        if indices is not None:
-            adds = self._jvm.pick(adds, indices)
+        adds = self._live_files.adds if indices is None else self.add_actions(indices)
         return self._jvm.dataframe(
             self._delta_log.createDataFrame(self._snapshot, adds, False, self._jvm.none)
         )
@@ -159,9 +157,9 @@ class TableSnapshot:
         found = own.agg(F.max(F.unix_millis("timestamp"))).first()
         return (found and found[0]) or 0
 
-    def add_actions(self, indices: NDArray[np.int64]) -> list[Any]:
-        """The log's own `AddFile` objects of the files at `indices`."""
-        return self._jvm.java_list(self._jvm.pick(self._live_files.adds, indices))
+    def add_actions(self, indices: NDArray[np.int64]) -> Any:
+        """The log's own `AddFile` objects of the files at `indices`, as a Scala Seq."""
+        return self._jvm.pick(self._live_files.adds, indices)
 
     def followed_by(self, change: Change, table_id: str) -> Callable[[int], None]:
         """Spares the next version's reader the log, when the next version is this change.
@@ -201,8 +199,8 @@ class Change:
     """The indices of this version's files that it does not have."""
     files: Sequence[DataFile]
     """The files that it has besides."""
-    adds: Sequence[Any]
-    """The log's own `AddFile` objects of these."""
+    adds: Any
+    """The log's own `AddFile` objects of these, as a Scala Seq."""
 
 
 def delta_log_of(spark: SparkSession, location: str) -> Any:
@@ -235,7 +233,7 @@ class _LiveFiles:
         return cls(tuple(files[i] for i in order), picked)
 
     def after(self, jvm: Jvm, change: Change) -> _LiveFiles:
-        adds = self.adds.appendedAll(jvm.seq(change.adds))
+        adds = self.adds.appendedAll(change.adds)
         return _LiveFiles.of(jvm, [*self.files, *change.files], adds, change.gone)
 
 

@@ -181,14 +181,20 @@ class Transaction:
             rows = self._jvm.in_session(copy, df)
             # isOptimize keeps Delta from shuffling again or compacting after the commit.
             written = self._txn.writeFiles(rows, self._jvm.none, True, self._jvm.seq([]))
-        actions = self._jvm.java_list(written)
-        staged = []
-        for action, entry in zip(actions, json.loads(self._jvm.json_of(written)), strict=True):
-            if action.getClass().getSimpleName() == "AddFile":
+        staged, change_files = self._sorted_out(written)
+        self._other_actions += change_files
+        return staged
+
+    def _sorted_out(self, written: Any) -> tuple[list[StagedFile], list[Any]]:
+        """The files with rows of the table, and Delta's actions of those of its change feed."""
+        staged, change_files = [], []
+        for position, entry in enumerate(json.loads(self._jvm.json_of(written))):
+            # Of the two actions only `AddFile` says when the file was written.
+            if "modificationTime" in entry:
                 staged.append(StagedFile(entry))
             else:
-                self._other_actions.append(action)
-        return staged
+                change_files.append(written.apply(position))
+        return staged, change_files
 
     @contextmanager
     def completed(
@@ -203,21 +209,19 @@ class Transaction:
         activate(self._spark)
         if not (late.pending and staged):
             return list(staged)
-        adds = [self._add(file, data_change=True) for file in staged]
-        statistics = late.added_to(adds, [file.action.get("stats") for file in staged])
+        statistics = late.added_to(self._adds(staged), [file.action for file in staged])
         return [file.described(stats) for file, stats in zip(staged, statistics, strict=True)]
 
     def read_staged(self, files: Sequence[StagedFile]) -> DataFrame:
         """The rows of files that this transaction wrote."""
         as_committed = snapshot_with(self._jvm, self._delta_log, self._txn.metadata())
-        adds = self._jvm.seq([self._add(file, data_change=True) for file in files])
         return self._jvm.dataframe(
-            self._delta_log.createDataFrame(as_committed, adds, False, self._jvm.none)
+            self._delta_log.createDataFrame(as_committed, self._adds(files), False, self._jvm.none)
         )
 
     def track_reads(self, indices: np.ndarray[Any, Any]) -> None:
         """Declare that the commit depends on these files still being there."""
-        self._txn.trackFilesRead(self._jvm.seq(self.snapshot.add_actions(indices)))
+        self._txn.trackFilesRead(self.snapshot.add_actions(indices))
 
     def read_whole_table(self) -> None:
         """Declare that the commit depends on every row that the table has, or has not."""
@@ -226,11 +230,7 @@ class Transaction:
     def write_change_feed(self, df: DataFrame) -> None:
         """Write rows of the change data feed, which have the column `_change_type`."""
         written = self._txn.writeFiles(df._jdf, self._jvm.none, True, self._jvm.seq([]))
-        self._other_actions += [
-            action
-            for action in self._jvm.java_list(written)
-            if action.getClass().getSimpleName() == "AddCDCFile"
-        ]
+        self._other_actions += self._sorted_out(written)[1]
 
     def commit(
         self,
@@ -261,10 +261,8 @@ class Transaction:
         phases.enter(phases.COMMITTING)
         data_change = operation is not Operation.OPTIMIZE
         retagged = self._retagged(retags or {})
-        added = [
-            *(self._add(file, data_change) for file in adds),
-            *(self._add(file, data_change=False) for file in retagged),
-        ]
+        kept_data = self._adds(retagged, data_change=False)
+        added = self._adds(adds, data_change).appendedAll(kept_data)
         gone = frozenset([] if removes is None else removes.tolist())
         change = Change(
             gone=gone.union(retags or ()),
@@ -272,14 +270,14 @@ class Transaction:
             adds=added,
         )
         committed = self.snapshot.followed_by(change, self.table_id)
-        actions = [*self._other_actions, *added, *self._removals(gone, data_change)]
+        others = [*self._other_actions, *self._removals(gone, data_change)]
         if metrics:
             self._register(metrics)
         jvm_operation = self._operation(operation, user_metadata, predicate)
         # Only writes take the text with their operation; Delta has a setting for the others.
         text = {} if user_metadata is None else {_USER_METADATA: user_metadata}
         with session_with(self._spark, text) if text else nullcontext():
-            version = int(self._txn.commit(self._jvm.seq(actions), jvm_operation))
+            version = int(self._txn.commit(added.appendedAll(self._jvm.seq(others)), jvm_operation))
         committed(version)
         return version
 
@@ -288,8 +286,10 @@ class Transaction:
             return []
         kept = self.snapshot.add_actions(np.array(list(retags), dtype=np.int64))
         return [
-            StagedFile(json.loads(action.json())["add"]).tagged(tags)
-            for action, tags in zip(kept, retags.values(), strict=True)
+            StagedFile(action).tagged(tags)
+            for action, tags in zip(
+                json.loads(self._jvm.json_of(kept)), retags.values(), strict=True
+            )
         ]
 
     def _removals(self, gone: Iterable[int], data_change: bool) -> list[Any]:
@@ -299,7 +299,7 @@ class Transaction:
         now_millis = int(time.time() * 1000)
         return [
             add.removeWithTimestamp(now_millis, data_change)
-            for add in self.snapshot.add_actions(indices)
+            for add in self._jvm.java_list(self.snapshot.add_actions(indices))
         ]
 
     def _register(self, metrics: Mapping[str, int]) -> None:
@@ -313,9 +313,10 @@ class Transaction:
             registered[name] = metric
         self._txn.registerSQLMetrics(self._jvm.session, self._jvm.scala_map(registered))
 
-    def _add(self, staged: StagedFile, data_change: bool) -> Any:
-        entry = {**staged.action, "dataChange": data_change}
-        return self._jvm.singleton(_ACTIONS + "Action").fromJson(json.dumps({"add": entry}))
+    def _adds(self, files: Sequence[StagedFile], data_change: bool = True) -> Any:
+        """The files' actions as Delta takes them, a Scala Seq."""
+        entries = [{**file.action, "dataChange": data_change} for file in files]
+        return self._jvm.seq_of(_ACTIONS + "AddFile", entries)
 
     def _operation(
         self, operation: Operation, user_metadata: str | None, predicate: str | None

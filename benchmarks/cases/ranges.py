@@ -25,9 +25,9 @@ PERCENTS = (0.1, 1.0, 10.0)
 _PEERS = {
     Layout.ZORDER: "range_zorder",
     Layout.ZORDER_SORTED: "range_sorted",
-    Layout.PLAIN: None,
 }
 _MORE_PEERS = {
+    Layout.PLAIN: None,
     Layout.ZORDER_SMALL: None,
     Layout.LIQUID: None,
     Layout.QBEAST_SLICES: None,

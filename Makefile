@@ -100,7 +100,7 @@ typecheck: $(INSTALLED)  ## Check types (mypy --strict).
 	$(PYTHON) -m mypy --strict qbeast_core dbt/adapters/qbeast
 
 .PHONY: bench
-bench: java $(INSTALLED)  ## Compare with plain Delta and its peers, at SCALE (1: about 15 minutes).
+bench: java $(INSTALLED)  ## Compare with plain Delta and its peers, at SCALE (1: 15 to 17 minutes).
 	$(PYTHON) -m benchmarks --scale $(SCALE) $(CASES)
 
 .PHONY: bench-large

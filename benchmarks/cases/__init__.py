@@ -12,6 +12,7 @@ from benchmarks.cases import (
     filtered_sample,
     full_scan,
     growth,
+    memory,
     merge,
     original,
     planning,
@@ -26,6 +27,7 @@ from benchmarks.cases import (
 from benchmarks.comparison import Comparison
 
 CASES: Mapping[str, Callable[[Bench], Iterable[Comparison]]] = {
+    "memory": memory.run,
     "sample": sample.run,
     "ranges": ranges.run,
     "full_scan": full_scan.run,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Iterator
 
 from benchmarks import layouts
 from benchmarks.bench import Bench, Source
 from benchmarks.comparison import Comparison, Side
 from benchmarks.layouts import Layout
-from benchmarks.measuring import alternate, seconds_of, used_heap
+from benchmarks.measuring import alternate, seconds_of
 
-_GIB = float(1 << 30)
 _TURNS = 5
 """Of a write the seconds differ by a tenth from turn to turn."""
 _LITTLE_TURNS = 16
@@ -21,7 +19,7 @@ one of the last."""
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """Both data sets; memory and ZORDER with lineitem."""
+    """Both data sets; ZORDER with lineitem."""
     yield from _lineitem(bench)
     yield from _trips(bench)
 
@@ -61,7 +59,6 @@ class Turns:
 
 def _lineitem(bench: Bench) -> Iterator[Comparison]:
     source = bench.lineitem
-    heap, peak = used_heap(bench.spark), _python_peak()
     little, turns = Turns(bench, bench.little_lineitem), Turns(bench, source)
     for warming, warmups in ((little, _LITTLE_TURNS), (turns, 1)):
         both = {"plain Delta": warming.plain, "qbeast": warming.qbeast}
@@ -69,20 +66,12 @@ def _lineitem(bench: Bench) -> Iterator[Comparison]:
     plain, ours = alternate(
         {"plain Delta": turns.plain, "qbeast": turns.qbeast}, runs=_TURNS, warmups=0
     ).values()
-    kept = max(0, used_heap(bench.spark) - heap) + (_python_peak() - peak)
     # It follows the last plain write; warm from all of them, and the costliest of all.
     zorder = Side("plain Delta, OPTIMIZE ZORDER", (plain.median + seconds_of(turns.zorder),))
     turns.keep(Layout.PLAIN, stays_as=Layout.ZORDER)
     turns.keep(Layout.QBEAST, stays_as=Layout.QBEAST)
     yield bench.compare("write lineitem", "s", ours, plain, "write")
     yield bench.compare("write lineitem", "s", ours, zorder, "write_zorder")
-    yield bench.compare(
-        "memory kept by writing lineitem",
-        "bytes",
-        Side("driver", (float(kept),)),
-        Side("1 GiB", (_GIB,)),
-        "memory",
-    )
     yield from _stored(bench, source)
 
 
@@ -106,8 +95,3 @@ def _stored(bench: Bench, source: Source) -> Iterator[Comparison]:
         yield bench.compare(
             case, unit, Side("qbeast", (float(ours[i]),)), Side("plain Delta", (float(plain[i]),))
         )
-
-
-def _python_peak() -> int:
-    """The most memory that this process has had, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

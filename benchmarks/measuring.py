@@ -1,10 +1,10 @@
 """Times, and what Spark says it scanned and the operating system says was read.
 
 Sides take turns, each turn begun by another one, so that what else the machine does and what the
-side before leaves behind meet all of them alike; a time is the median of three or more after a
-warm-up.
-Nothing is counted by the code that is measured: files and scheduled bytes are metrics of Spark's
-scans, bytes read are those of the JVM's process, less those that it reads for a query of no file.
+side before leaves behind, such as a garbage collection, meet all of them alike; a time is the
+median of three or more after a warm-up. Nothing is counted by the code that is measured: files and
+scheduled bytes are metrics of Spark's scans, bytes read are those of the JVM's process, less those
+that it reads for a query of no file.
 """
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ Query = Callable[[], DataFrame]
 def alternate(
     sides: Mapping[str, Callable[[], object]], runs: int = RUNS, warmups: int = WARMUPS
 ) -> dict[str, Side]:
-    """The seconds of the sides, run in turn: `warmups` times uncounted, `runs` times counted.
-
-    A garbage collection that a large query calls for may fall to the one after it.
-    """
+    """The seconds of the sides, run in turn: `warmups` times uncounted, `runs` times counted."""
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     names = list(sides)
     for number in range(warmups + runs):

@@ -103,21 +103,13 @@ class Bench:
             case Layout.PLAIN:
                 layouts.write_plain(rows, path)
             case Layout.ZORDER:
-                self._zorder(source, path)
+                self._zorder(source, path, sorted_files=False)
             case Layout.ZORDER_SORTED:
                 self._zorder(source, path, sorted_files=True)
-            case Layout.ZORDER_SMALL:
-                self._zorder(source, path, self._file_bytes(source))
             case Layout.LIQUID:
                 layouts.write_liquid(rows, path, source.columns)
         return path
 
-    def _zorder(
-        self, source: Source, path: str, file_bytes: int | None = None, sorted_files: bool = False
-    ) -> None:
+    def _zorder(self, source: Source, path: str, sorted_files: bool) -> None:
         plain = self.table(source, Layout.PLAIN)
-        layouts.zordered(self.spark, plain, path, source.columns, file_bytes, sorted_files)
-
-    def _file_bytes(self, source: Source) -> int:
-        size, files = layouts.stored(self.spark, self.table(source, Layout.QBEAST))
-        return size // files
+        layouts.zordered(self.spark, plain, path, source.columns, sorted_files)

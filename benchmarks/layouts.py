@@ -13,7 +13,6 @@ from qbeast_core import write_table
 from qbeast_core.delta.settings import changed_settings
 
 SORTED_FILES = "spark.databricks.io.skipping.mdc.sortWithinFiles"
-FILE_BYTES = "spark.databricks.delta.optimize.maxFileSize"
 
 
 class Layout(Enum):
@@ -24,7 +23,6 @@ class Layout(Enum):
     PLAIN = "plain Delta"
     ZORDER = "ZORDER"
     ZORDER_SORTED = "ZORDER, sorted"
-    ZORDER_SMALL = "ZORDER, files as ours"
     LIQUID = "liquid clustering"
 
 
@@ -54,19 +52,15 @@ def zordered(
     plain: str,
     path: str,
     columns: Sequence[str],
-    file_bytes: int | None = None,
-    sorted_files: bool = False,
+    sorted_files: bool,
 ) -> None:
     """A copy of a plain table after OPTIMIZE ZORDER, the rows of a file sorted or not.
 
-    Its files have up to a gigabyte by default: one file here, and a file among thousands in a table
-    of terabytes. With `file_bytes` they have about as many bytes as those of the others.
+    Its files have up to a gigabyte: one file here, and a file among thousands in a table of
+    terabytes.
     """
-    settings = {SORTED_FILES: str(sorted_files).lower()}
-    if file_bytes is not None:
-        settings[FILE_BYTES] = str(file_bytes)
     copy(plain, path)
-    with changed_settings(spark, settings):
+    with changed_settings(spark, {SORTED_FILES: str(sorted_files).lower()}):
         optimize_zorder(spark, path, columns)
 
 

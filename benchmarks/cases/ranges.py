@@ -28,7 +28,6 @@ _PEERS = {
 }
 _MORE_PEERS = {
     Layout.PLAIN: None,
-    Layout.ZORDER_SMALL: None,
     Layout.LIQUID: None,
     Layout.QBEAST_SLICES: None,
 }
@@ -100,7 +99,7 @@ def _side(bench: Bench, source: Source, layout: Layout, found: Sequence[str]) ->
 
 
 def _timed(bench: Bench, source: Source, found: Sequence[str]) -> Iterator[Comparison]:
-    layouts = (Layout.QBEAST, Layout.ZORDER_SORTED, Layout.ZORDER_SMALL, Layout.PLAIN)
+    layouts = (Layout.QBEAST, Layout.ZORDER_SORTED, Layout.PLAIN)
     queries = {
         layout.value: [_query(bench, source, layout, box) for box in found] for layout in layouts
     }

@@ -15,16 +15,16 @@ from benchmarks import layouts
 from benchmarks.bench import Bench, Source
 from benchmarks.comparison import Comparison, Side
 from benchmarks.layouts import Layout
-from benchmarks.measuring import Query, alternate, collecting, read_by
+from benchmarks.measuring import RUNS, Query, alternate, collecting, read_by
 from qbeast_core import QbeastTable
 
 PERCENTS = ("0.1", "1", "10")
 _API, _API_SLICED = "qbeast, API", "qbeast with slices, API"
 ALL = ("bit_xor(xxhash64(*))",)
 """An aggregate that needs every column."""
-_RUNS = 5
-_WARMUPS = 2
-_FIRST_TURNS = 40
+_RUNS = {"1": 5}
+"""More turns where there is a target; three elsewhere."""
+_FIRST_TURNS = 30
 """A small sample takes a tenth of a second, and for many turns the JVM compiles what plans it."""
 
 
@@ -85,7 +85,7 @@ def _sampled(
     queries = _queries(bench, source, percent, aggregates)
     case = f"{percent} % sample of {source.name}, {what}"
     if source is bench.lineitem:
-        times = alternate(_collected(queries), runs=_RUNS, warmups=_WARMUPS)
+        times = alternate(_collected(queries), runs=_RUNS.get(percent, RUNS))
         target = {"2 columns": "sample_few", "all columns": "sample_all"}[what]
         for name in list(queries)[1:]:
             yield bench.compare(

@@ -1,6 +1,6 @@
 """Writing the result of a query that costs more than the write: a join with derived columns.
 
-A third of the rows of the other cases, for it takes several times as long.
+A quarter of the rows of the other cases, for it takes several times as long.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def run(bench: Bench) -> Iterator[Comparison]:
 
     sides = alternate({"plain Delta": plain, "qbeast": qbeast})
     yield bench.compare(
-        "write a third of lineitem join orders",
+        "write a quarter of lineitem join orders",
         "s",
         sides["qbeast"],
         sides["plain Delta"],
@@ -51,6 +51,6 @@ def run(bench: Bench) -> Iterator[Comparison]:
 
 
 def _joined(bench: Bench) -> DataFrame:
-    scale = round(bench.scale / 3, 4)
+    scale = round(bench.scale / 4, 4)
     tables = {table: data.tpch(table, scale) for table in ("lineitem", "orders")}
     return bench.spark.sql(_QUERY.format(**tables))

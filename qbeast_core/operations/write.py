@@ -174,7 +174,7 @@ def write_table(
     except Outgrown as outgrown:
         given, result = write.own_rows(outgrown.rows), None
     if result is None:
-        with evaluated_once(given) as rows:
+        with evaluated_once(given, read_first=lambda: write.measured_columns(given)) as rows:
             result = until_committed(write.destination.label, lambda: write.attempt(rows))
     for warning in result.warnings if issue_warnings else ():
         warnings.warn(warning, SampleWarning, stacklevel=2)
@@ -215,6 +215,22 @@ class TableWrite:
         else:
             self.options.check_new(snapshot, schema)
         return None
+
+    def measured_columns(self, given: DataFrame) -> tuple[str, ...]:
+        """The columns that the rows are measured by before they are written; none for all."""
+        snapshot = self._begin().snapshot
+        if self._appends(snapshot):
+            current, transformers = self._transformers_of(snapshot)
+            key = current.sample_key
+        else:
+            columns = self.options.known_columns(snapshot, given.schema)
+            if columns is None:
+                return ()
+            transformers = resolve_columns(columns, given.schema)
+            key = self.options.new_sample_key(snapshot, given.schema)
+        measured = {name.lower() for name in (*key, *(each.column for each in transformers))}
+        # An append may lack some of them.
+        return tuple(name for name in given.columns if name.lower() in measured)
 
     def attempt(self, rows: DataFrame) -> WriteResult:
         """Try once, from the table's present state."""

@@ -19,11 +19,14 @@ from qbeast_core.delta.java_calls import JavaCalls
 from qbeast_core.delta.jvm import Jvm
 from qbeast_core.model.murmur import SCALA_ARRAY_SEED, spark_hash
 
+_CATALYST = "org.apache.spark.sql.catalyst."
 _ARRAY_SEQ = "scala.collection.immutable.ArraySeq$"
 _MURMUR = "scala.util.hashing.MurmurHash3"
 # Spark takes the bytes of compressed files for the bytes of rows.
 _MOST_COMPRESSION = 32
 _ROW_HEADER_BYTES = 8
+# Each time, what lies below a window that is gone comes into reach.
+_PRUNINGS = 10
 ONE_TASK_BYTES = 16 << 20
 """So little is read by one task about as fast as by several and a shuffle."""
 
@@ -168,7 +171,16 @@ class PlanSummary:
 
 def analyzed_plan(df: DataFrame) -> PlanSummary:
     """The summary of a DataFrame's analyzed plan."""
-    plan = df._jdf.queryExecution().analyzed()
+    return _summary(Jvm(df.sparkSession), df._jdf.queryExecution().analyzed())
+
+
+def pruned_plan(df: DataFrame) -> PlanSummary:
+    """The same, without what none of its columns needs."""
+    jvm = Jvm(df.sparkSession)
+    return _summary(jvm, _pruned(jvm, df._jdf.queryExecution().analyzed()))
+
+
+def _summary(jvm: Jvm, plan: Any) -> PlanSummary:
     classes = list(_classes_in(json.loads(plan.toJSON())))
     leaves = plan.collectLeaves()
     sources, relations = set(), 0
@@ -177,7 +189,7 @@ def analyzed_plan(df: DataFrame) -> PlanSummary:
         source = str(leaf.getClass().getName())
         if source.endswith(".LogicalRelation"):
             relations += 1
-            source = _relation_source(Jvm(df.sparkSession), leaf.relation())
+            source = _relation_source(jvm, leaf.relation())
         sources.add(source)
     in_all = sum(name.endswith(".LogicalRelation") for name in classes)
     return PlanSummary(
@@ -241,6 +253,29 @@ def _about_bytes(df: DataFrame) -> int:
 def release_checkpoint(checkpointed: DataFrame) -> None:
     """Free the blocks of a local checkpoint before the garbage collector gets to it."""
     checkpointed._jdf.queryExecution().analyzed().rdd().unpersist(False)
+
+
+def _pruned(jvm: Jvm, analyzed: Any) -> Any:
+    """An analyzed plan without columns that nobody asks for.
+
+    By a few rules of the optimizer only: all of them would make a constant of the clock.
+    """
+    # Rules leave marks on the nodes that they see.
+    plan = analyzed.clone()
+    for named in ("EliminateSubqueryAliases", "EliminateView"):
+        plan = jvm.singleton(f"{_CATALYST}analysis.{named}").apply(plan)
+    plan = jvm.new(_CATALYST + "optimizer.InlineCTE", True).apply(plan)
+    pruning = [
+        jvm.singleton(f"{_CATALYST}optimizer.{named}")
+        for named in ("ColumnPruning", "RemoveNoopOperators")
+    ]
+    for _ in range(_PRUNINGS):
+        before = plan
+        for rule in pruning:
+            plan = rule.apply(plan)
+        if plan.fastEquals(before):
+            break
+    return plan
 
 
 def _relation_source(jvm: Jvm, relation: Any) -> str:

@@ -2,19 +2,26 @@
 
 Reading a query twice is right only if both readings give the same rows. Spark's analyzed plan
 tells (the optimizer would already have replaced the clock by a constant); where it does not, the
-rows are stored first.
+rows are stored first. Where the first reading is for some columns only, it is enough that it finds
+the values that these have in the second one, which all rows come from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from qbeast_core import phases
-from qbeast_core.spark.catalyst import PlanSummary, analyzed_plan, release_checkpoint
+from qbeast_core.spark.catalyst import (
+    PlanSummary,
+    analyzed_plan,
+    pruned_plan,
+    release_checkpoint,
+)
+from qbeast_core.spark.columns import column
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
 _RELATION = "org.apache.spark.sql.execution.datasources.LogicalRelation"
@@ -99,13 +106,29 @@ def is_repeatable(df: DataFrame, given: DataFrame | None = None) -> bool:
     return plan.is_deterministic and _is_understood(plan, analyzed_plan(given) if given else None)
 
 
+def is_repeatable_in(df: DataFrame, columns: Sequence[str]) -> bool:
+    """Whether two readings are known to find the same values in some columns, row by row.
+
+    Never where rows are aggregated: what is left of them costs less to store than to compute twice.
+    """
+    plan = pruned_plan(df.select(*map(column, columns)))
+    aggregates = _LOGICAL + "Aggregate" in plan.classes
+    return plan.is_deterministic and not aggregates and _is_understood(plan, None)
+
+
 @contextmanager
-def evaluated_once(df: DataFrame, given: DataFrame | None = None) -> Iterator[DataFrame]:
+def evaluated_once(
+    df: DataFrame,
+    given: DataFrame | None = None,
+    read_first: Callable[[], Sequence[str]] = tuple,
+) -> Iterator[DataFrame]:
     """The rows of one evaluation of `df`, to be read as often as needed inside the block.
 
-    `given` is a part of it that comes from a block like this one.
+    Args:
+        given: a part of it that comes from a block like this one.
+        read_first: the columns that all readings but the last one are for, if not for all.
     """
-    if is_repeatable(df, given):
+    if is_repeatable(df, given) or ((columns := read_first()) and is_repeatable_in(df, columns)):
         yield df
         return
     with stored_rows(df) as stored:

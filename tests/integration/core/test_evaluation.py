@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 from qbeast_core import failpoints, write_table
 from qbeast_core.delta.settings import changed_settings
 from qbeast_core.errors import SourceChanged
-from qbeast_core.spark.evaluation import is_repeatable
+from qbeast_core.spark import evaluation
+from qbeast_core.spark.evaluation import is_repeatable, is_repeatable_in
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,
@@ -111,6 +112,93 @@ def test_only_plans_that_are_understood_count_as_repeatable(
         sources["delta"].unpersist()
 
 
+SIDE_COLUMNS: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "now": lambda rows: rows.withColumn("side", F.current_timestamp()),
+    "today": lambda rows: rows.selectExpr("*", "current_date() as side"),
+    "rand": lambda rows: rows.withColumn("side", F.rand()),
+    "uuid": lambda rows: rows.selectExpr("*", "uuid() as side"),
+    "rank": lambda rows: by_rank(rows).withColumnRenamed("rank", "side"),
+    "rank of a rank": lambda rows: by_rank(by_rank(rows).withColumnRenamed("rank", "first")),
+    "running total": lambda rows: rows.withColumn(
+        "side", F.sum("x").over(Window.partitionBy("k").orderBy("id"))
+    ),
+    "python udf": own_code,
+    "input file": lambda rows: rows.withColumn("side", F.input_file_name()),
+    "scalar subquery": lambda rows: rows.sparkSession.sql(
+        "select *, (select max(id) from {rows}) as side from {rows}", rows=rows
+    ),
+    "in a CTE": lambda rows: rows.sparkSession.sql(
+        "with a as (select *, now() as side from {rows}), b as (select * from a where k > 2) "
+        "select b.*, rank() over (partition by b.k order by b.x) as place "
+        "from b join a on a.id = b.id",
+        rows=rows,
+    ),
+}
+"""Queries with a column that differs with each evaluation, and others that do not."""
+
+
+@pytest.mark.parametrize("query", SIDE_COLUMNS)
+@pytest.mark.parametrize("source", ["delta", "parquet", "range"])
+def test_columns_are_repeatable_beside_others_that_are_not(
+    sources: dict[str, DataFrame], query: str, source: str
+) -> None:
+    rows = SIDE_COLUMNS[query](sources[source])
+    if (query, source) != ("scalar subquery", "range"):  # there Spark sees the same rows
+        assert not is_repeatable(rows)
+    assert is_repeatable_in(rows, ["id", "k"])
+
+
+NOT_BESIDE: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "the column itself": lambda rows: rows.selectExpr("rand() as id", "k"),
+    "a filter by it": lambda rows: rows.withColumn("r", F.rand()).where("r < 0.5"),
+    "a filter by the time": lambda rows: rows.where("current_timestamp() > '2020-01-01'"),
+    "a filter by today in a CTE": lambda rows: rows.sparkSession.sql(
+        "with a as (select *, current_date() as day from {rows}) "
+        "select * from a where day > date'2020-01-01'",
+        rows=rows,
+    ),
+    "the first of each": lambda rows: by_rank(rows).where("rank < 10"),
+    "a join by rank": lambda rows: (
+        by_rank(rows).join(by_rank(rows).select("rank"), "rank").select("id", "k")
+    ),
+    "a limit": lambda rows: rows.limit(10),
+    "a sample": lambda rows: rows.sample(0.5),
+    "python batches": batches,
+    "an aggregate": lambda rows: rows.groupBy("id", "k").agg(F.sum("x")),
+    "duplicates": lambda rows: rows.dropDuplicates(["k"]),
+    "a subquery": lambda rows: rows.sparkSession.sql(
+        "select * from {rows} where id < (select max(id) from {rows} where rand() < 0.5)", rows=rows
+    ),
+    "an order by chance": lambda rows: rows.repartition(3, F.rand()).selectExpr(
+        "monotonically_increasing_id() as id", "k"
+    ),
+}
+"""Queries whose columns `id` and `k`, or whose rows, may differ with each evaluation."""
+
+
+@pytest.mark.parametrize("query", NOT_BESIDE)
+def test_columns_are_not_repeatable_where_rows_are_not(
+    sources: dict[str, DataFrame], query: str
+) -> None:
+    assert not is_repeatable_in(NOT_BESIDE[query](sources["delta"]), ["id", "k"])
+
+
+def test_columns_of_views_are_repeatable(
+    spark: SparkSession, sources: dict[str, DataFrame]
+) -> None:
+    sources["delta"].createOrReplaceTempView("evaluated_source")
+    spark.sql(
+        "create or replace temporary view evaluated_view as "
+        "select *, now() as loaded_at from evaluated_source"
+    )
+    rows = spark.sql("select v.*, rand() as r from evaluated_view v")
+    assert is_repeatable_in(rows, ["id", "k"])
+    assert not is_repeatable_in(rows, ["id", "loaded_at"])
+    assert not is_repeatable_in(rows, ["id", "r"])
+    spark.catalog.dropTempView("evaluated_view")
+    spark.catalog.dropTempView("evaluated_source")
+
+
 @pytest.mark.parametrize("source", ["range", "delta", "parquet", "json"])
 def test_sources_at_rest_are_repeatable(sources: dict[str, DataFrame], source: str) -> None:
     assert is_repeatable(sources[source])
@@ -166,6 +254,73 @@ def test_rows_that_change_with_each_evaluation_are_written_from_one(
     if query == "ties":
         assert {row.v for row in stored.select("v").collect()} == set(range(1, 1001))
     assert_sound(spark, tmp_path, ids)
+    assert_rows_in_their_cubes(spark, tmp_path)
+
+
+def never_stored(rows: DataFrame) -> None:
+    pytest.fail("the rows were stored")
+
+
+@pytest.mark.parametrize("query", SIDE_COLUMNS)
+def test_rows_are_not_stored_for_columns_that_are_not_measured(
+    spark: SparkSession,
+    sources: dict[str, DataFrame],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    query: str,
+) -> None:
+    monkeypatch.setattr(evaluation, "stored_rows", never_stored)
+    rows = SIDE_COLUMNS[query](sources["delta"])
+    path, ids = str(tmp_path), [row.id for row in rows.select("id").collect()]
+    write_table(rows, path=path, columns_to_index=["id", "k"], cube_size=100)
+    assert_sound(spark, path, ids)
+    write_table(rows, path=path, cube_size=100)
+    assert_sound(spark, path, [*ids, *ids])
+    assert_rows_in_their_cubes(spark, path)
+    # A table keeps its columns where a rebuild does not name any.
+    write_table(rows, path=path, mode="overwrite", sample_key="x")
+    assert_sound(spark, path, ids)
+
+
+def test_own_code_runs_once_for_each_row(
+    spark: SparkSession, sources: dict[str, DataFrame], tmp_path: Path
+) -> None:
+    calls = spark.sparkContext.accumulator(0)
+
+    def counted(value: int) -> int:
+        calls.add(1)
+        return value
+
+    rows = sources["delta"].withColumn("counted", F.udf(counted, "bigint")("id"))
+    write_table(rows, path=str(tmp_path), columns_to_index=["id"], cube_size=100)
+    assert calls.value == 1000
+    assert_sound(spark, tmp_path, range(1000))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"columns_to_index": ["side"]},
+        {"columns_to_index": ["id"], "sample_key": "side"},
+        {"columns_to_index": ["id"], "sample_key": "all"},
+        {"columns_to_index": "auto"},
+    ],
+    ids=str,
+)
+def test_rows_are_stored_for_columns_that_are_measured(
+    spark: SparkSession,
+    sources: dict[str, DataFrame],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, object],
+) -> None:
+    stored = []
+    store = evaluation.stored_rows
+    monkeypatch.setattr(evaluation, "stored_rows", lambda rows: stored.append(rows) or store(rows))
+    rows = sources["delta"].withColumn("side", F.rand())
+    write_table(rows, path=str(tmp_path), cube_size=100, **options)
+    assert len(stored) == 1
+    assert_sound(spark, tmp_path, range(1000))
     assert_rows_in_their_cubes(spark, tmp_path)
 
 

@@ -100,11 +100,11 @@ typecheck: $(INSTALLED)  ## Check types (mypy --strict).
 	$(PYTHON) -m mypy --strict qbeast_core dbt/adapters/qbeast
 
 .PHONY: bench
-bench: java $(INSTALLED)  ## Compare with plain Delta and its peers, at SCALE (1: 15 to 17 minutes).
+bench: java $(INSTALLED)  ## Compare with plain Delta and its peers, at SCALE (1: under 15 minutes).
 	$(PYTHON) -m benchmarks --scale $(SCALE) $(CASES)
 
 .PHONY: bench-large
-bench-large: java $(INSTALLED)  ## Growth (13 minutes), samples, scans and ranges at scale 10.
+bench-large: java $(INSTALLED)  ## Growth, samples, scans and ranges at scale 10 (45 minutes).
 	$(PYTHON) -m benchmarks --scale 10 $(or $(CASES),size sample full_scan ranges)
 
 .PHONY: bench-dbt

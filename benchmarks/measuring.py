@@ -1,8 +1,8 @@
 """Times, and what Spark says it scanned and the operating system says was read.
 
-Sides take turns, each turn begun by another one, so that what else the machine does and what the
-side before leaves behind, such as a garbage collection, meet all of them alike; a time is the
-median of three or more after a warm-up. Nothing is counted by the code that is measured: files and
+Sides take turns, in another order each time, so that what else the machine does and what the side
+before leaves behind, such as a garbage collection, meet all of them alike; a time is the median of
+three or more after a warm-up. Nothing is counted by the code that is measured: files and
 scheduled bytes are metrics of Spark's scans, bytes read are those of the JVM's process, less those
 that it reads for a query of no file.
 """
@@ -36,14 +36,23 @@ def alternate(
 ) -> dict[str, Side]:
     """The seconds of the sides, run in turn: `warmups` times uncounted, `runs` times counted."""
     seconds: dict[str, list[float]] = {name: [] for name in sides}
-    names = list(sides)
     for number in range(warmups + runs):
-        first = number % len(names)
-        for name in (*names[first:], *names[:first]):
+        for name in in_turn(list(sides), number):
             elapsed = seconds_of(sides[name])
             if number >= warmups:
                 seconds[name].append(elapsed)
     return {name: Side(name, tuple(counted)) for name, counted in seconds.items()}
+
+
+def in_turn(names: list[str], number: int) -> list[str]:
+    """The sides in the order of one turn: another one begins, and every other turn runs backwards.
+
+    >>> [in_turn(["a", "b"], number) for number in range(4)]
+    [['a', 'b'], ['b', 'a'], ['b', 'a'], ['a', 'b']]
+    """
+    first = number // 2 % len(names)
+    turned = names[first:] + names[:first]
+    return turned[::-1] if number % 2 else turned
 
 
 def seconds_of(action: Callable[[], object]) -> float:

@@ -26,6 +26,7 @@ _PEERS = {
     Layout.ZORDER: "range_zorder",
     Layout.ZORDER_SORTED: "range_sorted",
 }
+_SORTED = {Layout.ZORDER_SORTED: "range_sorted"}
 _MORE_PEERS = {
     Layout.PLAIN: None,
     Layout.LIQUID: None,
@@ -46,7 +47,7 @@ def run(bench: Bench) -> Iterator[Comparison]:
     yield from _timed(bench, source, both[:_FEW_BOXES])
     source = bench.trips
     values = known_values(source.path, source.columns)
-    yield from _read(bench, source, values, source.columns, _PEERS)
+    yield from _read(bench, source, values, source.columns, _SORTED)
 
 
 def boxes(

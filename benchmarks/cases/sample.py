@@ -22,9 +22,9 @@ PERCENTS = ("0.1", "1", "10")
 _API, _API_SLICED = "qbeast, API", "qbeast with slices, API"
 ALL = ("bit_xor(xxhash64(*))",)
 """An aggregate that needs every column."""
-_RUNS = {"1": 5}
+_RUNS = {"1": 8}
 """More turns where there is a target; three elsewhere."""
-_FIRST_TURNS = 30
+_FIRST_TURNS = 20
 """A small sample takes a tenth of a second, and for many turns the JVM compiles what plans it."""
 
 

@@ -18,7 +18,7 @@ from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
 from qbeast_core.operations.sizing import smallest_band_rows
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import Catalyst, repartition_by_id
-from qbeast_core.spark.location import coordinates, path_to
+from qbeast_core.spark.location import coordinates
 from qbeast_core.spark.slices import row_slice
 from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.assignment import Assignment
@@ -139,31 +139,36 @@ class Placing:
     words: list[Column]
     weight: Column
     target: columns.Target
+    order: Column
+    """Its place in its file, bigint."""
 
     @staticmethod
     def of(catalyst: Catalyst, plan: TreePlan) -> Placing:
-        words = path_to(catalyst, coordinates(catalyst, plan.revision))
+        layout = plan.assignment.layout
+        cells = [columns.cell(place, layout) for place in coordinates(catalyst, plan.revision)]
+        words = columns.path_words(catalyst, cells, layout)
         weight = columns.weight(plan.revision.weight_columns)
         target = columns.target(catalyst, plan.assignment, words, weight)
-        return Placing(words, weight, target)
+        return Placing(words, weight, target, columns.order(catalyst, cells, layout))
 
 
 def placed(rows: DataFrame, plan: TreePlan, placing: Placing, by_slice: bool) -> DataFrame:
-    """The rows, one Spark partition per file, sorted along the path inside it.
+    """The rows, one Spark partition per file, sorted in space inside it.
 
-    With `by_slice` the rows of a slice lie together, sorted along the path, so that a small sample
-    reads the end of a file only.
+    With `by_slice` the rows of a slice lie together, sorted like this, so that a small sample reads
+    the end of a file only.
 
-    File and path are expressions of the shuffle and of the sort, never columns: rows with columns
+    File and order are expressions of the shuffle and of the sort, never columns: rows with columns
     more would have to be copied once again to lose them.
     """
     placed = repartition_by_id(rows, plan.files, placing.target.file.cast("int"))
-    # Neighbours in space become neighbours in the file, so that readers skip inside of it. One
-    # word is fine enough for that, and Spark sorts by a single bigint in linear time.
-    path = placing.words[0]
+    # Neighbours in space become neighbours in the file, so that readers skip inside of it. Spark
+    # sorts by a single bigint in linear time.
     if not by_slice:
-        return placed.sortWithinPartitions(path)
+        return placed.sortWithinPartitions(placing.order)
     slices = row_slice(plan.revision.weight_columns).cast("bigint")
     return placed.sortWithinPartitions(
-        F.shiftleft(slices, WORD_BITS - _SLICE_BITS).bitwiseOR(F.shiftright(path, _SLICE_BITS))
+        F.shiftleft(slices, WORD_BITS - _SLICE_BITS).bitwiseOR(
+            F.shiftright(placing.order, _SLICE_BITS)
+        )
     )

@@ -3,6 +3,7 @@
 ordinal     the value as a plain number (a date is milliseconds, a decimal a double)
 coordinate  the ordinal in the revision's space, 0 to 1
 path words  the interleaved bits of the coordinates (`tree.path`)
+order       the row's place in its file (`tree.curve`)
 weight      Spark's `hash()` of the indexed columns, or of those of the table's sample key
 target      depth of the row's cube and number of its file (`tree.assignment`)
 """
@@ -35,9 +36,11 @@ from qbeast_core.model.transformation import (
 from qbeast_core.model.weight import MIN_WEIGHT
 from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.tree.assignment import SLOT_REGION_FACTOR, Assignment
+from qbeast_core.tree.curve import HilbertCurve
 from qbeast_core.tree.path import PathLayout
 
 _PIECE_BITS = 8
+_CURVE_STEPS = 4
 _CONSTANT = (EmptyTransformation, IdentityToZero, IdentityTransformation, NullToZero)
 
 
@@ -121,18 +124,37 @@ def cell(placed: Column, layout: PathLayout) -> Column:
 
 def path_words(catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout) -> list[Column]:
     """The words of the path, bigint each; `cells` holds one bigint column per dimension."""
-    spread_bytes = catalyst.array(_spread_bytes(layout.dimensions))
     return [
-        reduce(
-            Column.bitwiseOR,
-            [
-                part
-                for dimension, bits in enumerate(cells)
-                for part in _spread(spread_bytes, bits, layout, word, dimension)
-            ],
-        )
+        _levels_of_word(catalyst, cells, layout, word, layout.levels_per_word)
         for word in range(layout.words)
     ]
+
+
+def order(catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout) -> Column:
+    """The row's place in a file, bigint with the bits of a path word.
+
+    Along Hilbert's curve for the first levels, and along the path for the others of a word.
+    `cells` holds one bigint column per dimension.
+    """
+    curve = HilbertCurve.of(layout.dimensions)
+    if curve is None:
+        return _levels_of_word(catalyst, cells, layout, 0, layout.levels_per_word)
+    table = catalyst.array(curve.table)
+    position = found = F.lit(0).cast("bigint")
+    for step in range(1, _CURVE_STEPS + 1):
+        below = layout.max_depth - step * curve.step_levels
+        # The state stays where it is, above the position that it was found with.
+        index = found.bitwiseAND(-1 << curve.step_bits)
+        for dimension, bits in enumerate(cells):
+            part = F.shiftright(bits, below).bitwiseAND((1 << curve.step_levels) - 1)
+            place = curve.step_levels * (layout.dimensions - 1 - dimension)
+            index = index.bitwiseOR(F.shiftleft(part, place))
+        found = F.get(table, index.cast("int"))
+        inside = found.bitwiseAND((1 << curve.step_bits) - 1)
+        position = F.shiftleft(position, curve.step_bits).bitwiseOR(inside)
+    levels = layout.levels_per_word - _CURVE_STEPS * curve.step_levels
+    deeper = _levels_of_word(catalyst, cells, layout, 0, levels)
+    return F.shiftleft(position, levels * layout.dimensions).bitwiseOR(deeper)
 
 
 def target(
@@ -184,21 +206,23 @@ def _folded(catalyst: Catalyst, assignment: Assignment, words: Sequence[Column])
     return key
 
 
-def _spread(
-    spread_bytes: Column, bits: Column, layout: PathLayout, word: int, dimension: int
-) -> list[Column]:
-    """One dimension's bits, each moved to its place in a path word, in pieces to be or-ed."""
-    n = layout.dimensions
-    first_level = word * layout.levels_per_word
-    levels = min(layout.levels_per_word, layout.max_depth - first_level)
-    below = layout.max_depth - first_level - levels
-    place = (layout.levels_per_word - levels) * n + n - 1 - dimension
+def _levels_of_word(
+    catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout, word: int, levels: int
+) -> Column:
+    """The last levels of a path word, where they are in it: bits of the cells, interleaved."""
+    spread_bytes = catalyst.array(_spread_bytes(layout.dimensions))
+    end = (word + 1) * layout.levels_per_word
+    # The last word may have more places than there are levels left.
+    missing = max(0, end - layout.max_depth)
+    below = layout.max_depth - end + missing
     parts = []
-    for start in range(0, levels, _PIECE_BITS):
-        width = min(_PIECE_BITS, levels - start)
-        piece = F.shiftright(bits, below + start).bitwiseAND((1 << width) - 1).cast("int")
-        parts.append(F.shiftleft(F.get(spread_bytes, piece), start * n + place))
-    return parts
+    for dimension, bits in enumerate(cells):
+        for start in range(0, levels - missing, _PIECE_BITS):
+            width = min(_PIECE_BITS, levels - missing - start)
+            piece = F.shiftright(bits, below + start).bitwiseAND((1 << width) - 1).cast("int")
+            place = (missing + start + 1) * layout.dimensions - 1 - dimension
+            parts.append(F.shiftleft(F.get(spread_bytes, piece), place))
+    return reduce(Column.bitwiseOR, parts)
 
 
 def _spread_bytes(dimensions: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

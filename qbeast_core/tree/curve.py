@@ -1,0 +1,127 @@
+"""Hilbert's curve: the order of the rows inside of a file.
+
+In the order of paths (the Z curve) a run of rows may cross the whole space from one row to the
+next. Hilbert's curve visits the cubes of each level one after the other too, and goes on in a cell
+that touches the last one. So a run, such as a page of Parquet, lies in a compact region, which
+fewer ranges meet.
+
+The curve is followed level by level: how it runs through a cube (the *state*: where it enters, and
+along which dimension it leaves) says the order of the children, and how it runs through each of
+them (C. Hamilton, Compact Hilbert Indices, 2006). A *step* takes some levels by one look-up.
+
+>>> curve = HilbertCurve(dimensions=2)
+>>> curve.positions(np.array([[0, 0, 1, 1], [0, 1, 0, 1]]), levels=4).tolist()
+[0, 1, 3, 2]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+_STEP_BITS = 8
+_MOST_DIMENSIONS = 4
+"""In more, the table has a hundred thousand entries, and a page is not compact anyway."""
+
+
+@dataclass(frozen=True)
+class HilbertCurve:
+    """The curve through a space of two to four dimensions."""
+
+    dimensions: int
+
+    @staticmethod
+    def of(dimensions: int) -> HilbertCurve | None:
+        """The curve; None where the order of paths is as good, or not much worse."""
+        return HilbertCurve(dimensions) if 2 <= dimensions <= _MOST_DIMENSIONS else None
+
+    @property
+    def step_levels(self) -> int:
+        """How many levels a step goes down."""
+        return _STEP_BITS // self.dimensions
+
+    @property
+    def step_bits(self) -> int:
+        """How many bits a step adds to the position."""
+        return self.step_levels * self.dimensions
+
+    @cached_property
+    def table(self) -> NDArray[np.int64]:
+        """int64[states << step_bits]: what a step finds, `next state << step_bits | position`.
+
+        It is looked up at `state << step_bits | cells`, where `cells` has `step_levels` bits of
+        each dimension's cell, dimension 0 in the highest; the first state is 0.
+        """
+        states = [(0, 0)]
+        entries = []
+        for state in states:  # grows meanwhile
+            for cells in range(1 << self.step_bits):
+                following, position = self._step(state, cells)
+                if following not in states:
+                    states.append(following)
+                entries.append(states.index(following) << self.step_bits | position)
+        return np.array(entries, dtype=np.int64)
+
+    def positions(self, cells: NDArray[np.int64], levels: int) -> NDArray[np.int64]:
+        """Where cells lie along the curve, int64[rows]; cells int64[n, rows] have `levels` bits.
+
+        `levels` is a multiple of `step_levels`.
+        """
+        mask = (1 << self.step_levels) - 1
+        found = np.zeros(cells.shape[1], dtype=np.int64)
+        position = np.zeros_like(found)
+        for below in range(levels - self.step_levels, -1, -self.step_levels):
+            index = found >> self.step_bits
+            for cell in cells:
+                index = index << self.step_levels | cell >> below & mask
+            found = self.table[index]
+            position = position << self.step_bits | found & ((1 << self.step_bits) - 1)
+        return position
+
+    def _step(self, state: tuple[int, int], cells: int) -> tuple[tuple[int, int], int]:
+        """The next state and the position of one entry of the table, level by level."""
+        n, mask = self.dimensions, (1 << self.step_levels) - 1
+        parts = [cells >> self.step_levels * (n - 1 - i) & mask for i in range(n)]
+        entry, direction = state
+        position = 0
+        for below in range(self.step_levels - 1, -1, -1):
+            digit = 0
+            for part in parts:
+                digit = digit << 1 | part >> below & 1
+            child = _inverse_gray(self._rotated(digit ^ entry, -direction - 1))
+            position = position << n | child
+            entry ^= self._rotated(_entry_of(child), direction + 1)
+            direction = (direction + self._direction_of(child) + 1) % n
+        return (entry, direction), position
+
+    def _rotated(self, bits: int, by: int) -> int:
+        """The bits of one digit rotated to the left."""
+        by %= self.dimensions
+        return (bits << by | bits >> self.dimensions - by) & (1 << self.dimensions) - 1
+
+    def _direction_of(self, child: int) -> int:
+        """Along which dimension the curve leaves the child of that number."""
+        if not child:
+            return 0
+        return _trailing_ones(child if child % 2 else child - 1) % self.dimensions
+
+
+def _entry_of(child: int) -> int:
+    """The corner where the curve enters the child of that number."""
+    first = max(child - 1, 0) // 2 * 2
+    return first ^ first >> 1
+
+
+def _inverse_gray(code: int) -> int:
+    number = 0
+    while code:
+        number ^= code
+        code >>= 1
+    return number
+
+
+def _trailing_ones(number: int) -> int:
+    return (~number & number + 1).bit_length() - 1

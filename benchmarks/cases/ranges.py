@@ -1,7 +1,8 @@
 """Range filters of 0.1, 1 and 10 % of the rows on one indexed column and on both, in plain SQL.
 
-Twenty boxes of each kind at places drawn from a seed, by the order of the values: a box of 1 % has
-about 1 % of the rows wherever it lies.
+Twenty boxes of each kind, those on one column half on the one and half on the other, at places
+drawn from a seed, by the order of the values: a box of 1 % has about 1 % of the rows wherever it
+lies.
 """
 
 from __future__ import annotations
@@ -40,14 +41,21 @@ def run(bench: Bench) -> Iterator[Comparison]:
     """Bytes of both data sets; of both columns of lineitem further layouts, and times for 1 %."""
     source = bench.lineitem
     values = known_values(source.path, source.columns)
-    yield from _read(bench, source, values, source.columns, _PEERS | _MORE_PEERS)
-    for column in source.columns:
-        yield from _read(bench, source, values, (column,), _PEERS)
-    both = boxes(values, source.columns, 0.01, BOXES)
-    yield from _timed(bench, source, both[:_FEW_BOXES])
+    for percent in PERCENTS:
+        both = boxes(values, source.columns, percent / 100, BOXES)
+        yield from _read(bench, source, percent, " and ", both, _PEERS | _MORE_PEERS)
+        either = [
+            box
+            for column in source.columns
+            for box in boxes(values, (column,), percent / 100, BOXES // 2)
+        ]
+        yield from _read(bench, source, percent, " or ", either, _PEERS)
+    yield from _timed(bench, source, boxes(values, source.columns, 0.01, _FEW_BOXES))
     source = bench.trips
     values = known_values(source.path, source.columns)
-    yield from _read(bench, source, values, source.columns, _SORTED)
+    for percent in PERCENTS:
+        both = boxes(values, source.columns, percent / 100, BOXES)
+        yield from _read(bench, source, percent, " and ", both, _SORTED)
 
 
 def boxes(
@@ -82,17 +90,16 @@ def _literal(value: Any) -> str:
 def _read(
     bench: Bench,
     source: Source,
-    values: Mapping[str, NDArray[Any]],
-    columns: Sequence[str],
+    percent: float,
+    joined: str,
+    found: Sequence[str],
     peers: Mapping[Layout, str | None],
 ) -> Iterator[Comparison]:
-    for percent in PERCENTS:
-        found = boxes(values, columns, percent / 100, BOXES)
-        ours = _side(bench, source, Layout.QBEAST, found)
-        case = f"{percent:g} % range of {source.name}, {' and '.join(columns)}"
-        for layout, target in peers.items():
-            other = _side(bench, source, layout, found if target else found[:_FEW_BOXES])
-            yield bench.compare(case, "bytes", ours, other, target)
+    case = f"{percent:g} % range of {source.name}, {joined.join(source.columns)}"
+    ours = _side(bench, source, Layout.QBEAST, found)
+    for layout, target in peers.items():
+        other = _side(bench, source, layout, found if target else found[:_FEW_BOXES])
+        yield bench.compare(case, "bytes", ours, other, target)
 
 
 def _side(bench: Bench, source: Source, layout: Layout, found: Sequence[str]) -> Side:

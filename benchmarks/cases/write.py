@@ -12,10 +12,10 @@ from benchmarks.measuring import alternate, seconds_of
 
 _TURNS = 5
 """Of a write the seconds differ by a tenth from turn to turn."""
-_LITTLE_TURNS = 10
+_LITTLE_TURNS = 5
 """For many turns the JVM compiles the code of both sides, on the cores that write: of ours, which
 plans more, still for a second of processor time after a dozen. Of the suite this case is therefore
-one of the last."""
+one of the last, and a few more are enough."""
 
 
 def run(bench: Bench) -> Iterator[Comparison]:

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 EVENTS = """
 {{ config(materialized='qbeast', columns_to_index='id') }}
-select id, uuid() as name from range(20000)
+select id, uuid() as name from range(20000) where rand() >= 0
 """
 
 

@@ -10,7 +10,7 @@ from benchmarks.comparison import Comparison, Side
 from benchmarks.layouts import Layout
 from benchmarks.measuring import alternate, seconds_of
 
-_TURNS = 5
+_TURNS = 4
 """Of a write the seconds differ by a tenth from turn to turn."""
 _LITTLE_TURNS = 5
 """For many turns the JVM compiles the code of both sides, on the cores that write: of ours, which

@@ -16,6 +16,8 @@ from qbeast_core.errors import CorruptMetadata
 from qbeast_core.model.coordinate import EmptyTransformation, Transformation, field_of
 from qbeast_core.model.datatypes import DataType, to_ordinate
 
+_LARGEST = float(np.finfo(np.float64).max)
+
 T = TypeVar("T")
 K = TypeVar("K", float, bytes)
 
@@ -36,9 +38,10 @@ class NumericPlaces:
     """Numeric quantiles as tables, for many values at once and for expressions in an engine.
 
     The *slot* of a value is `2i + 1` if it is number i of `values`, else `2i` where i of them are
-    below it. Slot 0 has the coordinate 0.0 and the last slot 1.0, between them it is
-    `(start[slot] + (value - low[slot]) / width[slot]) / intervals`: bit for bit what
-    `NumericQuantiles.transform` gives.
+    below it. Its coordinate is `(start[slot] + (value - low[slot]) / width[slot]) / intervals`, bit
+    for bit what `NumericQuantiles.transform` gives. The first and the last slot are infinitely
+    wide, so that all finite values there have one coordinate, 0.0 or 1.0; the formula takes the
+    finite numbers farthest from zero for the infinities, and the largest one for NaN.
     """
 
     values: NDArray[np.float64]
@@ -54,10 +57,10 @@ class NumericPlaces:
         rank = np.searchsorted(self.values, numbers)
         found = self.values[np.minimum(rank, len(self.values) - 1)] == numbers
         slot = 2 * rank + found
-        with np.errstate(invalid="ignore"):
-            inner = self.start[slot] + (numbers - self.low[slot]) / self.width[slot]
-        placed = inner / self.intervals
-        return np.where(slot == 0, 0.0, np.where(slot == len(self.start) - 1, 1.0, placed))
+        finite = np.fmin(np.fmax(numbers, -_LARGEST), _LARGEST)
+        inside = (finite - self.low[slot]) / self.width[slot]
+        placed: NDArray[np.float64] = (self.start[slot] + inside) / self.intervals
+        return placed
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +140,7 @@ class NumericQuantiles(Transformation):
         start[2:-1:2] = np.round([knot.after * intervals for knot in knots[:-1]])
         low[2:-1:2] = values[:-1]
         width[2:-1:2] = np.diff(values)
+        start[-1], width[0], width[-1] = intervals, math.inf, math.inf
         return NumericPlaces(values, start, low, width, float(intervals))
 
     def to_json(self) -> dict[str, Any]:

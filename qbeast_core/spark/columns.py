@@ -15,6 +15,7 @@ from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -39,6 +40,7 @@ from qbeast_core.tree.assignment import SLOT_REGION_FACTOR, Assignment
 from qbeast_core.tree.curve import HilbertCurve
 from qbeast_core.tree.path import PathLayout
 
+_LARGEST = float(np.finfo(np.float64).max)
 _PIECE_BITS = 8
 _CURVE_STEPS = 4
 _CONSTANT = (EmptyTransformation, IdentityToZero, IdentityTransformation, NullToZero)
@@ -80,8 +82,7 @@ def ordinal(value: Column, data_type: DataType) -> Column:
     the session's time zone.
     """
     if data_type is DataType.TIMESTAMP:
-        micros = F.unix_micros(value)
-        return F.call_function("div", micros - F.pmod(micros, F.lit(1000)), F.lit(1000))
+        return F.unix_millis(value)
     if data_type is DataType.DATE:
         return F.unix_date(value).cast("bigint") * MILLIS_PER_DAY
     if data_type in (DataType.INTEGER, DataType.LONG):
@@ -172,27 +173,30 @@ def target(
 
 def _among_numbers(catalyst: Catalyst, number: Column, places: NumericPlaces) -> Column:
     """The coordinate of a double by the tables of quantiles."""
-    # Java's search tells the two zeros apart.
-    key = F.when(number == 0.0, F.lit(0.0)).otherwise(number)
-    slot = _slot(catalyst.binary_search(places.values, key))
+    # Java's search tells the two zeros apart, a sum does not.
+    found = catalyst.binary_search(places.values, number + F.lit(0.0))
     start, low, width = (
-        F.get(catalyst.array(table), slot) for table in (places.start, places.low, places.width)
+        _of_slot(catalyst, table, found) for table in (places.start, places.low, places.width)
     )
-    return (
-        F.when(slot == 0, F.lit(0.0))
-        .when(slot == len(places.start) - 1, F.lit(1.0))
-        .otherwise((start + (key - low) / width) / F.lit(places.intervals))
-    )
+    # Above all numbers is NaN for Spark too.
+    finite = F.greatest(F.least(number, F.lit(_LARGEST)), F.lit(-_LARGEST))
+    return (start + (finite - low) / width) / F.lit(places.intervals)
 
 
 def _among_texts(catalyst: Catalyst, text: Column, places: TextPlaces) -> Column:
-    slot = _slot(catalyst.binary_search_text(places.values, text))
-    return F.get(catalyst.array(places.placed), slot)
+    found = catalyst.binary_search_text(places.values, text)
+    return _of_slot(catalyst, places.placed, found)
 
 
-def _slot(found: Column) -> Column:
-    """The slot that the tables of quantiles have for what Java's binary search answers."""
-    return F.when(found >= 0, found * 2 + 1).otherwise(found * -2 - 2)
+def _of_slot(catalyst: Catalyst, table: NDArray[np.float64], found: Column) -> Column:
+    """The element of a table of quantiles for what Java's binary search answers.
+
+    The answer is named once, for all that it is made of stands in the plan wherever it is named.
+    """
+    values = len(table) // 2
+    answers = np.arange(-values - 1, values)
+    slots = np.where(answers < 0, -2 * answers - 2, 2 * answers + 1)
+    return F.get(catalyst.array(table[slots]), found + (values + 1))
 
 
 def _folded(catalyst: Catalyst, assignment: Assignment, words: Sequence[Column]) -> Column:

@@ -93,6 +93,7 @@ class Transaction:
         self._txn = self._delta_log.startTransaction()
         self._spark = spark
         self._other_actions: list[Any] = []
+        self._has_written = False
         self._new_properties: dict[str, str] = {}
         self.snapshot = TableSnapshot(spark, self._delta_log, self._txn.snapshot())
 
@@ -142,7 +143,12 @@ class Transaction:
         if schema is not None:
             self._support_slices(schema)
             fields["schemaString"] = schema.json()
-        self._txn.updateMetadata(metadata_of(self._jvm, fields), False)
+        metadata = metadata_of(self._jvm, fields)
+        if self._has_written:
+            # Delta takes it as an action then, so that nothing is written by two schemas.
+            self._other_actions.append(metadata)
+        else:
+            self._txn.updateMetadata(metadata, False)
 
     def _support_slices(self, schema: StructType) -> None:
         """Let the table have generated columns, which Delta would else take for ordinary ones."""
@@ -181,6 +187,7 @@ class Transaction:
             rows = self._jvm.in_session(copy, df)
             # isOptimize keeps Delta from shuffling again or compacting after the commit.
             written = self._txn.writeFiles(rows, self._jvm.none, True, self._jvm.seq([]))
+        self._has_written = True
         staged, change_files = self._sorted_out(written)
         self._other_actions += change_files
         return staged

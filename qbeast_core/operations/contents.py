@@ -17,9 +17,11 @@ from qbeast_core.model.datatypes import FLOATING
 from qbeast_core.model.murmur import spark_hash
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import LinearTransformation
+from qbeast_core.model.weight import MAX_WEIGHT
 from qbeast_core.operations.placing import Placing, TreePlan
 from qbeast_core.spark import columns
 from qbeast_core.spark.location import WorkingColumns
+from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.path import PathLayout
 
 _KEY_SEEDS = 16
@@ -117,6 +119,21 @@ def contents_of(
         if len(held.blocks) > 1:
             held.highest_weight = None
     return contents
+
+
+def contents_of_all(plan: TreePlan, sample: RowSample) -> FileContents:
+    """What a file holds whose rows, all of them, are the sample."""
+    layout, words = plan.assignment.layout, sample.words(plan.revision)
+    depths, _ = plan.assignment.assign_rows(words, sample.weights)
+    cubes, cube_of_row = layout.cubes_of(words, depths)
+    rows = np.bincount(cube_of_row, minlength=len(cubes))
+    lowest = np.full(len(cubes), MAX_WEIGHT)
+    np.minimum.at(lowest, cube_of_row, sample.weights)
+    blocks = [
+        Block(cube, min_weight, plan.max_weight(cube), count)
+        for cube, min_weight, count in zip(cubes, lowest.tolist(), rows.tolist(), strict=True)
+    ]
+    return FileContents(sorted(blocks, key=lambda block: block.cube.preorder_key))
 
 
 def _file_key(file_bytes: Mapping[str, int]) -> tuple[Column, Mapping[Any, str]]:

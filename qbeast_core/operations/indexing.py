@@ -27,10 +27,10 @@ from qbeast_core.tree.anchors import missing_anchors
 
 
 class Outgrown(Exception):
-    """Rows were written by a tree that does not suit them. Nothing was committed."""
+    """Rows were written where they do not belong. Nothing was committed."""
 
     def __init__(self, rows: DataFrame) -> None:
-        super().__init__("the rows do not suit the tree that they were placed by")
+        super().__init__("the rows do not belong in the files that they were written to")
         self.rows = rows
         """They, in the files that were written."""
 
@@ -105,8 +105,7 @@ def write_indexed(
         if counted_rows is None:
             raise Outgrown(transaction.read_staged(staged)) from None
         raise
-    blocks = [block for contents in held.values() for block in contents.blocks]
-    in_cubes = rows_by_cube(blocks)
+    in_cubes = rows_by_cube(block for contents in held.values() for block in contents.blocks)
     if counted_rows is None:
         if not plan.fits(in_cubes):
             raise Outgrown(transaction.read_staged(staged))
@@ -115,13 +114,25 @@ def write_indexed(
             f"{written} rows were written where {counted_rows} were counted before; the source "
             "changed in between or a task failed. Nothing was committed; run the write again"
         )
-    if anchors := missing_anchors([*kept_blocks, *blocks], plan.weights):
-        held[staged[0].name].blocks.extend(anchors)
     files = completed.result()
-    return IndexedFiles(
-        tuple(_told(file, held[file.name], plan.revision) for file in files),
-        tuple(held[file.name] for file in files),
-    )
+    return tagged(files, [held[file.name] for file in files], plan, kept_blocks)
+
+
+def tagged(
+    files: Sequence[StagedFile],
+    contents: Sequence[FileContents],
+    plan: TreePlan,
+    kept_blocks: Sequence[Block],
+) -> IndexedFiles:
+    """Files with what the log is to say of their contents, and with what keeps the tree walkable.
+
+    `plan` and `kept_blocks` are those of `write_indexed`.
+    """
+    blocks = [block for held in contents for block in held.blocks]
+    if anchors := missing_anchors([*kept_blocks, *blocks], plan.weights):
+        contents[0].blocks.extend(anchors)
+    told = (_told(file, held, plan.revision) for file, held in zip(files, contents, strict=True))
+    return IndexedFiles(tuple(told), tuple(contents))
 
 
 def _told(file: StagedFile, held: FileContents, revision: Revision) -> StagedFile:

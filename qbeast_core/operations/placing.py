@@ -79,7 +79,7 @@ def plan_tree(
     """
     phases.enter(phases.PLANNING)
     layout = PathLayout(revision.dimensions)
-    words = layout.path_words(sample.coordinates(revision))
+    words = sample.words(revision)
     if existing is not None and not grows:
         weights = dict(existing.weights)
     else:
@@ -161,14 +161,17 @@ def placed(rows: DataFrame, plan: TreePlan, placing: Placing, by_slice: bool) ->
     File and order are expressions of the shuffle and of the sort, never columns: rows with columns
     more would have to be copied once again to lose them.
     """
-    placed = repartition_by_id(rows, plan.files, placing.target.file.cast("int"))
+    in_files = repartition_by_id(rows, plan.files, placing.target.file.cast("int"))
+    return in_order(in_files, plan.revision, placing.order, by_slice)
+
+
+def in_order(partitions: DataFrame, revision: Revision, order: Column, by_slice: bool) -> DataFrame:
+    """The rows of each partition in the order of a file, as `placed` has them."""
     # Neighbours in space become neighbours in the file, so that readers skip inside of it. Spark
     # sorts by a single bigint in linear time.
     if not by_slice:
-        return placed.sortWithinPartitions(placing.order)
-    slices = row_slice(plan.revision.weight_columns).cast("bigint")
-    return placed.sortWithinPartitions(
-        F.shiftleft(slices, WORD_BITS - _SLICE_BITS).bitwiseOR(
-            F.shiftright(placing.order, _SLICE_BITS)
-        )
+        return partitions.sortWithinPartitions(order)
+    slices = row_slice(revision.weight_columns).cast("bigint")
+    return partitions.sortWithinPartitions(
+        F.shiftleft(slices, WORD_BITS - _SLICE_BITS).bitwiseOR(F.shiftright(order, _SLICE_BITS))
     )

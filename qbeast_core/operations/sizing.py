@@ -21,7 +21,8 @@ _LEAST_GROWTH = 2
 # A cube's share of the rows is then known to a tenth.
 _SAMPLE_ROWS_OF_A_CUBE = 1 << 7
 _FEWEST_SAMPLE_ROWS = 1 << 15
-_MOST_SAMPLE_ROWS = 1 << 17
+MOST_SAMPLE_ROWS = 1 << 17
+"""So many rows of a few columns are all that the driver is sent."""
 
 # Rough Parquet sizes; a factor of two more or less only moves the size of files.
 _COMPRESSION = 0.5
@@ -68,22 +69,23 @@ def sample_rows(rows: int, cube_size: int | None, schema: StructType) -> int:
     Each task of the first pass keeps that many rows at most, and the driver gets them.
     """
     wanted = _SAMPLE_ROWS_OF_A_CUBE * rows // (cube_size or automatic_cube_size(rows, schema))
-    return max(_FEWEST_SAMPLE_ROWS, min(_MOST_SAMPLE_ROWS, wanted))
+    return max(_FEWEST_SAMPLE_ROWS, min(MOST_SAMPLE_ROWS, wanted))
 
 
 def smallest_band_rows(schema: StructType) -> int:
     """The fewest rows of the root that are worth a file of their own."""
-    return max(1, int(_SMALLEST_BAND_BYTES / _row_bytes(schema)))
+    return max(1, int(_SMALLEST_BAND_BYTES / row_bytes(schema)))
+
+
+def row_bytes(schema: StructType) -> float:
+    """About how many bytes a row takes in a file."""
+    return max(1.0, _type_bytes(schema) * _COMPRESSION)
 
 
 def _limits(schema: StructType) -> tuple[int, int]:
-    row_bytes = _row_bytes(schema)
-    smallest, largest = (int(b / row_bytes) for b in (_SMALLEST_FILE_BYTES, _LARGEST_FILE_BYTES))
+    of_row = row_bytes(schema)
+    smallest, largest = (int(b / of_row) for b in (_SMALLEST_FILE_BYTES, _LARGEST_FILE_BYTES))
     return max(1, smallest), max(1, largest)
-
-
-def _row_bytes(schema: StructType) -> float:
-    return max(1.0, _type_bytes(schema) * _COMPRESSION)
 
 
 def _type_bytes(data_type: DataType) -> float:

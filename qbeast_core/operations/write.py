@@ -19,6 +19,7 @@ from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.errors import InvalidOptions, NotAQbeastTable, SampleWarning
 from qbeast_core.index import TableIndex
+from qbeast_core.model.block import Block
 from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.model.transformer import Transformer
 from qbeast_core.operations.compatibility import check_writable
@@ -26,7 +27,8 @@ from qbeast_core.operations.destination import RELATION_KEY, Destination, resolv
 from qbeast_core.operations.index_options import IndexOptions
 from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, Outgrown, write_indexed
 from qbeast_core.operations.measuring import measure
-from qbeast_core.operations.placing import plan_tree
+from qbeast_core.operations.one_file import suits, write_one_file
+from qbeast_core.operations.placing import TreePlan, plan_tree
 from qbeast_core.operations.rebuild import REBUILD_KEY, may_go_by_tree, plan_by_tree, rebuild_key
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
@@ -170,7 +172,7 @@ def write_table(
     if skipped is not None:
         return skipped
     try:
-        result = until_committed(write.destination.label, lambda: write.rebuild_by_tree(given))
+        result = until_committed(write.destination.label, lambda: write.in_one_pass(given))
     except Outgrown as outgrown:
         given, result = write.own_rows(outgrown.rows), None
     if result is None:
@@ -269,14 +271,21 @@ class TableWrite:
             self._created(transaction, revision, written), column_choice=choice, warnings=told
         )
 
-    def rebuild_by_tree(self, rows: DataFrame) -> WriteResult | None:
-        """Write all of an existing table anew in one pass, where its tree may be tried.
+    def in_one_pass(self, rows: DataFrame) -> WriteResult | None:
+        """Write the rows by reading them once, where that may be tried; None where not.
 
         Raises:
-            Outgrown: it was tried, and does not suit the rows.
+            Outgrown: it was tried, and is not for these rows.
         """
-        if self.mode is not WriteMode.OVERWRITE:
+        if self.mode is WriteMode.OVERWRITE:
+            return self._rebuild_by_tree(rows)
+        transaction = self._begin()
+        if not self._appends(transaction.snapshot):
             return None
+        return self._append_one_file(transaction, rows)
+
+    def _rebuild_by_tree(self, rows: DataFrame) -> WriteResult | None:
+        """Write all of an existing table anew where the one before has its rows."""
         transaction = self._begin()
         snapshot, schema = transaction.snapshot, nullable(rows.schema)
         if not may_go_by_tree(snapshot):
@@ -349,15 +358,50 @@ class TableWrite:
             version, revision.revision_id, WriteMode.OVERWRITE, written.rows, written, True
         )
 
+    def _append_one_file(self, transaction: Transaction, given: DataFrame) -> WriteResult | None:
+        """Add rows that are few enough for one file, and are measured in it."""
+        current, transformers = self._transformers_of(transaction.snapshot)
+        rows = cast_to(given, transaction.snapshot.schema, self.destination.label)
+        cube_size = self.options.cube_size or current.desired_cube_size
+        if not suits(rows, current, transformers, cube_size):
+            return None
+        with transaction.pinned_reads():
+            written = write_one_file(transaction, rows, current)
+            if written is None:
+                return self._nothing(transaction, current)
+            statistics = written.statistics.with_given(self.options.stats_of(transformers))
+            plan, kept = self._plan_append(
+                transaction, rows.schema, current, transformers, statistics
+            )
+            return self._appended(transaction, current, plan, written.indexed(plan, kept))
+
     def _append(self, transaction: Transaction, given: DataFrame) -> WriteResult:
         """Add rows to an indexed table."""
-        snapshot = transaction.snapshot
-        current, transformers = self._transformers_of(snapshot)
-        rows = cast_to(given, snapshot.schema, self.destination.label)
+        current, transformers = self._transformers_of(transaction.snapshot)
+        rows = cast_to(given, transaction.snapshot.schema, self.destination.label)
         cube_size = self.options.cube_size or current.desired_cube_size
         statistics = self._measure(rows, transformers, current.weight_columns, cube_size)
         if not statistics.rows:
-            return self._result(snapshot.version, current.revision_id, WriteMode.APPEND)
+            return self._nothing(transaction, current)
+        plan, kept = self._plan_append(transaction, rows.schema, current, transformers, statistics)
+        written = write_indexed(
+            transaction, rows, plan, counted_rows=statistics.rows, kept_blocks=kept
+        )
+        return self._appended(transaction, current, plan, written)
+
+    def _plan_append(
+        self,
+        transaction: Transaction,
+        schema: StructType,
+        current: Revision,
+        transformers: Sequence[Transformer],
+        statistics: InputStatistics,
+    ) -> tuple[TreePlan, Sequence[Block]]:
+        """Where measured rows go, and the live blocks of the revision that they belong to.
+
+        That is `current`, or one that the transaction gives the table.
+        """
+        snapshot = transaction.snapshot
         index = TableIndex.of(snapshot)
         revision = continued_revision(
             index.configuration,
@@ -368,8 +412,9 @@ class TableWrite:
             or _outgrown_cube_size(snapshot, current, statistics.rows),
         )
         if revision is current:
-            written = self._index(transaction, rows, revision, statistics, index)
+            tree, kept_blocks = index.tree(revision), index.blocks_of(revision)
         else:
+            tree, kept_blocks = None, []
             transaction.update_configuration(
                 {
                     **self.options.kept_by_append(snapshot.configuration),
@@ -378,16 +423,24 @@ class TableWrite:
                     **stored_keys(index.configuration, revision),
                 }
             )
-            written = self._index(transaction, rows, revision, statistics)
-        version = self._commit(transaction, Operation.APPEND, written)
+        return plan_tree(revision, statistics.sample, statistics.rows, schema, tree), kept_blocks
+
+    def _appended(
+        self, transaction: Transaction, current: Revision, plan: TreePlan, written: IndexedFiles
+    ) -> WriteResult:
+        """Commit files that more rows are in."""
         return self._result(
-            version,
-            revision.revision_id,
+            self._commit(transaction, Operation.APPEND, written),
+            plan.revision.revision_id,
             WriteMode.APPEND,
-            statistics.rows,
+            written.rows,
             written,
-            new_revision=revision is not current,
+            new_revision=plan.revision is not current,
         )
+
+    def _nothing(self, transaction: Transaction, current: Revision) -> WriteResult:
+        """The result of adding no rows."""
+        return self._result(transaction.snapshot.version, current.revision_id, WriteMode.APPEND)
 
     def _measure(
         self,
@@ -399,27 +452,6 @@ class TableWrite:
         statistics = measure(rows, transformers, weight_columns, cube_size)
         failpoints.reach(failpoints.BETWEEN_PASSES)
         return statistics.with_given(self.options.stats_of(transformers))
-
-    def _index(
-        self,
-        transaction: Transaction,
-        rows: DataFrame,
-        revision: Revision,
-        statistics: InputStatistics,
-        index: TableIndex | None = None,
-    ) -> IndexedFiles:
-        """Write the files; `index` is given if the revision has files already."""
-        if not statistics.rows:
-            return NO_FILES
-        existing = index.tree(revision) if index else None
-        plan = plan_tree(revision, statistics.sample, statistics.rows, rows.schema, existing)
-        return write_indexed(
-            transaction,
-            rows,
-            plan,
-            counted_rows=statistics.rows,
-            kept_blocks=index.blocks_of(revision) if index else (),
-        )
 
     def _commit(
         self,

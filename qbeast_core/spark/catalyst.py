@@ -148,7 +148,7 @@ class Catalyst:
 def repartition_by_id(df: DataFrame, partitions: int, partition_id: Column) -> DataFrame:
     """Send each row to the Spark partition that its int column `partition_id` names."""
     if partitions == 1:  # no id needs to be computed
-        return df.coalesce(1) if _about_bytes(df) <= ONE_TASK_BYTES else df.repartition(1)
+        return df.coalesce(1) if about_bytes(df) <= ONE_TASK_BYTES else df.repartition(1)
     if hasattr(df, "repartitionById"):  # since Spark 4.1
         placed: DataFrame = df.repartitionById(partitions, partition_id)
         return placed
@@ -245,7 +245,7 @@ def about_rows(df: DataFrame) -> int:
     return int(statistics.sizeInBytes()) * _MOST_COMPRESSION // row_bytes
 
 
-def _about_bytes(df: DataFrame) -> int:
+def about_bytes(df: DataFrame) -> int:
     """How much the optimizer expects that is read for a DataFrame, rather too much."""
     return int(df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
 

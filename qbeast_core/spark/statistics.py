@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
@@ -35,6 +36,8 @@ from qbeast_core.model.transformer import (
 )
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import Catalyst, about_rows, max_rows
+from qbeast_core.spark.location import coordinates, path_to
+from qbeast_core.tree.path import PathLayout
 
 SAMPLED_TEXT = 128
 """Characters of a text that the sample has; where quantiles divide texts, more rarely matter."""
@@ -69,6 +72,14 @@ class RowSample:
     """int32[rows]."""
     texts: Mapping[int, Sequence[str | None]] = field(default_factory=dict)
     """By position, the beginnings of the texts of columns that quantiles place."""
+    located: tuple[Revision, NDArray[np.int64]] | None = None
+    """The paths to the rows' points in the space of one revision, where Spark found them."""
+
+    def words(self, revision: Revision) -> NDArray[np.int64]:
+        """The paths to the rows' points in the space of a revision, int64[words, rows]."""
+        if self.located and self.located[0] is revision:
+            return self.located[1]
+        return PathLayout(revision.dimensions).path_words(self.coordinates(revision))
 
     def coordinates(self, revision: Revision) -> NDArray[np.float64]:
         """The rows' points in the space of a revision, float64[rows, columns]."""
@@ -147,11 +158,7 @@ def collect(
     what Spark expects: about how many rows there are.
     """
     phases.enter(phases.MEASURING)
-    numbers = [_number(catalyst, transformer) for transformer in transformers]
-    measured = rows.select(
-        *(number.alias(f"x{i}") for i, number in enumerate(numbers)),
-        columns.weight(weight_columns).alias("weight"),
-    )
+    measured = rows.select(*_measured(catalyst, transformers, weight_columns))
     observation = Observation()
     passing = measured.observe(observation, *_aggregates(transformers))
     sample = drawn_rows(passing, sample_rows(about_rows(passing))).toArrow()
@@ -160,6 +167,58 @@ def collect(
         Bounds(observed[f"min{i}"], observed[f"max{i}"]) for i in range(len(transformers))
     )
     return InputStatistics(observed["rows"], bounds, _row_sample(sample, len(transformers)))
+
+
+@dataclass(frozen=True, eq=False)
+class EveryRow:
+    """How rows are measured that are few enough for the driver to get them all."""
+
+    revision: Revision
+    measured: Sequence[Column]
+
+    @staticmethod
+    def of(catalyst: Catalyst, revision: Revision) -> EveryRow:
+        """For rows that are indexed as those of a revision, in its space or beyond it."""
+        words = path_to(catalyst, coordinates(catalyst, revision))
+        measured = _measured(catalyst, revision.transformers, revision.weight_columns)
+        return EveryRow(
+            revision, [*measured, *(word.alias(f"word{i}") for i, word in enumerate(words))]
+        )
+
+    def collect(self, rows: DataFrame) -> InputStatistics:
+        """The rows' statistics, with each of them in the sample and its path in the space."""
+        phases.enter(phases.MEASURING)
+        transformers = self.revision.transformers
+        table = rows.select(*self.measured).toArrow()
+        bounds = tuple(
+            _bounds(table.column(f"x{i}"), transformer)
+            for i, transformer in enumerate(transformers)
+        )
+        names = [name for name in table.column_names if name.startswith("word")]
+        words = np.array([table.column(name).to_numpy() for name in names], dtype=np.int64)
+        sample = replace(_row_sample(table, len(transformers)), located=(self.revision, words))
+        return InputStatistics(table.num_rows, bounds, sample)
+
+
+def _measured(
+    catalyst: Catalyst, transformers: Sequence[Transformer], weight_columns: Sequence[str]
+) -> list[Column]:
+    """`x0`, `x1` and so on for the indexed columns, and `weight`."""
+    numbers = [_number(catalyst, transformer) for transformer in transformers]
+    return [
+        *(number.alias(f"x{i}") for i, number in enumerate(numbers)),
+        columns.weight(weight_columns).alias("weight"),
+    ]
+
+
+def _bounds(values: pa.ChunkedArray, transformer: Transformer) -> Bounds:
+    """What `_aggregates` find, of values that are here."""
+    if isinstance(transformer, _TEXTS):
+        return Bounds(None, None)
+    if _is_floating(transformer):
+        values = values.filter(pc.is_finite(values))
+    extremes = pc.min_max(values)
+    return Bounds(extremes["min"].as_py(), extremes["max"].as_py())
 
 
 def drawn_rows(rows: DataFrame, at_most: int) -> DataFrame:
@@ -210,7 +269,7 @@ def _is_floating(transformer: Transformer) -> bool:
     return transformer.data_type in FLOATING
 
 
-def _row_sample(table: Any, columns_count: int) -> RowSample:
+def _row_sample(table: pa.Table, columns_count: int) -> RowSample:
     arrays = [table.column(f"x{i}").combine_chunks() for i in range(columns_count)]
     shape = (table.num_rows, columns_count)
     numbers, is_null = np.full(shape, np.nan), np.empty(shape, dtype=np.bool_)

@@ -423,7 +423,7 @@ def test_rows_lost_after_they_were_counted_abort_the_write(
         failpoints.at(failpoints.BETWEEN_PASSES, (source / "1.parquet").unlink),
         pytest.raises(SourceChanged, match=r"100 rows were written where 200"),
     ):
-        write_table(rows, path=path)
+        write_table(rows, path=path, mode="overwrite")
     assert live_adds(path) == before
     assert last_version(path) == 0
 

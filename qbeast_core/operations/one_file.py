@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from qbeast_core import phases
 from qbeast_core.delta.jvm import Jvm
 from qbeast_core.delta.transaction import StagedFile, Transaction
+from qbeast_core.errors import SourceChanged
 from qbeast_core.model.block import Block
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformer import Transformer
@@ -89,6 +90,7 @@ def write_one_file(transaction: Transaction, rows: DataFrame, revision: Revision
 
     Raises:
         Outgrown: there are too many for one file.
+        SourceChanged: others are in the file. Nothing is committed.
     """
     phases.enter(phases.WRITING)
     catalyst = Catalyst(Jvm(rows.sparkSession))
@@ -114,4 +116,9 @@ def write_one_file(transaction: Transaction, rows: DataFrame, revision: Revision
         raise Outgrown(stored)
     with transaction.completed(staged, late) as completed:
         statistics = every_row.result().collect(stored)
+    if statistics.rows != stored_rows:
+        raise SourceChanged(
+            f"{statistics.rows} rows were read from a file that {stored_rows} were written to. "
+            "Nothing was committed; run the write again"
+        )
     return OneFile(completed.result()[0], stored, rows.columns, statistics)

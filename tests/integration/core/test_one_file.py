@@ -13,7 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, WriteResult, failpoints, phases, write_table
+from qbeast_core.errors import SourceChanged
 from qbeast_core.operations import one_file
+from qbeast_core.spark.statistics import EveryRow
 from tests.counters import counting
 from tests.integration.core.brute_force import (
     actions,
@@ -183,6 +185,17 @@ def test_rows_of_many_files_are_written_again(
     assert seen[:2] == WRITTEN_FIRST[:2] and seen[-4:] == MEASURED_FIRST
     assert result.files > 1
     assert_sound(spark, path, range(2 * ROWS))
+
+
+def test_a_file_that_is_not_read_whole_is_not_committed(
+    spark: SparkSession, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collect, before = EveryRow.collect, last_version(path)
+    monkeypatch.setattr(EveryRow, "collect", lambda self, df: collect(self, df.limit(MORE - 1)))
+    with pytest.raises(SourceChanged, match=r"299 rows were read from a file that 300 were"):
+        write_table(rows(spark, ROWS), path=str(path))
+    assert last_version(path) == before
+    assert_sound(spark, path, range(ROWS))
 
 
 def test_a_query_without_rows_commits_nothing(spark: SparkSession, path: Path) -> None:

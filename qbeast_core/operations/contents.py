@@ -123,9 +123,8 @@ def contents_of(
 
 def contents_of_all(plan: TreePlan, sample: RowSample) -> FileContents:
     """What a file holds whose rows, all of them, are the sample."""
-    layout, words = plan.assignment.layout, sample.words(plan.revision)
-    depths, _ = plan.assignment.assign_rows(words, sample.weights)
-    cubes, cube_of_row = layout.cubes_of(words, depths)
+    words = sample.words(plan.revision)
+    cubes, cube_of_row = plan.assignment.cubes_of(words, sample.weights)
     rows = np.bincount(cube_of_row, minlength=len(cubes))
     lowest = np.full(len(cubes), MAX_WEIGHT)
     np.minimum.at(lowest, cube_of_row, sample.weights)

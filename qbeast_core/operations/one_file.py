@@ -73,14 +73,13 @@ def suits(
 
     By what the optimizer expects to be read for them, rather too much.
     """
+    if tuple(transformers) != revision.transformers:
+        return False
+    if len(revision.transformations) != len(transformers):
+        return False
     expected_bytes = about_bytes(rows)
-    expected_rows = expected_bytes / row_bytes(rows.schema)
-    return (
-        tuple(transformers) == revision.transformers
-        and len(revision.transformations) == len(transformers)
-        and expected_bytes <= ONE_TASK_BYTES
-        and expected_rows <= min(cube_size, MOST_SAMPLE_ROWS)
-    )
+    most_rows = min(cube_size, MOST_SAMPLE_ROWS)
+    return expected_bytes <= min(ONE_TASK_BYTES, most_rows * row_bytes(rows.schema))
 
 
 def write_one_file(transaction: Transaction, rows: DataFrame, revision: Revision) -> OneFile | None:

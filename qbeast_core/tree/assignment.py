@@ -126,6 +126,16 @@ class Assignment:
         slots = self.slots_of(words, weights)
         return self.slot_depth[slots], self.slot_file[slots]
 
+    def cubes_of(
+        self, words: NDArray[np.int64], weights: NDArray[np.int32]
+    ) -> tuple[list[CubeId], NDArray[np.int64]]:
+        """The distinct cubes of rows, and which of them each row belongs to.
+
+        The arguments are those of `assign_rows`; the second result, int64[rows], indexes the first.
+        """
+        depths, _ = self.assign_rows(words, weights)
+        return self.layout.cubes_of(words, depths)
+
     def slots_of(self, words: NDArray[np.int64], weights: NDArray[np.int32]) -> NDArray[np.int64]:
         """The slot of each row: an index into `slot_depth` and `slot_file`."""
         regions = np.searchsorted(self.fold_ends, self._folded(words))

@@ -51,8 +51,7 @@ def expected_rows(
     The sample is that of `estimate_weights`; `scale` is rows of the write per row of the sample.
     Cubes that no sample row belongs to are left out, cubes that `weights` lacks may be in it.
     """
-    depths, _ = Assignment.of(layout, weights).assign_rows(sample_words, sample_weights)
-    cubes, cube_of_row = layout.cubes_of(sample_words, depths)
+    cubes, cube_of_row = Assignment.of(layout, weights).cubes_of(sample_words, sample_weights)
     counts = np.bincount(cube_of_row, minlength=len(cubes))
     return dict(zip(cubes, (counts * scale).tolist(), strict=True))
 

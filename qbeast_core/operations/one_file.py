@@ -16,8 +16,10 @@ from pyspark.sql import DataFrame
 
 from qbeast_core import phases
 from qbeast_core.delta.jvm import Jvm
+from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import StagedFile, Transaction
 from qbeast_core.errors import SourceChanged
+from qbeast_core.index import TableIndex
 from qbeast_core.model.block import Block
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformer import Transformer
@@ -27,9 +29,13 @@ from qbeast_core.operations.placing import Placing, TreePlan, in_order
 from qbeast_core.operations.sizing import MOST_SAMPLE_ROWS, row_bytes
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import ONE_TASK_BYTES, Catalyst, about_bytes
-from qbeast_core.spark.location import coordinates
+from qbeast_core.spark.location import cells
 from qbeast_core.spark.statistics import EveryRow, InputStatistics
 from qbeast_core.tree.path import PathLayout
+
+_LEVELS_BELOW = 4
+"""By which the rows of a file are ordered, below the deepest cube of the table: a small append has
+few of the rows of such a cube."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,18 +100,15 @@ def write_one_file(transaction: Transaction, rows: DataFrame, revision: Revision
     phases.enter(phases.WRITING)
     catalyst = Catalyst(Jvm(rows.sparkSession))
     layout = PathLayout(revision.dimensions)
-    cells = [columns.cell(place, layout) for place in coordinates(catalyst, revision)]
-    in_file = in_order(
-        rows.coalesce(1),
-        revision,
-        columns.order(catalyst, cells, layout),
-        transaction.stores_slices,
-    )
+    cells_of_row = cells(catalyst, revision)
+    levels = min(_deepest(transaction.snapshot, revision) + _LEVELS_BELOW, layout.first_levels)
+    order = columns.order(catalyst, cells_of_row, layout, levels)
+    in_file = in_order(rows.coalesce(1), revision, order, transaction.stores_slices)
     late = transaction.late_statistics(rows=0)
     with ThreadPoolExecutor(1) as pool:
         # While Spark writes.
         in_session = inheritable_thread_target(rows.sparkSession)(EveryRow.of)
-        every_row = pool.submit(in_session, catalyst, revision)
+        every_row = pool.submit(in_session, catalyst, revision, cells_of_row)
         staged = transaction.write_files(in_file, late)
     if not staged:
         return None
@@ -121,3 +124,10 @@ def write_one_file(transaction: Transaction, rows: DataFrame, revision: Revision
             "Nothing was committed; run the write again"
         )
     return OneFile(completed.result()[0], stored, rows.columns, statistics)
+
+
+def _deepest(snapshot: TableSnapshot, revision: Revision) -> int:
+    """The depth of the deepest cubes that a table has."""
+    return max(
+        (block.cube.depth for block in TableIndex.of(snapshot).blocks_of(revision)), default=0
+    )

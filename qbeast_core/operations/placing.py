@@ -18,12 +18,13 @@ from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
 from qbeast_core.operations.sizing import smallest_band_rows
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import Catalyst, repartition_by_id
-from qbeast_core.spark.location import coordinates
+from qbeast_core.spark.location import cells
 from qbeast_core.spark.slices import row_slice
 from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.assignment import Assignment
 from qbeast_core.tree.bands import root_bands
 from qbeast_core.tree.build import estimate_weights
+from qbeast_core.tree.curve import levels_that_part
 from qbeast_core.tree.fit import still_fits
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import WORD_BITS, PathLayout
@@ -47,6 +48,8 @@ class TreePlan:
     """How many of the files have rows of the root by their weight, beside the root's own file."""
     without_dictionary: tuple[str, ...]
     """The columns whose values hardly repeat within a file."""
+    order_levels: int
+    """By how many levels the rows of a file are ordered."""
 
     @property
     def expected_rows(self) -> int:
@@ -89,18 +92,25 @@ def plan_tree(
     scale = rows / len(sample.weights)
     in_cubes = expected_rows(layout, weights, words, sample.weights, scale)
     varied = sample.varied(revision.transformers)
-    return _planned(revision, schema, weights, in_cubes, sample.weights, varied)
+    levels = levels_that_part(layout, words, scale)
+    return _planned(revision, schema, weights, in_cubes, sample.weights, varied, levels)
 
 
 def plan_again(
-    revision: Revision, tree: OTree, schema: StructType, without_dictionary: tuple[str, ...]
+    revision: Revision,
+    tree: OTree,
+    schema: StructType,
+    without_dictionary: tuple[str, ...],
+    order_levels: int,
 ) -> TreePlan:
     """Plan where rows go that are expected to lie as those of a tree do, whose place they take."""
     phases.enter(phases.PLANNING)
     in_cubes = {cube: float(rows) for cube, rows in tree.element_count.items() if rows}
     # Weights are hashes, as often here as there.
     weights = np.linspace(MIN_WEIGHT, MAX_WEIGHT, _EVEN_WEIGHTS).astype(np.int32)
-    return _planned(revision, schema, tree.weights, in_cubes, weights, without_dictionary)
+    return _planned(
+        revision, schema, tree.weights, in_cubes, weights, without_dictionary, order_levels
+    )
 
 
 def _planned(
@@ -110,6 +120,7 @@ def _planned(
     in_cubes: Mapping[CubeId, float],
     sample_weights: NDArray[np.int32],
     without_dictionary: tuple[str, ...],
+    order_levels: int,
 ) -> TreePlan:
     """The plan for cubes of these weights with so many rows each."""
     file_of = plan_files(in_cubes, revision.desired_cube_size)
@@ -129,6 +140,7 @@ def _planned(
         files + len(bands),
         len(bands),
         without_dictionary,
+        order_levels,
     )
 
 
@@ -137,19 +149,21 @@ class Placing:
     """The expressions that place a row of the table."""
 
     words: list[Column]
+    """Of its path, by as many levels as the tree has."""
     weight: Column
     target: columns.Target
-    order: Column
-    """Its place in its file, bigint."""
+    order: columns.Order
+    """Its place in its file."""
 
     @staticmethod
     def of(catalyst: Catalyst, plan: TreePlan) -> Placing:
         layout = plan.assignment.layout
-        cells = [columns.cell(place, layout) for place in coordinates(catalyst, plan.revision)]
-        words = columns.path_words(catalyst, cells, layout)
+        cells_of_row = cells(catalyst, plan.revision)
+        words = columns.path_words(catalyst, cells_of_row, layout, plan.assignment.levels)
         weight = columns.weight(plan.revision.weight_columns)
         target = columns.target(catalyst, plan.assignment, words, weight)
-        return Placing(words, weight, target, columns.order(catalyst, cells, layout))
+        order = columns.order(catalyst, cells_of_row, layout, plan.order_levels)
+        return Placing(words, weight, target, order)
 
 
 def placed(rows: DataFrame, plan: TreePlan, placing: Placing, by_slice: bool) -> DataFrame:
@@ -165,13 +179,17 @@ def placed(rows: DataFrame, plan: TreePlan, placing: Placing, by_slice: bool) ->
     return in_order(in_files, plan.revision, placing.order, by_slice)
 
 
-def in_order(partitions: DataFrame, revision: Revision, order: Column, by_slice: bool) -> DataFrame:
+def in_order(
+    partitions: DataFrame, revision: Revision, order: columns.Order, by_slice: bool
+) -> DataFrame:
     """The rows of each partition in the order of a file, as `placed` has them."""
     # Neighbours in space become neighbours in the file, so that readers skip inside of it. Spark
     # sorts by a single bigint in linear time.
     if not by_slice:
-        return partitions.sortWithinPartitions(order)
+        return partitions.sortWithinPartitions(order.place)
     slices = row_slice(revision.weight_columns).cast("bigint")
+    too_many = max(0, order.bits + _SLICE_BITS - WORD_BITS)
+    place = F.shiftright(order.place, too_many)
     return partitions.sortWithinPartitions(
-        F.shiftleft(slices, WORD_BITS - _SLICE_BITS).bitwiseOR(F.shiftright(order, _SLICE_BITS))
+        F.shiftleft(slices, order.bits - too_many).bitwiseOR(place)
     )

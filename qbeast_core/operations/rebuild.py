@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.index import TableIndex
-from qbeast_core.model.revision import IndexConfiguration
+from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.model.transformation import (
     HashTransformation,
     IdentityTransformation,
@@ -29,11 +29,14 @@ from qbeast_core.model.transformation import (
 from qbeast_core.model.transformer import Transformer
 from qbeast_core.operations.placing import TreePlan, plan_again
 from qbeast_core.operations.revisions import CUBE_SIZE, chosen_automatically, rebuilt_revision
+from qbeast_core.tree.path import PathLayout
 
 REBUILD_KEY = "qbeast.rebuild"
 """Set where the next rebuild may go by the table's tree; what it needs beside that, as JSON."""
 _VARIED = "varied"
 """There, the columns to write without Parquet's dictionary."""
+_LEVELS = "levels"
+"""There, by how many levels the rows of a file are ordered."""
 _SIZES_ALIKE = 1.5
 """Two automatic cube sizes of which neither is so many times the other one are alike."""
 _ALWAYS_FIT = (HashTransformation, NumericQuantiles, StringQuantiles)
@@ -57,7 +60,8 @@ def rebuild_key(snapshot: TableSnapshot, plan: TreePlan) -> dict[str, str]:
         and all(map(_fits, old.transformations, new.transformations))
         and len(old.transformations) == len(new.transformations)
     )
-    return {REBUILD_KEY: json.dumps({_VARIED: plan.without_dictionary})} if alike else {}
+    kept = {_VARIED: plan.without_dictionary, _LEVELS: plan.order_levels}
+    return {REBUILD_KEY: json.dumps(kept)} if alike else {}
 
 
 def may_go_by_tree(snapshot: TableSnapshot) -> bool:
@@ -93,19 +97,22 @@ def plan_by_tree(
         or not all(isinstance(each, _CHECKED) for each in last.transformations)
     ):
         return None
-    tree, varied = index.tree(last), _varied(stored[REBUILD_KEY])
-    if varied is None or not any(tree.element_count.values()):
+    tree, kept = index.tree(last), _kept(stored[REBUILD_KEY], last)
+    if kept is None or not any(tree.element_count.values()):
         return None
-    plan = plan_again(rebuilt_revision(last), tree, schema, varied)
+    plan = plan_again(rebuilt_revision(last), tree, schema, *kept)
     return plan if plan.fits(plan.in_cubes) else None
 
 
-def _varied(text: str) -> tuple[str, ...] | None:
-    """The columns that a table's key names; None for a text that is not ours."""
+def _kept(text: str, revision: Revision) -> tuple[tuple[str, ...], int] | None:
+    """The columns and the levels that a table's key names; None for a text that is not ours."""
     try:
-        return tuple(map(str, json.loads(text)[_VARIED]))
+        kept = json.loads(text)
+        varied, levels = tuple(map(str, kept[_VARIED])), int(kept[_LEVELS])
     except (ValueError, TypeError, KeyError):
         return None
+    known = range(PathLayout(revision.dimensions).first_levels + 1)
+    return (varied, levels) if levels in known else None
 
 
 def _sizes_alike(one: int, other: int) -> bool:

@@ -47,10 +47,10 @@ class Catalyst:
 
         Elements and key are below 2^62 in size.
         """
-        # Just below the key lies an odd number, which is never found among the doubled elements;
-        # for what is not there, binarySearch answers -(insertion point) - 1. Naming its answer
-        # once keeps the expression small: every part of the key would be there twice.
-        return F.lit(-1) - self.binary_search(ascending * 2, key * 2 - 1)
+        # The doubled key is never found among odd numbers, of which that of an equal element is
+        # the next; for what is not there, binarySearch answers ~(insertion point). Naming its
+        # answer once keeps the expression small: every part of the key would be there twice.
+        return F.bitwise_not(self.binary_search(ascending * 2 + 1, F.shiftleft(key, 1)))
 
     def binary_search(self, ascending: np.ndarray[Any, Any], key: Column) -> Column:
         """`java.util.Arrays.binarySearch` of a column in an ascending array, as int.
@@ -77,6 +77,21 @@ class Catalyst:
         return self._calls.column(
             self._calls.literal(unsafe.fromPrimitiveArray(primitives), array_type)
         )
+
+    def known_not_null(self, value: Column) -> Column:
+        """A value of which it is known that it is not null, where it is asked for."""
+        calls = self._calls
+        return calls.column(
+            self._jvm.new(_CATALYST + "expressions.KnownNotNull", calls.expression(value))
+        )
+
+    def clamped(self, number: Column, lowest: float, highest: float) -> Column:
+        """A double that is not NaN, or the bound that it lies beyond.
+
+        Java's functions are one instruction each, and less code than `least` and `greatest`.
+        """
+        at_most = self._of_math("min", number, F.lit(highest))
+        return self._of_math("max", at_most, F.lit(lowest))
 
     def scala_bytes_hash(self, binary: Column) -> Column:
         """The hash that qbeast-spark's `hashing` columns use (FORMAT section 5), as int.
@@ -105,6 +120,12 @@ class Catalyst:
             .when(progression, byte_by_byte)
             .otherwise(self._murmur("arrayHash$mBc$sp", binary, seed))
         )
+
+    def _of_math(self, function: str, *arguments: Column) -> Column:
+        """What a function of `java.lang.Math` makes of doubles."""
+        calls = self._calls
+        expressions = map(calls.expression, arguments)
+        return calls.column(calls.static("java.lang.Math", function, self._double, *expressions))
 
     def _murmur(self, function: str, *arguments: Column) -> Column:
         # Scala's object has no static methods and cannot be serialized; an instance made on the

@@ -2,10 +2,14 @@
 
 ordinal     the value as a plain number (a date is milliseconds, a decimal a double)
 coordinate  the ordinal in the revision's space, 0 to 1
-path words  the interleaved bits of the coordinates (`tree.path`)
+cell        the first bits of the coordinate
+path words  the interleaved bits of the cells (`tree.path`)
 order       the row's place in its file (`tree.curve`)
 weight      Spark's `hash()` of the indexed columns, or of those of the table's sample key
 target      depth of the row's cube and number of its file (`tree.assignment`)
+
+Spark makes code of the expressions of a shuffle and of a sort in each task, so they are kept small:
+what they name twice is in that code twice (ADR 23).
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from qbeast_core.errors import UnsupportedColumnType
-from qbeast_core.model.datatypes import MILLIS_PER_DAY, DataType
+from qbeast_core.model.datatypes import FLOATING, MILLIS_PER_DAY, DataType
 from qbeast_core.model.quantiles import NumericPlaces, TextPlaces
 from qbeast_core.model.transformation import (
     EmptyTransformation,
@@ -36,13 +40,13 @@ from qbeast_core.model.transformation import (
 )
 from qbeast_core.model.weight import MIN_WEIGHT
 from qbeast_core.spark.catalyst import Catalyst
-from qbeast_core.tree.assignment import SLOT_REGION_FACTOR, Assignment
+from qbeast_core.tree.assignment import SLOT_WEIGHT_BITS, Assignment
 from qbeast_core.tree.curve import HilbertCurve
 from qbeast_core.tree.path import PathLayout
 
 _LARGEST = float(np.finfo(np.float64).max)
 _PIECE_BITS = 8
-_CURVE_STEPS = 4
+_INT_BITS = 31
 _CONSTANT = (EmptyTransformation, IdentityToZero, IdentityTransformation, NullToZero)
 
 
@@ -94,68 +98,77 @@ def coordinate(catalyst: Catalyst, value: Column, transformation: Transformation
     """The value's place in the revision's space, double; within it from 0 to 1.
 
     Values outside of the revision's range give a number below 0 or above 1, NaN and infinities
-    what arithmetic makes of them; `path_words` moves them to the nearest edge.
+    what arithmetic makes of them; `cell` moves them to the nearest edge.
     """
-    if isinstance(transformation, LinearTransformation):
-        minimum, maximum = float(transformation.minimum), float(transformation.maximum)
-        number = ordinal(value, transformation.data_type).cast("double")
-        placed = (number - F.lit(minimum)) * F.lit(1.0 / (maximum - minimum))
-    elif isinstance(transformation, HashTransformation):
-        hashed = catalyst.scala_bytes_hash(value.cast("string").cast("binary"))
-        placed = hashed.bitwiseAND(0x7FFFFFFF).cast("double") / F.lit(2147483647.0)
-    elif isinstance(transformation, _CONSTANT):
-        return F.lit(0.0)
-    elif isinstance(transformation, NumericQuantiles):
-        number = ordinal(value, transformation.data_type).cast("double")
-        placed = _among_numbers(catalyst, number, transformation.places())
-    elif isinstance(transformation, StringQuantiles | StringHistogram):
-        placed = _among_texts(catalyst, value, transformation.places())
-    else:
-        raise UnsupportedColumnType(f"no row can be placed by a {transformation.class_name}")
-    return F.coalesce(placed, F.lit(transformation.transform(None)))
+    null = F.lit(transformation.transform(None))
+    return F.coalesce(_coordinate(catalyst, value, transformation), null)
 
 
-def cell(placed: Column, layout: PathLayout) -> Column:
-    """The coordinate as a number of `layout.max_depth` bits, bigint."""
+def cell(
+    catalyst: Catalyst, value: Column, transformation: Transformation, layout: PathLayout
+) -> Column:
+    """The value's coordinate as a number of `layout.max_depth` bits: int, or bigint for more bits.
+
+    NaN ends at the upper edge, like +infinity.
+    """
     cells = 1 << layout.max_depth
-    # NaN is above every number for Spark, so it ends at 1.0 like +infinity.
-    clamped = F.greatest(F.least(placed, F.lit(1.0)), F.lit(0.0))
-    return F.least((clamped * float(cells)).cast("bigint"), F.lit(cells - 1))
+    kind = "int" if layout.max_depth <= _INT_BITS else "bigint"
+    null_cell = layout.cells(np.array([transformation.transform(None)])).item()
+    placed = _coordinate(catalyst, catalyst.known_not_null(value), transformation) * float(cells)
+    if isinstance(transformation, LinearTransformation) and transformation.data_type in FLOATING:
+        placed = F.nanvl(placed, F.lit(float(cells)))
+    inside = catalyst.clamped(placed, 0.0, float(cells - 1)).cast(kind)
+    return F.call_function("if", value.isNull(), F.lit(null_cell).cast(kind), inside)
 
 
-def path_words(catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout) -> list[Column]:
-    """The words of the path, bigint each; `cells` holds one bigint column per dimension."""
-    return [
-        _levels_of_word(catalyst, cells, layout, word, layout.levels_per_word)
-        for word in range(layout.words)
-    ]
+def path_words(
+    catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout, levels: int
+) -> list[Column]:
+    """The words of the path, bigint each, as if there were no more than so many levels.
+
+    `cells` holds one column per dimension.
+    """
+    words = []
+    for first in range(0, layout.words * layout.levels_per_word, layout.levels_per_word):
+        end = first + layout.levels_per_word
+        present = range(first, min(end, levels))
+        if present:
+            missing = (end - present.stop) * layout.dimensions
+            word = F.shiftleft(_interleaved(catalyst, cells, layout, present), missing)
+        else:
+            word = F.lit(0).cast("bigint")
+        words.append(word)
+    return words
 
 
-def order(catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout) -> Column:
-    """The row's place in a file, bigint with the bits of a path word.
+class Order(NamedTuple):
+    """A row's place in its file."""
+
+    place: Column
+    """bigint."""
+    bits: int
+    """How many bits it has."""
+
+
+def order(catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout, levels: int) -> Order:
+    """The row's place in a file by so many levels, or a few more.
 
     Along Hilbert's curve for the first levels, and along the path for the others of a word.
-    `cells` holds one bigint column per dimension.
+    `cells` holds one column per dimension.
     """
     curve = HilbertCurve.of(layout.dimensions)
     if curve is None:
-        return _levels_of_word(catalyst, cells, layout, 0, layout.levels_per_word)
-    table = catalyst.array(curve.table)
-    position = found = F.lit(0).cast("bigint")
-    for step in range(1, _CURVE_STEPS + 1):
-        below = layout.max_depth - step * curve.step_levels
-        # The state stays where it is, above the position that it was found with.
-        index = found.bitwiseAND(-1 << curve.step_bits)
-        for dimension, bits in enumerate(cells):
-            part = F.shiftright(bits, below).bitwiseAND((1 << curve.step_levels) - 1)
-            place = curve.step_levels * (layout.dimensions - 1 - dimension)
-            index = index.bitwiseOR(F.shiftleft(part, place))
-        found = F.get(table, index.cast("int"))
-        inside = found.bitwiseAND((1 << curve.step_bits) - 1)
-        position = F.shiftleft(position, curve.step_bits).bitwiseOR(inside)
-    levels = layout.levels_per_word - _CURVE_STEPS * curve.step_levels
-    deeper = _levels_of_word(catalyst, cells, layout, 0, levels)
-    return F.shiftleft(position, levels * layout.dimensions).bitwiseOR(deeper)
+        by_path = range(levels)
+        place = _interleaved(catalyst, cells, layout, by_path)
+        return Order(place, len(by_path) * layout.dimensions)
+    steps = min(curve.most_steps, -(-levels // curve.step_levels))
+    place = _along(catalyst, curve, cells, layout, steps)
+    bits = steps * curve.step_bits
+    if by_path := range(steps * curve.step_levels, levels):
+        deeper = _interleaved(catalyst, cells, layout, by_path)
+        place = F.shiftleft(place, len(by_path) * layout.dimensions).bitwiseOR(deeper)
+        bits += len(by_path) * layout.dimensions
+    return Order(place, bits)
 
 
 def target(
@@ -163,12 +176,66 @@ def target(
 ) -> Target:
     """The cube's depth and the file of each row; the steps are those of `Assignment`."""
     region = catalyst.lower_bound(assignment.fold_ends, _folded(catalyst, assignment, words))
-    key = region.cast("bigint") * SLOT_REGION_FACTOR + (row_weight.cast("bigint") - MIN_WEIGHT)
+    # Of bits, for Spark checks sums for overflow: it is the sum, as the weight's part is below.
+    from_lowest = row_weight.cast("bigint").bitwiseXOR(MIN_WEIGHT)
+    in_region = from_lowest.bitwiseAND((1 << SLOT_WEIGHT_BITS) - 1)
+    key = F.shiftleft(region.cast("bigint"), SLOT_WEIGHT_BITS).bitwiseOR(in_region)
     slot = catalyst.lower_bound(assignment.slot_upper, key)
     # One table for both keeps it at one look-up, and the slot is searched once only.
     packed = assignment.slot_file.astype(np.int64) << 8 | assignment.slot_depth
     found = F.get(catalyst.array(packed), slot)
     return Target(depth=found.bitwiseAND(0xFF), file=F.shiftright(found, 8))
+
+
+def _coordinate(catalyst: Catalyst, value: Column, transformation: Transformation) -> Column:
+    """The same as `coordinate`, for values that are not null."""
+    if isinstance(transformation, LinearTransformation):
+        minimum, maximum = float(transformation.minimum), float(transformation.maximum)
+        number = _double(value, transformation.data_type)
+        return (number - F.lit(minimum)) * F.lit(1.0 / (maximum - minimum))
+    if isinstance(transformation, HashTransformation):
+        hashed = catalyst.scala_bytes_hash(value.cast("string").cast("binary"))
+        return hashed.bitwiseAND(0x7FFFFFFF).cast("double") / F.lit(2147483647.0)
+    if isinstance(transformation, _CONSTANT):
+        return F.lit(0.0)
+    if isinstance(transformation, NumericQuantiles):
+        number = _double(value, transformation.data_type)
+        return _among_numbers(catalyst, number, transformation.places())
+    if isinstance(transformation, StringQuantiles | StringHistogram):
+        return _among_texts(catalyst, value, transformation.places())
+    raise UnsupportedColumnType(f"no row can be placed by a {transformation.class_name}")
+
+
+def _double(value: Column, data_type: DataType) -> Column:
+    """The ordinal as a double."""
+    if data_type is DataType.DATE:
+        # The same number, exact in both types, without a check for overflow.
+        return F.unix_date(value).cast("double") * float(MILLIS_PER_DAY)
+    return ordinal(value, data_type).cast("double")
+
+
+def _along(
+    catalyst: Catalyst,
+    curve: HilbertCurve,
+    cells: Sequence[Column],
+    layout: PathLayout,
+    steps: int,
+) -> Column:
+    """The position along the curve after so many steps, bigint."""
+    table = catalyst.array(curve.table)
+    position = found = F.lit(0).cast("bigint")
+    for step in range(1, steps + 1):
+        below = layout.max_depth - step * curve.step_levels
+        # The state stays where it is, above the position that it was found with.
+        index = found.bitwiseAND(-1 << curve.step_bits).cast("int")
+        for dimension, bits in enumerate(cells):
+            part = _bits(bits, layout, below, curve.step_levels)
+            place = curve.step_levels * (layout.dimensions - 1 - dimension)
+            index = index.bitwiseOR(F.shiftleft(part, place))
+        found = F.get(table, index)
+        inside = found.bitwiseAND((1 << curve.step_bits) - 1)
+        position = F.shiftleft(position, curve.step_bits).bitwiseOR(inside)
+    return position
 
 
 def _among_numbers(catalyst: Catalyst, number: Column, places: NumericPlaces) -> Column:
@@ -210,23 +277,28 @@ def _folded(catalyst: Catalyst, assignment: Assignment, words: Sequence[Column])
     return key
 
 
-def _levels_of_word(
-    catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout, word: int, levels: int
+def _interleaved(
+    catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout, levels: range
 ) -> Column:
-    """The last levels of a path word, where they are in it: bits of the cells, interleaved."""
+    """The digits of some levels of a path, the last one lowest: bits of the cells, interleaved."""
+    below = layout.max_depth - levels.stop
+    if layout.dimensions == 1:
+        mask = (1 << len(levels)) - 1
+        return F.shiftright(cells[0], below).bitwiseAND(mask).cast("bigint")
     spread_bytes = catalyst.array(_spread_bytes(layout.dimensions))
-    end = (word + 1) * layout.levels_per_word
-    # The last word may have more places than there are levels left.
-    missing = max(0, end - layout.max_depth)
-    below = layout.max_depth - end + missing
     parts = []
     for dimension, bits in enumerate(cells):
-        for start in range(0, levels - missing, _PIECE_BITS):
-            width = min(_PIECE_BITS, levels - missing - start)
-            piece = F.shiftright(bits, below + start).bitwiseAND((1 << width) - 1).cast("int")
-            place = (missing + start + 1) * layout.dimensions - 1 - dimension
+        for start in range(0, len(levels), _PIECE_BITS):
+            piece = _bits(bits, layout, below + start, min(_PIECE_BITS, len(levels) - start))
+            place = (start + 1) * layout.dimensions - 1 - dimension
             parts.append(F.shiftleft(F.get(spread_bytes, piece), place))
     return reduce(Column.bitwiseOR, parts)
+
+
+def _bits(cell: Column, layout: PathLayout, below: int, count: int) -> Column:
+    """So many bits of a cell's number, above the lowest ones, int."""
+    bits = F.shiftright(cell, below).bitwiseAND((1 << count) - 1)
+    return bits if layout.max_depth <= _INT_BITS else bits.cast("int")
 
 
 def _spread_bytes(dimensions: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

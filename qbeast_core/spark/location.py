@@ -27,30 +27,23 @@ class WorkingColumns:
         self.words = [f"{prefix}path{i}" for i in range(PathLayout(dimensions).words)]
 
 
-def coordinates(catalyst: Catalyst, revision: Revision) -> list[Column]:
-    """The coordinates of a row, one column for each dimension."""
+def cells(catalyst: Catalyst, revision: Revision) -> list[Column]:
+    """The cells of a row, one column for each dimension."""
+    layout = PathLayout(revision.dimensions)
     return [
-        columns.coordinate(catalyst, columns.column(transformer.column), transformation)
+        columns.cell(catalyst, columns.column(transformer.column), transformation, layout)
         for transformer, transformation in zip(
             revision.transformers, revision.transformations, strict=True
         )
     ]
 
 
-def path_to(catalyst: Catalyst, point: Sequence[Column]) -> list[Column]:
-    """The words of the path to a row's point, one bigint column each.
-
-    A word names the cell of each dimension many times; Spark computes it once for a row.
-    """
-    layout = PathLayout(len(point))
-    return columns.path_words(catalyst, [columns.cell(place, layout) for place in point], layout)
-
-
 def located(
     catalyst: Catalyst, rows: DataFrame, revision: Revision, names: WorkingColumns
 ) -> DataFrame:
     """The rows with `names.weight` (int) and `names.words` (bigint each) added."""
-    words = path_to(catalyst, coordinates(catalyst, revision))
+    layout = PathLayout(revision.dimensions)
+    words = columns.path_words(catalyst, cells(catalyst, revision), layout, layout.max_depth)
     return rows.withColumns(
         {
             names.weight: columns.weight(revision.weight_columns),

@@ -36,7 +36,6 @@ from qbeast_core.model.transformer import (
 )
 from qbeast_core.spark import columns
 from qbeast_core.spark.catalyst import Catalyst, about_rows, max_rows
-from qbeast_core.spark.location import coordinates, path_to
 from qbeast_core.tree.path import PathLayout
 
 SAMPLED_TEXT = 128
@@ -177,9 +176,13 @@ class EveryRow:
     measured: Sequence[Column]
 
     @staticmethod
-    def of(catalyst: Catalyst, revision: Revision) -> EveryRow:
-        """For rows that are indexed as those of a revision, in its space or beyond it."""
-        words = path_to(catalyst, coordinates(catalyst, revision))
+    def of(catalyst: Catalyst, revision: Revision, cells: Sequence[Column]) -> EveryRow:
+        """For rows that are indexed as those of a revision, in its space or beyond it.
+
+        `cells` are theirs there.
+        """
+        layout = PathLayout(revision.dimensions)
+        words = columns.path_words(catalyst, cells, layout, layout.max_depth)
         measured = _measured(catalyst, revision.transformers, revision.weight_columns)
         return EveryRow(
             revision, [*measured, *(word.alias(f"word{i}") for i, word in enumerate(words))]

@@ -23,7 +23,8 @@ from qbeast_core.model.cube import CubeId
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
 from qbeast_core.tree.path import PathLayout
 
-SLOT_REGION_FACTOR = 1 << 32
+SLOT_WEIGHT_BITS = 32
+SLOT_REGION_FACTOR = 1 << SLOT_WEIGHT_BITS
 """A slot's key is `region * SLOT_REGION_FACTOR + (weight - MIN_WEIGHT)`."""
 
 _LARGEST_FOLD = 1 << 62
@@ -72,6 +73,11 @@ class Assignment:
     """What one step in each of `folds` counts in the folded key; empty for one word."""
     fold_ends: NDArray[np.int64]
     """int64[regions], rising: the folded key of each region's end."""
+
+    @property
+    def levels(self) -> int:
+        """How many levels of a path are looked at; what lies below plays no part."""
+        return int(self.slot_depth.max())
 
     @staticmethod
     def of(

@@ -16,15 +16,24 @@ them (C. Hamilton, Compact Hilbert Indices, 2006). A *step* takes some levels by
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qbeast_core.tree.path import PathLayout
+
 _STEP_BITS = 8
+_MOST_STEPS = 4
 _MOST_DIMENSIONS = 4
 """In more, the table has a hundred thousand entries, and a page is not compact anyway."""
+CELL_ROWS = 150
+"""So many rows, a small part of a page, may lie in any order among themselves."""
+_CROWD = 8
+"""Sampled rows from which on a cell is known to have many rows, and not by chance."""
+_CROWDED_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,11 @@ class HilbertCurve:
     def step_bits(self) -> int:
         """How many bits a step adds to the position."""
         return self.step_levels * self.dimensions
+
+    @property
+    def most_steps(self) -> int:
+        """After so many the order of paths is as good."""
+        return _MOST_STEPS
 
     @cached_property
     def table(self) -> NDArray[np.int64]:
@@ -111,6 +125,31 @@ class HilbertCurve:
         if not child:
             return 0
         return _trailing_ones(child if child % 2 else child - 1) % self.dimensions
+
+
+def levels_that_part(layout: PathLayout, words: NDArray[np.int64], scale: float) -> int:
+    """How many levels it takes until nearly all rows are in cells with few of them.
+
+    Deeper levels would only put the rows of a cell in order, which are a small part of a page.
+
+    Args:
+        words: the paths of a uniform sample of the rows, int64[words, rows].
+        scale: how many rows each of them stands for.
+    """
+    first = np.sort(words[0])
+    crowd = max(_CROWD, CELL_ROWS / scale)
+    # Below the cells that the sample can tell apart, rows are taken to lie evenly.
+    unseen = max(0, math.ceil(math.log2(crowd * scale / CELL_ROWS) / layout.dimensions))
+    for levels in range(1, layout.first_levels):
+        cells = first >> (layout.levels_per_word - levels) * layout.dimensions
+        starts = np.flatnonzero(np.diff(cells, prepend=-1))
+        ends = np.append(starts[1:], len(first))
+        rows = ends - starts
+        # Equal rows are in one cell at every level.
+        crowded = rows[(rows > crowd) & (first[starts] < first[ends - 1])]
+        if crowded.sum() <= _CROWDED_SHARE * len(first):
+            return min(levels + unseen, layout.first_levels)
+    return layout.first_levels
 
 
 def _entry_of(child: int) -> int:

@@ -47,6 +47,11 @@ class PathLayout:
         return WORD_BITS // self.dimensions
 
     @property
+    def first_levels(self) -> int:
+        """How many levels the first word has digits of."""
+        return min(self.levels_per_word, self.max_depth)
+
+    @property
     def words(self) -> int:
         """How many words a full path has."""
         return 1 if self.dimensions <= 2 else -(-_LEVELS_WANTED // self.levels_per_word)
@@ -68,10 +73,7 @@ class PathLayout:
         rows, dimensions = coordinates.shape
         if dimensions != self.dimensions:
             raise ValueError(f"points of {dimensions} coordinates in {self.dimensions} dimensions")
-        cells = 1 << self.max_depth
-        clamped = np.clip(np.where(np.isnan(coordinates), 1.0, coordinates), 0.0, 1.0)
-        # Scaling by a power of two is exact, so these are the very bits that doubling gives.
-        cell = np.minimum(np.floor(clamped * float(cells)).astype(np.int64), cells - 1)
+        cell = self.cells(coordinates)
         words = np.zeros((self.words, rows), dtype=np.int64)
         for level in range(self.max_depth):
             word, shift = self._place(level)
@@ -79,6 +81,14 @@ class PathLayout:
                 bit = (cell[:, dimension] >> (self.max_depth - 1 - level)) & 1
                 words[word] |= bit << (shift + dimensions - 1 - dimension)
         return words
+
+    def cells(self, coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
+        """In which of `2^max_depth` cells coordinates lie, from 0; the rules of `path_words`."""
+        cells = 1 << self.max_depth
+        clamped = np.clip(np.where(np.isnan(coordinates), 1.0, coordinates), 0.0, 1.0)
+        # Scaling by a power of two is exact, so these are the very bits that doubling gives.
+        found: NDArray[np.int64] = np.floor(clamped * float(cells)).astype(np.int64)
+        return np.minimum(found, cells - 1)
 
     def cells_of(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
         """The inverse: which of the `2^max_depth` cells of each dimension, int64[rows, n]."""

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from qbeast_core.tree.curve import HilbertCurve
+from qbeast_core.tree.curve import CELL_ROWS, HilbertCurve, levels_that_part
 from qbeast_core.tree.path import PathLayout
 
 
@@ -81,3 +81,36 @@ def test_a_small_range_meets_fewer_pages_than_in_the_order_of_paths(
     assert rows_met(by_curve, points, side, 1000) < (1 - saved) * rows_met(
         by_path, points, side, 1000
     )
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3, 5])
+@pytest.mark.parametrize("scale", [1.0, 150.0, 9000.0])
+def test_levels_that_part_leave_few_rows_in_a_cell(dimensions: int, scale: float) -> None:
+    layout = PathLayout(dimensions)
+    words = layout.path_words(np.random.default_rng(6).random((30_000, dimensions)))
+    levels = levels_that_part(layout, words, scale)
+    rows_of_a_cell = 30_000 * scale / 2 ** (dimensions * levels)
+    assert rows_of_a_cell <= CELL_ROWS
+    # A level less would do at most: the sample cannot tell cells of a row or two from others.
+    assert rows_of_a_cell > CELL_ROWS / 2 ** (2 * dimensions + 3)
+
+
+def test_rows_close_together_take_more_levels_and_equal_ones_do_not() -> None:
+    layout, rng = PathLayout(2), np.random.default_rng(8)
+    spread = rng.random((20_000, 2))
+    close = 0.3 + rng.random((5_000, 2)) * 1e-5
+    equal = np.full((5_000, 2), 0.3)
+    without, with_equal, with_close = (
+        levels_that_part(layout, layout.path_words(np.vstack([spread, more])), scale=100.0)
+        for more in (spread[:0], equal, close)
+    )
+    assert without <= with_equal <= without + 2
+    # Their square is 2^-16.6 wide.
+    assert with_close >= 16 + 5
+
+
+def test_no_more_levels_than_the_first_word_has() -> None:
+    layout = PathLayout(2)
+    words = np.arange(40_000, dtype=np.int64)[np.newaxis]
+    assert levels_that_part(layout, words, scale=1e9) == layout.first_levels
+    assert levels_that_part(layout, words[:, :1], scale=1.0) == 1

@@ -91,11 +91,11 @@ def test_levels_that_part_leave_few_rows_in_a_cell(dimensions: int, scale: float
     levels = levels_that_part(layout, words, scale)
     rows_of_a_cell = 30_000 * scale / 2 ** (dimensions * levels)
     assert rows_of_a_cell <= CELL_ROWS
-    # A level less would do at most: the sample cannot tell cells of a row or two from others.
+    # Not many levels too far: two for cells that chance fills unevenly, and their rounding.
     assert rows_of_a_cell > CELL_ROWS / 2 ** (2 * dimensions + 3)
 
 
-def test_rows_close_together_take_more_levels_and_equal_ones_do_not() -> None:
+def test_rows_close_together_take_more_levels_and_equal_ones_hardly_any() -> None:
     layout, rng = PathLayout(2), np.random.default_rng(8)
     spread = rng.random((20_000, 2))
     close = 0.3 + rng.random((5_000, 2)) * 1e-5

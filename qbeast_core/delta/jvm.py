@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -92,7 +92,9 @@ class Jvm:
         return self.none if value is None else self.some(value)
 
     def seq(self, items: Iterable[Any]) -> Any:
-        return self.jvm.org.apache.spark.api.python.PythonUtils.toSeq(list(items))
+        """A Scala Seq of a few items; a call for each of them."""
+        nothing = self._classes.no_items()
+        return functools.reduce(lambda seq, item: seq.appended(item), items, nothing)
 
     def scala_map(self, items: Mapping[str, Any]) -> Any:
         return self.jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(items))
@@ -197,11 +199,12 @@ class _Classes:
         self._jvm = jvm
         self.load = functools.cache(self._load)
         self.singleton = functools.cache(self._singleton)
-        self._signature = functools.cache(self._read_signature)
-        self._methods = functools.cache(self._read_methods)
+        self.no_items = functools.cache(self._no_items)
+        self._parameters = functools.cache(self._read_parameters)
+        self._default = functools.cache(self._find_default)
 
     def construct(self, name: str, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        constructor, parameters = self._signature(name)
+        parameters = self._parameters(name)
         unknown = set(named) - set(parameters)
         if unknown:
             raise TypeError(f"{name} has no parameter {', '.join(sorted(unknown))}")
@@ -210,20 +213,19 @@ class _Classes:
             if parameter in named:
                 arguments.append(named[parameter])
             else:
-                arguments.append(self._default(name, parameter, position))
-        return constructor.newInstance(self._objects(arguments))
+                arguments.append(self._default(name, parameter, position)())
+        constructor = functools.reduce(getattr, name.split("."), self._jvm)
+        return constructor(*arguments)
 
-    def _default(self, name: str, parameter: str, position: int) -> Any:
-        methods = self._methods(name)
+    def _find_default(self, name: str, parameter: str, position: int) -> Callable[[], Any]:
+        """What gives a parameter's default, which can be another one each time."""
+        companion = self.singleton(name)
+        methods = {str(method.getName()) for method in companion.getClass().getMethods()}
         for prefix in self._DEFAULTS:
-            if method := methods.get(f"{prefix}{position}"):
-                return method.invoke(self.singleton(name), self._objects([]))
+            if (method := f"{prefix}{position}") in methods:
+                found: Callable[[], Any] = getattr(companion, method)
+                return found
         raise TypeError(f"{name}: {parameter} is required")
-
-    def _read_methods(self, name: str) -> dict[str, Any]:
-        """The methods of the class's companion; a call for each of them, so once only."""
-        companion_class = self.singleton(name).getClass()
-        return {method.getName(): method for method in companion_class.getMethods()}
 
     def _load(self, name: str) -> Any:
         loader = self._jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
@@ -232,28 +234,14 @@ class _Classes:
     def _singleton(self, name: str) -> Any:
         return self.load(name + "$").getField("MODULE$").get(None)
 
-    def _read_signature(self, name: str) -> tuple[Any, list[str]]:
-        java_class = self.load(name)
-        reflection = self.singleton("org.apache.spark.sql.catalyst.ScalaReflection")
-        names = reflection.getConstructorParameterNames(java_class)
-        parameters = [
-            str(parameter)
-            for parameter in self._jvm.scala.collection.JavaConverters.seqAsJavaList(names)
-        ]
-        constructor = next(
-            candidate
-            for candidate in java_class.getConstructors()
-            if candidate.getParameterCount() == len(parameters)
-        )
-        return constructor, parameters
+    def _no_items(self) -> Any:
+        return self.singleton("scala.collection.immutable.Vector").empty()
 
-    def _objects(self, values: list[Any]) -> Any:
-        array = self._jvm.java.lang.reflect.Array.newInstance(
-            self.load("java.lang.Object"), len(values)
-        )
-        for position, value in enumerate(values):
-            array[position] = value
-        return array
+    def _read_parameters(self, name: str) -> list[str]:
+        reflection = self.singleton("org.apache.spark.sql.catalyst.ScalaReflection")
+        names = reflection.getConstructorParameterNames(self.load(name))
+        converters = self._jvm.scala.collection.JavaConverters
+        return [str(parameter) for parameter in converters.seqAsJavaList(names)]
 
 
 class _Names:

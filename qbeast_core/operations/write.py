@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -168,11 +169,16 @@ def write_table(
         started=started,
     )
     given = write.own_rows(df)
-    skipped = write.check(given.schema)
+    checked = write.begin()
+    skipped = write.check(checked.snapshot, given.schema)
     if skipped is not None:
         return skipped
+    # The log is not read again for the first attempt.
+    transactions = chain([checked], iter(write.begin, None))
     try:
-        result = until_committed(write.destination.label, lambda: write.in_one_pass(given))
+        result = until_committed(
+            write.destination.label, lambda: write.in_one_pass(next(transactions), given)
+        )
     except Outgrown as outgrown:
         given, result = write.own_rows(outgrown.rows), None
     if result is None:
@@ -201,10 +207,16 @@ class TableWrite:
         snapshot = TableSnapshot.load(self.destination.spark, self.destination.location)
         return own_rows(given, snapshot.stores_slices or self.options.slices is True)
 
-    def check(self, schema: StructType) -> WriteResult | None:
+    def begin(self) -> Transaction:
+        """A transaction on the table's present state, which this write may change."""
+        transaction = Transaction(self.destination.spark, self.destination.location)
+        self.destination.check_adoptable(transaction.snapshot)
+        if self._appends(transaction.snapshot):
+            check_writable(transaction.snapshot, self.destination.label)
+        return transaction
+
+    def check(self, snapshot: TableSnapshot, schema: StructType) -> WriteResult | None:
         """Find what would fail before anything is computed; a result if nothing is to be done."""
-        transaction = self._begin()
-        snapshot = transaction.snapshot
         if self._has_table(snapshot) and self.mode is WriteMode.ERROR:
             raise InvalidOptions(
                 f"{self.destination.label} exists; use mode 'append' or 'overwrite'"
@@ -220,7 +232,7 @@ class TableWrite:
 
     def measured_columns(self, given: DataFrame) -> tuple[str, ...]:
         """The columns that the rows are measured by before they are written; none for all."""
-        snapshot = self._begin().snapshot
+        snapshot = self.begin().snapshot
         if self._appends(snapshot):
             current, transformers = self._transformers_of(snapshot)
             key = current.sample_key
@@ -236,7 +248,7 @@ class TableWrite:
 
     def attempt(self, rows: DataFrame) -> WriteResult:
         """Try once, from the table's present state."""
-        transaction = self._begin()
+        transaction = self.begin()
         with transaction.pinned_reads():
             if self._appends(transaction.snapshot):
                 return self._append(transaction, rows)
@@ -271,22 +283,20 @@ class TableWrite:
             self._created(transaction, revision, written), column_choice=choice, warnings=told
         )
 
-    def in_one_pass(self, rows: DataFrame) -> WriteResult | None:
+    def in_one_pass(self, transaction: Transaction, rows: DataFrame) -> WriteResult | None:
         """Write the rows by reading them once, where that may be tried; None where not.
 
         Raises:
             Outgrown: it was tried, and is not for these rows.
         """
         if self.mode is WriteMode.OVERWRITE:
-            return self._rebuild_by_tree(rows)
-        transaction = self._begin()
+            return self._rebuild_by_tree(transaction, rows)
         if not self._appends(transaction.snapshot):
             return None
         return self._append_one_file(transaction, rows)
 
-    def _rebuild_by_tree(self, rows: DataFrame) -> WriteResult | None:
+    def _rebuild_by_tree(self, transaction: Transaction, rows: DataFrame) -> WriteResult | None:
         """Write all of an existing table anew where the one before has its rows."""
-        transaction = self._begin()
         snapshot, schema = transaction.snapshot, nullable(rows.schema)
         if not may_go_by_tree(snapshot):
             return None
@@ -483,13 +493,6 @@ class TableWrite:
             mode=mode,
             new_revision=new_revision,
         )
-
-    def _begin(self) -> Transaction:
-        transaction = Transaction(self.destination.spark, self.destination.location)
-        self.destination.check_adoptable(transaction.snapshot)
-        if self._appends(transaction.snapshot):
-            check_writable(transaction.snapshot, self.destination.label)
-        return transaction
 
     def _has_table(self, snapshot: TableSnapshot) -> bool:
         """Whether the user sees a table: one that the catalog does not know is none to them."""

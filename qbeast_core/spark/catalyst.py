@@ -90,8 +90,12 @@ class Catalyst:
 
         Java's functions are one instruction each, and less code than `least` and `greatest`.
         """
-        at_most = self._of_math("min", number, F.lit(highest))
-        return self._of_math("max", at_most, F.lit(lowest))
+        calls = self._calls
+        inside = calls.expression(number)
+        for function, bound in (("min", highest), ("max", lowest)):
+            limit = calls.literal(bound, self._double)
+            inside = calls.static("java.lang.Math", function, self._double, inside, limit)
+        return calls.column(inside)
 
     def scala_bytes_hash(self, binary: Column) -> Column:
         """The hash that qbeast-spark's `hashing` columns use (FORMAT section 5), as int.
@@ -120,12 +124,6 @@ class Catalyst:
             .when(progression, byte_by_byte)
             .otherwise(self._murmur("arrayHash$mBc$sp", binary, seed))
         )
-
-    def _of_math(self, function: str, *arguments: Column) -> Column:
-        """What a function of `java.lang.Math` makes of doubles."""
-        calls = self._calls
-        expressions = map(calls.expression, arguments)
-        return calls.column(calls.static("java.lang.Math", function, self._double, *expressions))
 
     def _murmur(self, function: str, *arguments: Column) -> Column:
         # Scala's object has no static methods and cannot be serialized; an instance made on the

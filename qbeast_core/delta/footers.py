@@ -14,22 +14,16 @@ from decimal import Decimal
 from typing import Any
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    ByteType,
-    DateType,
-    DecimalType,
-    IntegerType,
-    LongType,
-    MapType,
-    ShortType,
-    StringType,
-    StructType,
-    VariantType,
-)
+from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
 
-from qbeast_core.delta.footer_numbers import column_chunks, numbers_of
-from qbeast_core.delta.jvm import Jvm, delta_version
+from qbeast_core.delta.footer_columns import (
+    FooterStatistics,
+    Kind,
+    column_chunks,
+    kind_of,
+    statistics_of,
+)
+from qbeast_core.delta.jvm import Jvm
 from qbeast_core.delta.metadata import (
     fields_of,
     metadata_of,
@@ -39,16 +33,9 @@ from qbeast_core.delta.metadata import (
 )
 from qbeast_core.model.slices import SLICE_COLUMN
 
-# The call that reads footers has other parameters in other releases of Delta.
-_DELTA_RELEASES = ("4.4.",)
-# It takes the session along to the executors, which only these releases of Spark can send.
-_SPARK_RELEASES = ("4.2.",)
 _CHOSEN_COLUMNS = "delta.dataSkippingStatsColumns"
 _CHOSEN_COUNT = "delta.dataSkippingNumIndexedCols"
 _DEFAULT_COUNT = 32
-# Footers have no extremes of the others, or leave NaN out, or Delta does not read them there.
-_IN_FOOTERS = (StringType(), ByteType(), ShortType(), IntegerType(), LongType(), DateType())
-_LONG_DIGITS = 18
 _NESTED = (ArrayType, MapType, StructType, VariantType)
 LEAST_ROWS = 250_000
 """Of fewer rows Delta's own collecting costs less than the job that reads footers."""
@@ -65,35 +52,27 @@ class LateStatistics:
         self._metadata = fields_of(txn.metadata())
         schema = StructType.fromJson(json.loads(self._metadata["schemaString"]))
         configuration = self._metadata["configuration"]
-        decimals = [
-            field.name
-            for field in schema
-            if isinstance(field.dataType, DecimalType) and field.dataType.precision <= _LONG_DIGITS
-        ]
-        in_footers = [field.name for field in schema if field.dataType in _IN_FOOTERS]
-        self._found_later = [*in_footers, *decimals]
-        self._others = [field.name for field in schema if field.name not in self._found_later]
+        kinds = {field.name: kind_of(field.dataType) for field in schema}
+        in_footers = {name: kind for name, kind in kinds.items() if kind}
+        self._others = [name for name, kind in kinds.items() if not kind]
         self.applies = (
             rows >= LEAST_ROWS
-            and bool(self._found_later)
+            and bool(in_footers)
             and jvm.spark.conf.get(_COLLECT_KEY, "true") == "true"
-            and delta_version(jvm.spark).startswith(_DELTA_RELEASES)
-            and jvm.spark.version.startswith(_SPARK_RELEASES)
             # Delta counts leaves, and a user's own choice of columns is theirs.
             and len(schema) <= _DEFAULT_COUNT
             and not any(isinstance(field.dataType, _NESTED) for field in schema)
             and not {_CHOSEN_COLUMNS, _CHOSEN_COUNT} & set(configuration)
         )
-        """Whether there are statistics to be found after the writing."""
-        self._numbers = [*decimals] if self.applies else []
-        """The columns whose extremes Delta does not read from the footers."""
+        """Whether Delta leaves statistics of ordinary columns to be found after the writing."""
+        self._found_later = in_footers if self.applies else {}
         if self._lacks_slices():
-            self._numbers.append(SLICE_COLUMN)
+            self._found_later[SLICE_COLUMN] = Kind.NUMBER
 
     @property
     def pending(self) -> bool:
         """Whether `added_to` has something to add."""
-        return self.applies or bool(self._numbers)
+        return bool(self._found_later)
 
     def _lacks_slices(self) -> bool:
         """Whether the table has a column of slices of which Delta has no statistics.
@@ -134,46 +113,29 @@ class LateStatistics:
         `adds` (a Scala Seq) and `entries` (the log's JSON form) are the actions of the same files,
         at least one, with what Delta collected while it wrote them.
         """
-        in_files = names_in_files(self._metadata)
-        numbers = [in_files[column] for column in self._numbers]
-        read = self._jvm.dataframe(self._read(adds))
-        chunks = column_chunks(self._jvm, self._delta_log, F.col("path"), numbers)
-        by_path = {row[0]: row[1:] for row in read.select("path", "stats", chunks).collect()}
-        added = []
-        for entry in entries:
-            text = entry.get("stats")
-            stats, row_groups = by_path[entry["path"]]
-            if self.applies:
-                found = json.loads(stats)
-                text = with_members(text or json.dumps({"numRecords": found["numRecords"]}), found)
-            if text:
-                pairs = numbers_of(row_groups, numbers)
-                lowest, highest = ({name: pair[i] for name, pair in pairs.items()} for i in (0, 1))
-                text = with_members(text, {"minValues": lowest, "maxValues": highest})
-            added.append(text)
-        return added
-
-    def _read(self, adds: Any) -> Any:
-        """The actions, where this applies with what Delta finds in the footers of their files."""
         jvm = self._jvm
+        in_files = names_in_files(self._metadata)
+        kinds = {in_files[column]: kind for column, kind in self._found_later.items()}
         encoder = jvm.singleton("org.apache.spark.sql.delta.implicits.package").addFileEncoder()
-        files = jvm.session.createDataset(adds, encoder)
-        if not self.applies:
-            return files.toDF()
-        chosen = self._with_statistics_of(self._found_later)
-        as_committed = snapshot_with(jvm, self._delta_log, chosen)
-        collector = jvm.singleton("org.apache.spark.sql.delta.stats.StatsCollectionUtils")
-        return collector.computeStats(
-            jvm.session,
-            self._delta_log.newDeltaHadoopConf(),
-            self._delta_log,
-            as_committed,
-            files,
-            jvm.none,
-            int(str(jvm.spark.conf.get(_PREFIX_KEY, "32"))),
-            True,
-            False,
-        ).toDF()
+        actions = jvm.dataframe(jvm.session.createDataset(adds, encoder).toDF())
+        prefix_length = int(str(jvm.spark.conf.get(_PREFIX_KEY, "32")))
+        chunks = column_chunks(jvm, self._delta_log, F.col("path"), kinds, prefix_length)
+        by_path: dict[str, Any] = dict(actions.select("path", chunks).collect())
+        return [
+            self._completed(entry.get("stats"), statistics_of(by_path[entry["path"]], kinds))
+            for entry in entries
+        ]
+
+    def _completed(self, collected: str | None, found: FooterStatistics) -> str | None:
+        """What Delta collected of a file while it wrote it, with what its footer says."""
+        if not (collected or self.applies):
+            # Nobody wants statistics.
+            return None
+        sections = (found.minimum, found.maximum, found.nulls)
+        return with_members(
+            collected or json.dumps({"numRecords": found.rows}),
+            dict(zip(_SECTIONS, sections, strict=True)),
+        )
 
     def _with_statistics_of(self, columns: Sequence[str]) -> Any:
         """The table's metadata with the choice of these columns for statistics."""
@@ -186,14 +148,12 @@ class LateStatistics:
 def with_members(statistics: str, more: Mapping[str, Mapping[str, Any]]) -> str:
     """Delta's statistics (JSON text) with more columns in each section.
 
-    Values are texts, whole numbers and decimals; None stands for nothing known. The text is not
-    parsed: numbers of more digits than a float has must come out as they are.
+    Values are texts, whole numbers and decimals. The text is not parsed: numbers of more digits
+    than a float has must come out as they are.
     """
     for section in _SECTIONS:
         inner = ",".join(
-            f"{_json(name)}:{_json(value)}"
-            for name, value in more.get(section, {}).items()
-            if value is not None
+            f"{_json(name)}:{_json(value)}" for name, value in more.get(section, {}).items()
         )
         if not inner:
             continue

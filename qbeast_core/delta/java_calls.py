@@ -12,6 +12,7 @@ from qbeast_core.delta.jvm import Jvm
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 _OBJECTS = _EXPRESSIONS + "objects."
+_STRING = "java.lang.String"
 
 
 class JavaCalls:
@@ -70,13 +71,16 @@ class JavaCalls:
 
     def java_string(self, text: Any) -> Any:
         """The Java string of a string value."""
-        return self.method(text, "toString", "java.lang.String")
+        return self.method(text, "toString", _STRING)
 
     def text(self, value: Any) -> Any:
         """A string value: the text of a Java object or of a primitive number."""
-        java_text = self.static("java.lang.String", "valueOf", "java.lang.String", value)
+        return self.spark_string(self.static(_STRING, "valueOf", _STRING, value))
+
+    def spark_string(self, java_string: Any) -> Any:
+        """A string value: the text of a Java string."""
         return self.static(
-            "org.apache.spark.unsafe.types.UTF8String", "fromString", self._string, java_text
+            "org.apache.spark.unsafe.types.UTF8String", "fromString", self._string, java_string
         )
 
     def expression(self, column: Column) -> Any:

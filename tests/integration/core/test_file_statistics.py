@@ -186,6 +186,36 @@ def test_values_too_long_for_a_footer_are_never_skipped(
     assert table.where("text is null").count() == 0
 
 
+def test_dates_of_any_year_are_never_skipped(spark: SparkSession, tmp_path: Path) -> None:
+    days = [-720_000, -719_162, 18_262, 2_932_896, 3_000_000]
+    rows = spark.range(len(days)).selectExpr(
+        "id", f"date_from_unix_date(array({', '.join(map(str, days))})[cast(id as int)]) as day"
+    )
+    write_table(rows, path=str(tmp_path), columns_to_index="id", cube_size=1)
+    table = spark.read.format("delta").load(str(tmp_path))
+    for id, day in enumerate(days):
+        for order in ("=", "<=", ">="):
+            found = table.where(f"day {order} date_from_unix_date({day}) and id = {id}")
+            assert found.count() == 1
+
+
+@pytest.mark.parametrize("before", ["", "x" * 32, "x" * 40])
+def test_texts_that_are_no_utf8_have_no_extremes(
+    spark: SparkSession, tmp_path: Path, before: str
+) -> None:
+    # Java's text of such bytes lies elsewhere in the order than they do.
+    for ending, is_text in (("80", False), ("ff", False), ("61", True), ("f48fbfbf", True)):
+        table = tmp_path / ending
+        rows = spark.range(1).selectExpr(
+            "id", f"cast(unhex('{before.encode().hex()}{ending}') as string) as text"
+        )
+        write_table(rows, path=str(table), columns_to_index="id")
+        (found,) = statistics(table).values()
+        for section in ("minValues", "maxValues"):
+            assert ("text" in found[section]) == is_text
+        assert found["nullCount"]["text"] == 0
+
+
 def test_a_table_of_strings_alone_has_them(tmp_path: Path, rows: DataFrame) -> None:
     write_table(rows.select("word"), path=str(tmp_path), columns_to_index="word:hash")
     (found,) = statistics(tmp_path).values()

@@ -6,7 +6,7 @@ from qbeast_core.delta.footers import with_members
 
 STRINGS = {
     "numRecords": 2,
-    "minValues": {"s": 'a"b', "unknown": None},
+    "minValues": {"s": 'a"b'},
     "maxValues": {"s": "ü"},
     "nullCount": {"s": 0},
 }

@@ -1,0 +1,80 @@
+"""What the footers of a file's row groups say together."""
+
+from decimal import Decimal
+
+import pytest
+
+from qbeast_core.delta.footer_columns import ColumnChunk, Kind, statistics_of
+
+PRICE = {"price": Kind.NUMBER}
+FIRST = ["[price]", "10", "0", "true", "-3.50", "7.25"]
+SECOND = ["[price]", "10", "4", "true", "8.00", "1E+3"]
+NULLS = ["[price]", "10", "10", "false", "null", "null"]
+
+
+def test_the_extremes_are_those_of_all_row_groups() -> None:
+    found = statistics_of([[None, FIRST], [None, SECOND]], PRICE)
+    assert found.rows == 20
+    assert found.minimum == {"price": Decimal("-3.50")}
+    assert found.maximum == {"price": Decimal(1000)}
+    assert found.nulls == {"price": 4}
+
+
+def test_a_row_group_of_nulls_has_no_extremes() -> None:
+    with_nulls, first = statistics_of([[NULLS], [FIRST]], PRICE), statistics_of([[FIRST]], PRICE)
+    assert (with_nulls.minimum, with_nulls.maximum) == (first.minimum, first.maximum)
+    only_nulls = statistics_of([[NULLS], [NULLS]], PRICE)
+    assert not only_nulls.minimum and not only_nulls.maximum
+    assert only_nulls.nulls == {"price": 20}
+
+
+@pytest.mark.parametrize(
+    ("unknown", "nulls"),
+    [
+        (["[price]", "10", "-1", "false", "0", "0"], {}),
+        (["[price]", "10", "9", "false", "0", "0"], {"price": 9}),
+        (["[other]", "10", "0", "true", "1", "2"], {}),
+        (None, {}),
+    ],
+)
+def test_a_column_of_which_a_row_group_does_not_know_extremes_has_none(
+    unknown: ColumnChunk | None, nulls: dict[str, int]
+) -> None:
+    found = statistics_of([[FIRST], [unknown]], PRICE)
+    assert not found.minimum and not found.maximum
+    assert found.nulls == nulls
+
+
+def test_extremes_count_where_nulls_are_not_known() -> None:
+    found = statistics_of([[["[price]", "10", "-1", "true", "1", "2"]]], PRICE)
+    assert (found.minimum, found.maximum) == ({"price": 1}, {"price": 2})
+    assert found.nulls == {}
+
+
+def test_texts_are_compared_by_code_points() -> None:
+    chunks = [
+        ["[word]", "3", "0", "true", low, high] for low, high in (("b", "\uffff"), ("a", "𐀀"))
+    ]
+    found = statistics_of([[chunk] for chunk in chunks], {"word": Kind.TEXT})
+    assert (found.minimum, found.maximum) == ({"word": "a"}, {"word": "𐀀"})
+
+
+def test_dates_are_days_and_those_of_other_years_are_left_out() -> None:
+    days = ["[day]", "3", "0", "true", "-719163", "18262"]
+    found = statistics_of([[days]], {"day": Kind.DATE})
+    assert found.minimum == {}
+    assert found.maximum == {"day": "2020-01-01"}
+    assert statistics_of([[[*days[:4], "-719162", "18262"]]], {"day": Kind.DATE}).minimum == {
+        "day": "0001-01-01"
+    }
+
+
+def test_a_text_that_delta_keeps_nothing_of_has_no_extremes() -> None:
+    chunk = ["[word]", "3", "0", "true", None, None]
+    found = statistics_of([[chunk]], {"word": Kind.TEXT})
+    assert not found.minimum and not found.maximum
+
+
+def test_a_file_without_rows_has_nothing() -> None:
+    found = statistics_of([], PRICE)
+    assert (found.rows, found.minimum, found.maximum) == (0, {}, {})

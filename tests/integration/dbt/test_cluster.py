@@ -15,6 +15,7 @@ import pytest
 from tests.integration.dbt.projects import write_project
 from tests.spark_session import JAVA_OPTIONS
 
+PATIENCE_SECONDS = 300
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 
 SPARK_CONFIG = {
@@ -85,9 +86,9 @@ class Daemon:
         threading.Thread(target=self._read, daemon=True).start()
 
     def wait_for(self, pattern: str) -> str:
-        """The first group of the pattern in a line of the output; fails after a minute."""
+        """The first group of the pattern in a line of the output; fails after five minutes."""
         with self._more:
-            arrived = self._more.wait_for(lambda: self._find(pattern), timeout=60)
+            arrived = self._more.wait_for(lambda: self._find(pattern), PATIENCE_SECONDS)
         assert arrived, f"{pattern!r} was not printed:\n{''.join(self.lines)}"
         return self._find(pattern)
 

@@ -120,10 +120,12 @@ class LateStatistics:
         actions = jvm.dataframe(jvm.session.createDataset(adds, encoder).toDF())
         prefix_length = int(str(jvm.spark.conf.get(_PREFIX_KEY, "32")))
         chunks = column_chunks(jvm, self._delta_log, F.col("path"), kinds, prefix_length)
-        by_path: dict[str, Any] = dict(actions.select("path", chunks).collect())
+        # As texts they are a fifth of the driver's memory that lists of them are.
+        by_path: dict[str, str] = dict(actions.select("path", F.to_json(chunks)).collect())
+        footers = (json.loads(by_path[entry["path"]]) for entry in entries)
         return [
-            self._completed(entry.get("stats"), statistics_of(by_path[entry["path"]], kinds))
-            for entry in entries
+            self._completed(entry.get("stats"), statistics_of(footer, kinds))
+            for entry, footer in zip(entries, footers, strict=True)
         ]
 
     def _completed(self, collected: str | None, found: FooterStatistics) -> str | None:

@@ -69,7 +69,8 @@ def kind_of(data_type: DataType) -> Kind | None:
 class FooterStatistics:
     """What one file's footer says, by the names that columns have in it."""
 
-    rows: int = 0
+    rows: int | None = None
+    """None where it has none of the columns."""
     minimum: dict[str, str | Decimal] = field(default_factory=dict)
     maximum: dict[str, str | Decimal] = field(default_factory=dict)
     nulls: dict[str, int] = field(default_factory=dict)
@@ -176,7 +177,7 @@ def statistics_of(
 
     Of a column of which one row group does not know the extremes, none are known.
     """
-    found = FooterStatistics()
+    found = FooterStatistics(rows=None if row_groups else 0)
     for column, kind in kinds.items():
         chunks = list(_chunks_of(column, row_groups))
         if len(chunks) < len(row_groups):

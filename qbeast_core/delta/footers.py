@@ -130,14 +130,13 @@ class LateStatistics:
 
     def _completed(self, collected: str | None, found: FooterStatistics) -> str | None:
         """What Delta collected of a file while it wrote it, with what its footer says."""
-        if not (collected or self.applies):
-            # Nobody wants statistics.
-            return None
+        if not collected:
+            if not self.applies or found.rows is None:
+                # Nobody wants statistics, or there are none without a number of rows.
+                return None
+            collected = json.dumps({"numRecords": found.rows})
         sections = (found.minimum, found.maximum, found.nulls)
-        return with_members(
-            collected or json.dumps({"numRecords": found.rows}),
-            dict(zip(_SECTIONS, sections, strict=True)),
-        )
+        return with_members(collected, dict(zip(_SECTIONS, sections, strict=True)))
 
     def _with_statistics_of(self, columns: Sequence[str]) -> Any:
         """The table's metadata with the choice of these columns for statistics."""

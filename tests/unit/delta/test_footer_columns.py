@@ -75,6 +75,12 @@ def test_a_text_that_delta_keeps_nothing_of_has_no_extremes() -> None:
     assert not found.minimum and not found.maximum
 
 
+def test_rows_are_not_known_of_a_file_without_any_of_the_columns() -> None:
+    # A file of no rows would be skipped.
+    for row_groups in ([[None]], [[FIRST], [None]]):
+        assert statistics_of(row_groups, PRICE).rows is None
+
+
 def test_a_file_without_rows_has_nothing() -> None:
     found = statistics_of([], PRICE)
     assert (found.rows, found.minimum, found.maximum) == (0, {}, {})

@@ -13,7 +13,8 @@ from qbeast_core.errors import UnsupportedColumnType
 from qbeast_core.model.datatypes import DataType
 from qbeast_core.options import can_be_named
 from qbeast_core.spark import columns
-from qbeast_core.spark.statistics import SAMPLED_TEXT, drawn_rows
+from qbeast_core.spark.drawing import drawn_rows
+from qbeast_core.spark.statistics import SAMPLED_TEXT
 from qbeast_core.tree.column_choice import SampledColumn
 
 SAMPLED_ROWS = 1 << 14

@@ -184,6 +184,8 @@ class PlanSummary:
     """The JVM classes of its nodes and expressions, subqueries included."""
     sources: frozenset[str]
     """The JVM classes of its leaves; of their file index where a leaf reads files."""
+    file_formats: frozenset[str]
+    """The JVM classes by which leaves read their files."""
     hidden_relations: bool
     """Whether relations stand inside expressions (subqueries), where `sources` does not reach."""
 
@@ -202,19 +204,24 @@ def pruned_plan(df: DataFrame) -> PlanSummary:
 def _summary(jvm: Jvm, plan: Any) -> PlanSummary:
     classes = list(_classes_in(json.loads(plan.toJSON())))
     leaves = plan.collectLeaves()
-    sources, relations = set(), 0
+    # Delta's relations are of a class without a name, made from this one.
+    reads_files = jvm.java_class("org.apache.spark.sql.execution.datasources.HadoopFsRelation")
+    sources, file_formats, relations = set(), set(), 0
     for position in range(leaves.size()):
-        leaf = leaves.apply(position)
-        source = str(leaf.getClass().getName())
-        if source.endswith(".LogicalRelation"):
+        source = leaves.apply(position)
+        if _class_name(source).endswith(".LogicalRelation"):
             relations += 1
-            source = _relation_source(jvm, leaf.relation())
-        sources.add(source)
+            source = source.relation()
+        if reads_files.isInstance(source):
+            file_formats.add(_class_name(source.fileFormat()))
+            source = source.location()
+        sources.add(_class_name(source))
     in_all = sum(name.endswith(".LogicalRelation") for name in classes)
     return PlanSummary(
         is_deterministic=bool(plan.deterministic()),
         classes=frozenset(classes),
         sources=frozenset(sources),
+        file_formats=frozenset(file_formats),
         hidden_relations=in_all > relations,
     )
 
@@ -297,11 +304,8 @@ def _pruned(jvm: Jvm, analyzed: Any) -> Any:
     return plan
 
 
-def _relation_source(jvm: Jvm, relation: Any) -> str:
-    # Delta's relations are of a class without a name, made from this one.
-    files = jvm.java_class("org.apache.spark.sql.execution.datasources.HadoopFsRelation")
-    source = relation.location() if files.isInstance(relation) else relation
-    return str(source.getClass().getName())
+def _class_name(instance: Any) -> str:
+    return str(instance.getClass().getName())
 
 
 def _classes_in(value: Any) -> Iterator[str]:

@@ -24,6 +24,7 @@ from qbeast_core.spark.catalyst import (
 from qbeast_core.spark.columns import column
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 _RELATION = "org.apache.spark.sql.execution.datasources.LogicalRelation"
 
 _REPEATABLE_NODES = frozenset(
@@ -82,6 +83,34 @@ _UNREPEATABLE_EXPRESSIONS = frozenset(
     )
 )
 
+_SCANNING = frozenset(
+    (
+        _RELATION,
+        *(_LOGICAL + node for node in ("Filter", "Project")),
+        *(
+            _EXPRESSIONS + expression
+            for expression in (
+                "Alias",
+                "And",
+                "AttributeReference",
+                "Cast",
+                "EqualTo",
+                "GreaterThan",
+                "GreaterThanOrEqual",
+                "In",
+                "IsNotNull",
+                "IsNull",
+                "LessThan",
+                "LessThanOrEqual",
+                "Literal",
+                "Not",
+                "Or",
+            )
+        ),
+    )
+)
+"""What a query is made of whose rows cost no more than to be read."""
+
 _PINNED_SOURCES = frozenset(
     (
         # Delta's reads stay at one version inside `Transaction.pinned_reads`.
@@ -114,6 +143,13 @@ def is_repeatable_in(df: DataFrame, columns: Sequence[str]) -> bool:
     plan = pruned_plan(df.select(*map(column, columns)))
     aggregates = _LOGICAL + "Aggregate" in plan.classes
     return plan.is_deterministic and not aggregates and _is_understood(plan, None)
+
+
+def is_scan(df: DataFrame) -> bool:
+    """Whether the rows are what is read of files by columns, at most filtered and renamed."""
+    plan = pruned_plan(df)
+    by_columns = all(name.endswith("ParquetFileFormat") for name in plan.file_formats)
+    return by_columns and plan.classes <= _SCANNING and _is_understood(plan, None)
 
 
 @contextmanager
@@ -165,6 +201,6 @@ def _is_understood(plan: PlanSummary, given: PlanSummary | None) -> bool:
 
 
 def _is_repeatable_expression(package: str, simple: str) -> bool:
-    known = package.startswith("org.apache.spark.sql.catalyst.expressions")
+    known = (package + ".").startswith(_EXPRESSIONS)
     user_code = simple.endswith(("UDF", "UDAF", "UDTF", "Aggregator", "PythonFuncExpression"))
     return known and not user_code and simple not in _UNREPEATABLE_EXPRESSIONS

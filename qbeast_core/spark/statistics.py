@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from qbeast_core import phases
@@ -35,7 +34,8 @@ from qbeast_core.model.transformer import (
     Transformer,
 )
 from qbeast_core.spark import columns
-from qbeast_core.spark.catalyst import Catalyst, about_rows, max_rows
+from qbeast_core.spark.catalyst import Catalyst
+from qbeast_core.spark.drawing import ROWS, aggregated_and_drawn
 from qbeast_core.tree.path import PathLayout
 
 SAMPLED_TEXT = 128
@@ -45,8 +45,7 @@ _VARIED_SHARE = 0.5
 """Different values for each row of the sample, from which on a column is written without Parquet's
 dictionary: it saves little, and a range that needs a page or two has to read all of it."""
 
-_SEED = 7
-_POSITION_BITS = 33
+_BOUNDED = (LinearTransformer, NumericQuantilesTransformer)
 _TEXTS = (StringQuantilesTransformer, StringHistogramTransformer)
 
 
@@ -102,7 +101,7 @@ class RowSample:
         return tuple(
             transformer.column
             for position, transformer in enumerate(transformers)
-            if isinstance(transformer, LinearTransformer | NumericQuantilesTransformer)
+            if isinstance(transformer, _BOUNDED)
             and len(np.unique(self.numbers[:, position])) > _VARIED_SHARE * len(self.weights)
         )
 
@@ -150,22 +149,23 @@ def collect(
     weight_columns: Sequence[str],
     sample_rows: Callable[[int], int],
 ) -> InputStatistics:
-    """Count, bound and sample the rows in one evaluation.
+    """Count, bound and sample the rows.
 
-    The rows with the smallest of independent random numbers are a uniform sample of a known size
-    without knowing the number of rows first. `sample_rows` says how large the sample may be, by
-    what Spark expects: about how many rows there are.
+    `sample_rows` says how large the sample may be, by how many rows there are about.
     """
     phases.enter(phases.MEASURING)
     measured = rows.select(*_measured(catalyst, transformers, weight_columns))
-    observation = Observation()
-    passing = measured.observe(observation, *_aggregates(transformers))
-    sample = drawn_rows(passing, sample_rows(about_rows(passing))).toArrow()
-    observed: dict[str, Any] = observation.get
-    bounds = tuple(
-        Bounds(observed[f"min{i}"], observed[f"max{i}"]) for i in range(len(transformers))
+    named = {*weight_columns, *(transformer.column for transformer in transformers)}
+    found, sample = aggregated_and_drawn(
+        measured,
+        rows.select(*map(columns.column, sorted(named))),
+        _extremes(transformers),
+        sample_rows,
     )
-    return InputStatistics(observed["rows"], bounds, _row_sample(sample, len(transformers)))
+    bounds = tuple(
+        Bounds(found.get(f"min{i}"), found.get(f"max{i}")) for i in range(len(transformers))
+    )
+    return InputStatistics(found[ROWS], bounds, _row_sample(sample, len(transformers)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,33 +215,18 @@ def _measured(
 
 
 def _bounds(values: pa.ChunkedArray, transformer: Transformer) -> Bounds:
-    """What `_aggregates` find, of values that are here."""
-    if isinstance(transformer, _TEXTS):
+    """What `_extremes` find, of values that are here."""
+    if not isinstance(transformer, _BOUNDED):
         return Bounds(None, None)
-    if _is_floating(transformer):
+    if transformer.data_type in FLOATING:
         values = values.filter(pc.is_finite(values))
     extremes = pc.min_max(values)
     return Bounds(extremes["min"].as_py(), extremes["max"].as_py())
 
 
-def drawn_rows(rows: DataFrame, at_most: int) -> DataFrame:
-    """Not more than so many of the rows, each as likely as any other."""
-    known = max_rows(rows)
-    if known is not None and known <= at_most:
-        # Spark would drop the limit, sort everything, and evaluate the rows twice for that.
-        return rows
-    # Of the rows before it in its partition, `draw * before` have a smaller number. Where these are
-    # surely enough, Spark need not copy the row to compare it.
-    surely_enough = at_most + 8 * at_most**0.5 + 40
-    before = F.monotonically_increasing_id().bitwiseAND((1 << _POSITION_BITS) - 1)
-    drawn = rows.withColumns({"draw": F.rand(_SEED), "before": before})
-    candidates = drawn.where(F.col("draw") * F.col("before") < surely_enough)
-    return candidates.orderBy("draw").limit(at_most).drop("draw", "before")
-
-
 def _number(catalyst: Catalyst, transformer: Transformer) -> Column:
     value = columns.column(transformer.column)
-    if isinstance(transformer, LinearTransformer | NumericQuantilesTransformer):
+    if isinstance(transformer, _BOUNDED):
         return columns.ordinal(value, transformer.data_type)
     if isinstance(transformer, HashTransformer):
         # A hashed column's coordinate does not depend on the other rows; null stays null here.
@@ -254,22 +239,18 @@ def _number(catalyst: Catalyst, transformer: Transformer) -> Column:
     )
 
 
-def _aggregates(transformers: Sequence[Transformer]) -> list[Column]:
-    aggregates = [F.count(F.lit(1)).alias("rows")]
+def _extremes(transformers: Sequence[Transformer]) -> list[Column]:
+    """`min0`, `max0` and so on, for columns that have bounds."""
+    aggregates = []
     for i, transformer in enumerate(transformers):
-        nothing = F.lit(None).cast("double")
-        value = nothing if isinstance(transformer, _TEXTS) else F.col(f"x{i}")
-        if _is_floating(transformer):
+        if not isinstance(transformer, _BOUNDED):
+            continue
+        value = F.col(f"x{i}")
+        if transformer.data_type in FLOATING:
             finite = ~F.isnan(value) & (F.abs(value) != F.lit(float("inf")))
             value = F.when(finite, value)
         aggregates += [F.min(value).alias(f"min{i}"), F.max(value).alias(f"max{i}")]
     return aggregates
-
-
-def _is_floating(transformer: Transformer) -> bool:
-    if not isinstance(transformer, LinearTransformer | NumericQuantilesTransformer):
-        return False
-    return transformer.data_type in FLOATING
 
 
 def _row_sample(table: pa.Table, columns_count: int) -> RowSample:

@@ -15,7 +15,7 @@ from qbeast_core import failpoints, write_table
 from qbeast_core.delta.settings import changed_settings
 from qbeast_core.errors import SourceChanged
 from qbeast_core.spark import evaluation
-from qbeast_core.spark.evaluation import is_repeatable, is_repeatable_in
+from qbeast_core.spark.evaluation import is_repeatable, is_repeatable_in, is_scan
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,
@@ -110,6 +110,27 @@ def test_only_plans_that_are_understood_count_as_repeatable(
         assert is_repeatable(made(sources["parquet"])) == is_repeatable(rows)
     finally:
         sources["delta"].unpersist()
+
+
+SCANS = {"as it is", "filter and cast"}
+OF_SCANS: dict[str, Callable[[DataFrame], DataFrame]] = {
+    **{query: made for query, (_, made) in QUERIES.items() if query != "cached"},
+    "filter and cast": lambda rows: rows.where(
+        "k > 2 and (x < 9 or k in (3, 4)) and x is not null"
+    ).selectExpr("cast(id as int) as a", "k as b"),
+    "costly filter": lambda rows: rows.where("cast(id as string) rlike '^[1-5]+$'"),
+    "filter by a subquery": lambda rows: rows.where("k > (select max(id) from range(3))"),
+}
+
+
+@pytest.mark.parametrize("query", OF_SCANS)
+def test_only_what_reads_columns_of_files_counts_as_a_scan(
+    sources: dict[str, DataFrame], query: str
+) -> None:
+    for by_columns in ("delta", "parquet"):
+        assert is_scan(OF_SCANS[query](sources[by_columns])) == (query in SCANS)
+    for computed in ("json", "range"):
+        assert not is_scan(OF_SCANS[query](sources[computed]))
 
 
 SIDE_COLUMNS: dict[str, Callable[[DataFrame], DataFrame]] = {

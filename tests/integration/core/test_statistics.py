@@ -2,22 +2,24 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core.operations.measuring import measure
 from qbeast_core.options import parse_columns, resolve_columns
-from qbeast_core.spark import statistics
+from qbeast_core.spark import drawing
 from qbeast_core.spark.catalyst import about_rows
+from tests.counters import counting
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_letting_go_of_rows_early_draws_the_same_ones(spark: SparkSession, partitions: int) -> None:
     rows = spark.range(0, 60_000, 1, partitions)
-    by_draw = rows.withColumn("draw", F.rand(statistics._SEED)).orderBy("draw")
+    by_draw = rows.withColumn("draw", F.rand(drawing._SEED)).orderBy("draw")
     expected = {row.id for row in by_draw.limit(100).collect()}
-    assert {row.id for row in statistics.drawn_rows(rows, 100).collect()} == expected
+    assert {row.id for row in drawing.drawn_rows(rows, 100).collect()} == expected
 
 
 @pytest.mark.parametrize(("cube_size", "drawn"), [(None, 1 << 15), (500, 1 << 17)])
@@ -32,6 +34,45 @@ def test_small_cubes_ask_for_a_larger_sample(
     assert measured.rows == 150_000
     numbers = measured.sample.numbers[:, 0]
     assert len(set(numbers)) == len(numbers) == drawn
+
+
+@pytest.mark.parametrize("count", [0, 7, 150_000])
+def test_two_scans_find_what_one_evaluation_finds(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    columns = {
+        "id": "id",
+        "day": "date_add(date'2020-01-01', cast(id % 1000 as int))",
+        "part": "case id % 9 when 0 then null when 1 then double('NaN') "
+        "when 2 then double('Infinity') else id / 7 end",
+        "price": "cast(id % 321 as decimal(9, 2))",
+        "name": "concat('word ', id % 1000)",
+        "place": "if(id % 5 = 0, null, concat('at ', id))",
+    }
+    given = spark.range(0, count, 1, 3).selectExpr(
+        *(f"{s} as {name}" for name, s in columns.items())
+    )
+    given.write.parquet(str(tmp_path / "t"))
+    rows = spark.read.parquet(str(tmp_path / "t"))
+    kinds = "id,day,part,price,name:hash,place:quantiles"
+    transformers = resolve_columns(parse_columns(kinds), rows.schema)
+    observed = measure(rows, transformers, ["id", "name"], None)
+
+    monkeypatch.setattr(drawing, "_MANY_ROWS", 0)
+    with counting(spark) as counts:
+        scanned = measure(rows, transformers, ["id", "name"], None)
+
+    assert counts.jobs > 1, "it was not scanned twice"
+    assert (scanned.rows, scanned.bounds) == (observed.rows, observed.bounds)
+    ids = scanned.sample.numbers[:, 0]
+    assert len(set(ids)) == len(ids) == pytest.approx(min(count, 1 << 15), rel=0.03)
+    if count > 1 << 15:
+        # Each thirtieth of the rows has its share, by six standard deviations.
+        assert np.histogram(ids, 30, (0, count))[0] == pytest.approx(len(ids) / 30, rel=0.18)
+    by_id = dict(zip(observed.sample.numbers[:, 0], observed.sample.weights, strict=True))
+    both = [i for i, number in enumerate(ids) if number in by_id]
+    assert len(both) >= min(count, 1000)
+    assert [scanned.sample.weights[i] for i in both] == [by_id[ids[i]] for i in both]
 
 
 def test_the_rows_of_files_are_not_expected_to_be_too_few(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,8 @@ from benchmarks import data, layouts
 from benchmarks.comparison import Comparison, Side
 from benchmarks.layouts import Layout
 from benchmarks.targets import TARGETS
+
+_AT_ONCE = 2
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,13 @@ class Bench:
             self._tables[key] = self._written(source, layout)
         return self._tables[key]
 
+    def make(self, *tables: tuple[Source, Layout]) -> None:
+        """Write several tables at once: what OPTIMIZE makes is one file, written by one task."""
+        for source in {source for source, _ in tables}:
+            self.table(source, Layout.PLAIN)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(lambda table: self.table(*table), tables))
+
     def keep(self, source: Source, layout: Layout, path: str) -> None:
         """Let a table that a case has written be the one that no case changes from now on."""
         self._tables[source.name, layout] = path
@@ -107,7 +117,8 @@ class Bench:
             case Layout.ZORDER_SORTED:
                 self._zorder(source, path, sorted_files=True)
             case Layout.LIQUID:
-                layouts.write_liquid(rows, path, source.columns)
+                plain = self.table(source, Layout.PLAIN)
+                layouts.clustered(self.spark, plain, path, source.columns)
         return path
 
     def _zorder(self, source: Source, path: str, sorted_files: bool) -> None:

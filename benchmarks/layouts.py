@@ -6,11 +6,9 @@ import shutil
 from collections.abc import Sequence
 from enum import Enum
 
-from delta import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import write_table
-from qbeast_core.delta.settings import changed_settings
 
 SORTED_FILES = "spark.databricks.io.skipping.mdc.sortWithinFiles"
 
@@ -60,17 +58,16 @@ def zordered(
     terabytes.
     """
     copy(plain, path)
-    with changed_settings(spark, {SORTED_FILES: str(sorted_files).lower()}):
-        optimize_zorder(spark, path, columns)
+    session = spark.newSession()
+    session.conf.set(SORTED_FILES, sorted_files)
+    optimize_zorder(session, path, columns)
 
 
-def write_liquid(rows: DataFrame, path: str, columns: Sequence[str]) -> None:
-    """A table with liquid clustering, then OPTIMIZE."""
-    spark = rows.sparkSession
-    table = DeltaTable.create(spark).location(path).addColumns(rows.schema)
-    table.clusterBy(*columns).execute()
-    write_plain(rows, path, mode="append")
-    spark.sql(f"optimize delta.`{path}`")
+def clustered(spark: SparkSession, plain: str, path: str, columns: Sequence[str]) -> None:
+    """A copy of a plain table that has got liquid clustering, after OPTIMIZE."""
+    copy(plain, path)
+    spark.sql(f"alter table delta.`{path}` cluster by ({', '.join(columns)})")
+    spark.sql(f"optimize delta.`{path}` full")
 
 
 def copy(source: str, target: str) -> str:

@@ -40,6 +40,9 @@ _FEW_BOXES = 5
 def run(bench: Bench) -> Iterator[Comparison]:
     """Bytes of both data sets; of both columns of lineitem further layouts, and times for 1 %."""
     source = bench.lineitem
+    of_lineitem = (Layout.ZORDER, Layout.ZORDER_SORTED, Layout.LIQUID)
+    made = [(source, layout) for layout in of_lineitem]
+    bench.make(*made, (bench.trips, Layout.ZORDER_SORTED))
     values = known_values(source.path, source.columns)
     for percent in PERCENTS:
         both = boxes(values, source.columns, percent / 100, BOXES)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
+from qbeast_core.errors import SourceChanged
 from qbeast_core.spark.catalyst import about_rows, max_rows
 from qbeast_core.spark.evaluation import is_scan
 
@@ -34,6 +35,9 @@ def aggregated_and_drawn(
         rows: they are read again for the sample where that costs less (ADR 18).
         source: the columns that they are computed of.
         sample_rows: how many of them the sample may have, by how many there are, or are expected.
+
+    Raises:
+        SourceChanged: there were rows, and are none any more.
     """
     counting = [F.count(F.lit(1)).alias(ROWS), *aggregates]
     expected = about_rows(rows)
@@ -79,4 +83,10 @@ def _scanned_twice(
     found = counted.asDict()
     share = sample_rows(found[ROWS]) / max(1, found[ROWS])
     drawn = rows.where(F.rand(_SEED) < share) if share < 1 else rows
-    return found, drawn.toArrow()
+    sample = drawn.toArrow()
+    if found[ROWS] and not sample.num_rows:
+        raise SourceChanged(
+            f"no row is left of the {found[ROWS]} that were counted before; the source changed in "
+            "between. Nothing was committed; run the write again"
+        )
+    return found, sample

@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from qbeast_core.errors import SourceChanged
 from qbeast_core.operations.measuring import measure
 from qbeast_core.options import parse_columns, resolve_columns
 from qbeast_core.spark import drawing
@@ -56,13 +57,14 @@ def test_two_scans_find_what_one_evaluation_finds(
     rows = spark.read.parquet(str(tmp_path / "t"))
     kinds = "id,day,part,price,name:hash,place:quantiles"
     transformers = resolve_columns(parse_columns(kinds), rows.schema)
-    observed = measure(rows, transformers, ["id", "name"], None)
+    with counting(spark) as once:
+        observed = measure(rows, transformers, ["id", "name"], None)
 
     monkeypatch.setattr(drawing, "_MANY_ROWS", 0)
-    with counting(spark) as counts:
+    with counting(spark) as twice:
         scanned = measure(rows, transformers, ["id", "name"], None)
 
-    assert counts.jobs > 1, "it was not scanned twice"
+    assert twice.jobs > once.jobs, "it was not scanned twice"
     assert (scanned.rows, scanned.bounds) == (observed.rows, observed.bounds)
     ids = scanned.sample.numbers[:, 0]
     assert len(set(ids)) == len(ids) == pytest.approx(min(count, 1 << 15), rel=0.03)
@@ -73,6 +75,25 @@ def test_two_scans_find_what_one_evaluation_finds(
     both = [i for i, number in enumerate(ids) if number in by_id]
     assert len(both) >= min(count, 1000)
     assert [scanned.sample.weights[i] for i in both] == [by_id[ids[i]] for i in both]
+
+
+def test_rows_that_are_gone_before_they_are_drawn_end_the_write(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, count in (("full", 1000), ("empty", 0)):
+        spark.range(0, count, 1, 1).write.parquet(str(tmp_path / name))
+    full, empty = (next((tmp_path / name).glob("*.parquet")) for name in ("full", "empty"))
+    rows = spark.read.parquet(str(tmp_path / "full"))
+    monkeypatch.setattr(drawing, "_MANY_ROWS", 0)
+
+    def replace_rows(counted: int) -> int:
+        assert counted == 1000
+        full.with_name(f".{full.name}.crc").unlink()
+        full.write_bytes(empty.read_bytes())
+        return 100
+
+    with pytest.raises(SourceChanged, match="of the 1000 that were counted"):
+        drawing.aggregated_and_drawn(rows, rows, [], replace_rows)
 
 
 def test_the_rows_of_files_are_not_expected_to_be_too_few(

@@ -20,7 +20,7 @@ from qbeast_core.index import TableIndex
 from qbeast_core.operations.rewrite import Rewrite, RewriteResult, commit_rewrite
 from qbeast_core.operations.target import Target, check_assignable, column_of
 from qbeast_core.operations.touched import Candidates
-from qbeast_core.spark.changes import insertions, of, together, updates
+from qbeast_core.spark.changes import data_rows, insertions, of, together, updates
 from qbeast_core.spark.conditions import holds, settled_condition, understood
 from qbeast_core.spark.evaluation import stored_rows
 from qbeast_core.spark.keys import key_condition
@@ -110,6 +110,19 @@ class Matching:
         return self.snapshot.dataframe(files).alias(self.match.target)
 
 
+@dataclass(frozen=True)
+class _Touched:
+    """What a merge finds in the table."""
+
+    matched: NDArray[np.int64]
+    """The files with a matched row."""
+    removed: NDArray[np.int64]
+    """The files with a row to update."""
+    rows_updated: int
+    moves_rows: bool
+    """Whether an update changes where a row lies in the index."""
+
+
 class _Plan:
     """A merge into one version of the table."""
 
@@ -129,44 +142,67 @@ class _Plan:
 
     def rewrite(self) -> Rewrite:
         candidates = self.matching.candidates(self.index)
-        matched, removed, rows_updated = self._touched(candidates)
-        parts = []
-        if len(removed):
-            parts.append(self._updates(removed))
+        touched = self._touched(candidates)
+        parts, alike = [], []
+        if len(touched.removed):
+            parts.append(self._updates(touched.removed))
+            # Where a row lies that stays in its place, no join has to tell.
+            alike.append(self.snapshot.dataframe(touched.removed))
         if self.inserted is not None:
-            parts.append(self._insertions(matched))
-        indexed = self.index.configuration.latest.placing_columns
+            parts.append(self._insertions(touched.matched))
+            alike.append(data_rows(parts[-1]))
         return Rewrite(
             operation=Operation.MERGE,
             candidates=candidates,
             changes=together(parts) if parts else None,
-            removed=removed,
-            moves_rows=self.inserted is not None
-            or not (self.updated or {}).keys().isdisjoint(indexed),
-            rows_updated=rows_updated,
+            removed=touched.removed,
+            moves_rows=touched.moves_rows,
+            placed_alike=None if touched.moves_rows or not alike else together(alike),
+            rows_updated=touched.rows_updated,
             given=self.matching.source,
         )
 
-    def _touched(self, candidates: Candidates) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-        """The files with a matched row, those with one to update, and how many rows these are."""
+    def _touched(self, candidates: Candidates) -> _Touched:
         if not len(candidates.files):
-            return candidates.files, candidates.files, 0
+            return _Touched(candidates.files, candidates.files, 0, False)
         names, target = candidates.names, self.matching.match.target
         rows = candidates.numbered_rows().alias(target)
         pairs = rows.join(self.matching.source, self.matching.condition)
         updating = F.lit(self.updated is not None) & self.update_where
-        of_row = pairs.groupBy(names.file, names.row).agg(
-            F.sum(updating.cast("int")).alias("times")
+        of_row = (
+            pairs.select(
+                names.file,
+                names.row,
+                updating.cast("int").alias("updates"),
+                (updating & self._moves()).cast("int").alias("moves"),
+            )
+            .groupBy(names.file, names.row)
+            .agg(F.sum("updates").alias("times"), F.max("moves").alias("moves"))
         )
-        found = candidates.holding(of_row, F.sum((F.col("times") > 0).cast("int")), F.max("times"))
-        if any(times > 1 for _, times in found.values()):
+        found = candidates.holding(
+            of_row, F.sum((F.col("times") > 0).cast("int")), F.max("times"), F.max("moves")
+        )
+        if any(times > 1 for _, times, _ in found.values()):
             raise self._ambiguity(pairs.where(updating), [names.file, names.row])
-        removed = [i for i, (updated, _) in found.items() if updated]
-        return (
+        removed = [i for i, (updated, *_) in found.items() if updated]
+        return _Touched(
             np.array(sorted(found), dtype=np.int64),
             np.array(sorted(removed), dtype=np.int64),
-            sum(updated for updated, _ in found.values()),
+            rows_updated=sum(updated for updated, *_ in found.values()),
+            moves_rows=any(moves for *_, moves in found.values()),
         )
+
+    def _moves(self) -> Column:
+        """Whether a pair's update changes a value that the index places its row by."""
+        updated, schema = self.updated or {}, self.snapshot.schema
+        placing = self.index.configuration.latest.placing_columns
+        moved = F.lit(False)
+        for name in placing:
+            if name in updated:
+                before = of(name, self.matching.match.target)
+                after = updated[name].cast(schema[name].dataType)
+                moved = moved | ~before.eqNullSafe(after)
+        return moved
 
     def _updates(self, removed: NDArray[np.int64]) -> DataFrame:
         assert self.updated is not None
@@ -182,9 +218,10 @@ class _Plan:
         assert self.inserted is not None
         schema, source = self.snapshot.schema, self.matching.source
         if len(matched):
-            source = source.join(
-                self.matching.target_rows(matched), self.matching.condition, "left_anti"
-            )
+            condition, target = self.matching.condition, self.matching.match.target
+            # Few are left of the table's rows, and none of them is missed here.
+            partners = self.matching.target_rows(matched).join(source, condition, "left_semi")
+            source = source.join(partners.alias(target), condition, "left_anti")
         return insertions(source.where(self.insert_where), schema, self.inserted)
 
     def _ambiguity(self, pairs: DataFrame, row_names: list[str]) -> AmbiguousMerge:

@@ -100,7 +100,7 @@ def _matching_deletion(transaction: Transaction, matching: Matching) -> Rewrite:
 
 def _with_insertions(rewrite: Rewrite, new: DataFrame, given: DataFrame) -> Rewrite:
     parts = [new] if rewrite.changes is None else [rewrite.changes, new]
-    return replace(rewrite, changes=together(parts), moves_rows=True, given=given)
+    return replace(rewrite, changes=together(parts), given=given)
 
 
 def _check_satisfying(new: DataFrame, condition: str) -> None:

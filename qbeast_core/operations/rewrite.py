@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from qbeast_core import failpoints
+from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.index import TableIndex
 from qbeast_core.model.block import file_tags
@@ -29,7 +30,7 @@ from qbeast_core.operations.revisions import (
     stored_keys,
 )
 from qbeast_core.operations.touched import Candidates
-from qbeast_core.spark.changes import data_rows, feed_rows
+from qbeast_core.spark.changes import data_rows, feed_rows, without_insertions
 from qbeast_core.spark.evaluation import evaluated_once
 from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.anchors import missing_anchors
@@ -94,13 +95,19 @@ class Rewrite:
     removed: NDArray[np.int64]
     """Indices into the snapshot's files: those that leave."""
     moves_rows: bool
-    """Whether rows come to places of the index where they were not before."""
+    """Whether rows of the table come to places of the index where they were not before."""
+    placed_alike: DataFrame | None = None
+    """As many rows in the same places as those to write, where some cost less to read."""
     rows_updated: int = 0
     rows_deleted: int = 0
     given: DataFrame | None = None
     """A part of `changes` that is known to give the same rows at each reading."""
     predicate: str | None = None
     """For the table's history."""
+
+    def rows_kept(self, snapshot: TableSnapshot) -> int:
+        """How many rows of the removed files come back."""
+        return snapshot.rows(self.removed) - self.rows_deleted
 
 
 def has_change_feed(transaction: Transaction) -> bool:
@@ -125,21 +132,32 @@ def commit_rewrite(
             return _unchanged(transaction, rewrite, index)
         return _commit(transaction, rewrite, index, _Written(), 0, user_metadata)
     with evaluated_once(rewrite.changes, rewrite.given) as changes:
-        data = data_rows(changes)
         schema = transaction.snapshot.schema
         latest = index.configuration.latest
         transformers = continued_transformers(latest, None, schema, label)
-        statistics = measure(data, transformers, latest.weight_columns, latest.desired_cube_size)
+        measured = rewrite.placed_alike
+        if measured is None or changes is not rewrite.changes:
+            # What was stored costs least.
+            measured = data_rows(changes)
+        statistics = measure(
+            measured, transformers, latest.weight_columns, latest.desired_cube_size
+        )
         failpoints.reach(failpoints.BETWEEN_PASSES)
         if not statistics.rows and not len(rewrite.removed):
             return _unchanged(transaction, rewrite, index)
+        inserts = statistics.rows > rewrite.rows_kept(transaction.snapshot)
+        if not inserts:
+            # Spark does not look for them again.
+            changes = without_insertions(changes)
         written = _Written()
         if statistics.rows:
             known = index.configuration
             target = continued_revision(
                 known, known.latest, transformers, statistics, cube_size=None
             )
-            written = _write(transaction, rewrite, index, data, target, statistics)
+            grows = inserts or rewrite.moves_rows
+            data = data_rows(changes)
+            written = _write(transaction, rewrite, index, data, target, statistics, grows)
         if len(rewrite.removed) and has_change_feed(transaction):
             told = statistics.rows + rewrite.rows_updated + rewrite.rows_deleted
             files = told // index.configuration.latest.desired_cube_size + 1
@@ -162,6 +180,7 @@ def _write(
     data: DataFrame,
     target: Revision,
     statistics: InputStatistics,
+    grows: bool,
 ) -> _Written:
     if target is not index.configuration.latest:
         transaction.update_configuration(
@@ -178,7 +197,7 @@ def _write(
         statistics.rows,
         data.schema,
         existing,
-        grows=rewrite.moves_rows or len(leaving) < len(rewrite.removed),
+        grows=grows or len(leaving) < len(rewrite.removed),
     )
     files = write_indexed(
         transaction,
@@ -200,16 +219,16 @@ def _commit(
 ) -> RewriteResult:
     snapshot = transaction.snapshot
     removed = [snapshot.files[i] for i in rewrite.removed.tolist()]
-    rows_copied = snapshot.rows(rewrite.removed) - rewrite.rows_updated - rewrite.rows_deleted
+    rows_kept = rewrite.rows_kept(snapshot)
     revision = written.revision or index.configuration.latest
     result = RewriteResult(
         version=snapshot.version,
         revision_id=revision.revision_id,
         new_revision=revision is not index.configuration.latest,
-        rows_inserted=rows_written - rows_copied - rewrite.rows_updated,
+        rows_inserted=rows_written - rows_kept,
         rows_updated=rewrite.rows_updated,
         rows_deleted=rewrite.rows_deleted,
-        rows_copied=rows_copied,
+        rows_copied=rows_kept - rewrite.rows_updated,
         files_removed=len(removed),
         files_added=len(written.files.staged),
         bytes_removed=sum(file.size_bytes for file in removed),

@@ -55,16 +55,19 @@ def _update(
     candidates = Candidates.of(snapshot, index, where_filters(snapshot, condition))
     found = candidates.holding(candidates.rows().where(condition), F.count(F.lit(1)))
     removed = np.array(sorted(found), dtype=np.int64)
-    changes = None
+    moves_rows = not values.keys().isdisjoint(index.configuration.latest.placing_columns)
+    changes = placed_alike = None
     if found:
         rows = snapshot.dataframe(removed)
         changes = updates(rows, snapshot.schema, holds(condition), values)
+        placed_alike = None if moves_rows else rows
     return Rewrite(
         operation=Operation.UPDATE,
         candidates=candidates,
         changes=changes,
         removed=removed,
-        moves_rows=not values.keys().isdisjoint(index.configuration.latest.placing_columns),
+        moves_rows=moves_rows,
+        placed_alike=placed_alike,
         rows_updated=sum(count for (count,) in found.values()),
         predicate=None if where is None else condition,
     )

@@ -72,6 +72,11 @@ def together(parts: Sequence[DataFrame]) -> DataFrame:
     return reduce(DataFrame.unionByName, parts)
 
 
+def without_insertions(changes: DataFrame) -> DataFrame:
+    """The changes of rows that the table has."""
+    return changes.where(F.col("action") != _INSERT)
+
+
 def data_rows(changes: DataFrame) -> DataFrame:
     """The rows of the data files."""
     return changes.where(F.col("action") != _DELETE).select("after.*")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from dbt.adapters.qbeast.tablesample import drop_views, rewrite_tablesample
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from benchmarks.scans import scanned
 from qbeast_core import QbeastTable, write_table
@@ -204,6 +205,33 @@ def test_appending_and_optimizing(spark: SparkSession, source: DataFrame, tmp_pa
     assert appended.jobs <= 5
     assert optimized.jobs <= 9
     assert again.jobs <= 2 and again.calls <= 70
+
+
+def test_a_merge_looks_again_for_what_it_moves_and_inserts_only(
+    spark: SparkSession, source: DataFrame, tmp_path: Path
+) -> None:
+    known, asked = source.where("pmod(id, 500) = 7"), []
+    stranger = known.limit(1).withColumn("id", F.lit(-1).cast("bigint"))
+    for number, changes in enumerate(
+        (
+            known.withColumn("c", F.lit("new")),
+            known.withColumn("a", F.lit(500)),
+            known.withColumn("a", F.lit(500)).unionByName(stranger),
+        )
+    ):
+        path, given = str(tmp_path / str(number)), changes.localCheckpoint()
+        write_table(source, path=path, columns_to_index=["a", "b"], cube_size=FEW)
+        with counting(spark) as counts:
+            result = QbeastTable.for_path(spark, path).merge(given, "id")
+        assert (result.rows_updated, result.rows_inserted) == (ROWS // 500, number // 2)
+        written = spark.read.format("delta").load(path)
+        assert sorted(written.where("pmod(id, 500) = 7 or id < 0").collect()) == sorted(
+            given.collect()
+        )
+        asked.append(counts.jobs)
+
+    # Without a row that moves no join measures them, and without an insert none looks for more.
+    assert asked[0] < asked[1] < asked[2]
 
 
 def test_few_rows_reach_their_file_without_a_shuffle(

@@ -126,15 +126,19 @@ def test_indexed_columns_that_are_set_to_what_they_are_move_no_row(
     assert_rows_in_their_cubes(spark, path)
 
 
-def test_an_indexed_column_that_is_set_by_chance_moves_its_rows(
-    spark: SparkSession, tmp_path: Path
+@pytest.mark.parametrize(
+    ("value", "revision"), [("cast(rand() * 900 as int) + 50", 1), ("cast(source.id as int)", 2)]
+)
+def test_rows_that_an_update_moves_lie_where_it_puts_them(
+    spark: SparkSession, tmp_path: Path, value: str, revision: int
 ) -> None:
     path = create(spark, tmp_path)
     source = spark.range(0, 1500, 3).select("id")
     result = QbeastTable.for_path(spark, path).merge(
-        source, "id", update={"a": "cast(rand() * 1000 as int)", "s": "'moved'"}
+        source, "id", update={"a": value, "s": "'moved'"}
     )
     assert (result.rows_updated, result.rows_inserted) == (500, 0)
+    assert result.revision_id == revision
     assert plain(spark, path).where("s = 'moved'").count() == 500
     assert_sound(spark, path, range(1500))
     assert_rows_in_their_cubes(spark, path)

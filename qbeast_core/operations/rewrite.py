@@ -8,7 +8,8 @@ that were in it already go back to their cubes. Revisions that only lose files s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +32,7 @@ from qbeast_core.operations.revisions import (
 )
 from qbeast_core.operations.touched import Candidates
 from qbeast_core.spark.changes import data_rows, feed_rows, without_insertions
-from qbeast_core.spark.evaluation import evaluated_once
+from qbeast_core.spark.evaluation import evaluated_once, is_repeatable
 from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.anchors import missing_anchors
 
@@ -131,14 +132,10 @@ def commit_rewrite(
         if not len(rewrite.removed):
             return _unchanged(transaction, rewrite, index)
         return _commit(transaction, rewrite, index, _Written(), 0, user_metadata)
-    with evaluated_once(rewrite.changes, rewrite.given) as changes:
+    with _changes(transaction, rewrite, rewrite.changes) as (changes, measured):
         schema = transaction.snapshot.schema
         latest = index.configuration.latest
         transformers = continued_transformers(latest, None, schema, label)
-        measured = rewrite.placed_alike
-        if measured is None or changes is not rewrite.changes:
-            # What was stored costs least.
-            measured = data_rows(changes)
         statistics = measure(
             measured, transformers, latest.weight_columns, latest.desired_cube_size
         )
@@ -163,6 +160,24 @@ def commit_rewrite(
             files = told // index.configuration.latest.desired_cube_size + 1
             transaction.write_change_feed(feed_rows(changes).coalesce(files))
         return _commit(transaction, rewrite, index, written, statistics.rows, user_metadata)
+
+
+@contextmanager
+def _changes(
+    transaction: Transaction, rewrite: Rewrite, changes: DataFrame
+) -> Iterator[tuple[DataFrame, DataFrame]]:
+    """The changes, as of one evaluation, and rows by which to measure where theirs go."""
+    alike = rewrite.placed_alike
+    if alike is not None and not is_repeatable(alike, rewrite.given):
+        alike = None
+    if alike is not None and not has_change_feed(transaction):
+        # They are read once, to be written.
+        yield changes, alike
+        return
+    with evaluated_once(changes, rewrite.given) as settled:
+        # What was stored costs least to read.
+        stored = settled is not changes
+        yield settled, data_rows(settled) if alike is None or stored else alike
 
 
 @dataclass(frozen=True)

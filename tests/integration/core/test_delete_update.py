@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import IncompatibleTable, InvalidOptions, ReplaceMismatch, UnknownColumn
 from qbeast_core.model.weight import weight_of_fraction
+from tests.counters import counting
 from tests.integration.core.brute_force import (
     actions,
     assert_rows_in_their_cubes,
@@ -68,6 +69,29 @@ def test_an_update_of_an_indexed_column_moves_the_rows(spark: SparkSession, tmp_
     assert_sound(spark, path, range(1500), where="a < 100 and b > 900")
     assert_rows_in_their_cubes(spark, path)
     assert_walkable(spark, path)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_values_that_are_drawn_are_drawn_once(
+    spark: SparkSession, tmp_path: Path, told: bool
+) -> None:
+    path = create(spark, tmp_path, **{"delta.enableChangeDataFeed": str(told).lower()})
+    asked = []
+    for value in ("'drawn'", "concat('drawn', rand())"):
+        with counting(spark) as counts:
+            result = QbeastTable.for_path(spark, path).update({"s": value}, "id % 10 = 0")
+        assert result.rows_updated == 150
+        asked.append(counts.jobs)
+    # Only where they are told of too are they stored.
+    assert (asked[1] > asked[0]) == told
+    written = plain(spark, path).where("s like 'drawn%'")
+    assert written.count() == written.select("s").distinct().count() == 150
+    if told:
+        feed = spark.read.option("readChangeFeed", True).option("startingVersion", 2)
+        after = feed.format("delta").load(path).where("_change_type = 'update_postimage'")
+        assert after.select("id", "s").exceptAll(written.select("id", "s")).count() == 0
+        assert after.count() == 150
+    assert_sound(spark, path, range(1500))
 
 
 def test_replacing_takes_one_commit(spark: SparkSession, tmp_path: Path) -> None:

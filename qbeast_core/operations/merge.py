@@ -22,7 +22,7 @@ from qbeast_core.operations.target import Target, check_assignable, column_of
 from qbeast_core.operations.touched import Candidates
 from qbeast_core.spark.changes import data_rows, insertions, of, together, updates
 from qbeast_core.spark.conditions import holds, settled_condition, understood
-from qbeast_core.spark.evaluation import stored_rows
+from qbeast_core.spark.evaluation import is_repeatable, stored_rows
 from qbeast_core.spark.keys import key_condition
 from qbeast_core.spark.slices import own_rows
 
@@ -193,7 +193,7 @@ class _Plan:
         )
 
     def _moves(self) -> Column:
-        """Whether a pair's update changes a value that the index places its row by."""
+        """Whether a pair's update changes, or may change, a value that the index goes by."""
         updated, schema = self.updated or {}, self.snapshot.schema
         placing = self.index.configuration.latest.placing_columns
         moved = F.lit(False)
@@ -202,6 +202,9 @@ class _Plan:
                 before = of(name, self.matching.match.target)
                 after = updated[name].cast(schema[name].dataType)
                 moved = moved | ~before.eqNullSafe(after)
+        if not is_repeatable(self.matching.both.select(moved), self.matching.source):
+            # What is drawn or tells the time may be another value when it is written.
+            return F.lit(True)
         return moved
 
     def _updates(self, removed: NDArray[np.int64]) -> DataFrame:
@@ -219,7 +222,7 @@ class _Plan:
         schema, source = self.snapshot.schema, self.matching.source
         if len(matched):
             condition, target = self.matching.condition, self.matching.match.target
-            # Few are left of the table's rows, and none of them is missed here.
+            # Those of the table's rows that have a partner are fewer, and do as well as all.
             partners = self.matching.target_rows(matched).join(source, condition, "left_semi")
             source = source.join(partners.alias(target), condition, "left_anti")
         return insertions(source.where(self.insert_where), schema, self.inserted)

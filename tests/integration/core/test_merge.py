@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, failpoints, write_table
 from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
+from tests.counters import counting
 from tests.integration.core.brute_force import (
     actions,
     assert_rows_in_their_cubes,
@@ -142,6 +143,18 @@ def test_rows_that_an_update_moves_lie_where_it_puts_them(
     assert plain(spark, path).where("s = 'moved'").count() == 500
     assert_sound(spark, path, range(1500))
     assert_rows_in_their_cubes(spark, path)
+
+
+def test_an_indexed_value_that_is_drawn_is_never_taken_to_stay(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source, asked = spark.range(0, 1500, 3).select("id"), []
+    for value in ("target.a", "if(rand() < 2, target.a, 0)"):
+        path = create(spark, tmp_path / str(len(asked)))
+        with counting(spark) as counts:
+            QbeastTable.for_path(spark, path).merge(source, "id", update={"a": value}, insert=False)
+        asked.append(counts.jobs)
+    assert asked[0] < asked[1], "it was not stored between measuring and writing"
 
 
 def test_expressions_and_conditions_use_both_sides(spark: SparkSession, tmp_path: Path) -> None:

@@ -6,9 +6,11 @@ by too. Footers are read on the executors, by calls of Parquet's own reader.
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import Enum, auto
 from typing import Any
@@ -16,14 +18,20 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
     ByteType,
     DataType,
     DateType,
     DecimalType,
+    DoubleType,
+    FloatType,
     IntegerType,
     LongType,
     ShortType,
     StringType,
+    TimestampNTZType,
+    TimestampType,
 )
 
 from qbeast_core.delta.java_calls import JavaCalls
@@ -35,7 +43,7 @@ _LIST = "java.util.List"
 _STRING = "java.lang.String"
 _REPLACED = "\ufffd"
 _LONG_DIGITS = 18
-_EPOCH = date(1970, 1, 1)
+_EPOCH = datetime(1970, 1, 1)
 
 ColumnChunk = Sequence[str | None]
 """Of a column in a row group: its path, how many values and how many nulls it has, whether extremes
@@ -46,33 +54,48 @@ class Kind(Enum):
     """How the extremes of a column are read and written."""
 
     NUMBER = auto()
+    FLOAT = auto()
     DATE = auto()
+    INSTANT = auto()
+    LOCAL_TIME = auto()
     TEXT = auto()
+    WITHOUT_ORDER = auto()
+    """Only its nulls are counted."""
+
+
+_KINDS: Mapping[type[DataType], Kind] = {
+    ByteType: Kind.NUMBER,
+    ShortType: Kind.NUMBER,
+    IntegerType: Kind.NUMBER,
+    LongType: Kind.NUMBER,
+    FloatType: Kind.FLOAT,
+    DoubleType: Kind.FLOAT,
+    DateType: Kind.DATE,
+    TimestampType: Kind.INSTANT,
+    TimestampNTZType: Kind.LOCAL_TIME,
+    BooleanType: Kind.WITHOUT_ORDER,
+    BinaryType: Kind.WITHOUT_ORDER,
+}
 
 
 def kind_of(data_type: DataType) -> Kind | None:
-    """None for types whose extremes footers leave out or tell differently from Delta.
-
-    Those of floats ignore NaN, and decimals of more digits are compared otherwise.
-    """
+    """None for types whose extremes footers leave out or order otherwise than Delta does."""
     if isinstance(data_type, DecimalType):
         return Kind.NUMBER if data_type.precision <= _LONG_DIGITS else None
-    if isinstance(data_type, ByteType | ShortType | IntegerType | LongType):
-        return Kind.NUMBER
-    if isinstance(data_type, DateType):
-        return Kind.DATE
-    # One with a collation is not equal to it: its order is not that of its bytes.
-    return Kind.TEXT if data_type == StringType() else None
+    if isinstance(data_type, StringType):
+        # One with a collation is not equal to it: its order is not that of its bytes.
+        return Kind.TEXT if data_type == StringType() else None
+    return _KINDS.get(type(data_type))
 
 
 @dataclass
 class FooterStatistics:
-    """What one file's footer says, by the names that columns have in it."""
+    """What one file's footer says, by the names that columns have in it, extremes as JSON."""
 
     rows: int | None = None
     """None where it has none of the columns."""
-    minimum: dict[str, str | Decimal] = field(default_factory=dict)
-    maximum: dict[str, str | Decimal] = field(default_factory=dict)
+    minimum: dict[str, str] = field(default_factory=dict)
+    maximum: dict[str, str] = field(default_factory=dict)
     nulls: dict[str, int] = field(default_factory=dict)
 
 
@@ -94,9 +117,9 @@ def column_chunks(
     long, boolean = (
         jvm.singleton(f"org.apache.spark.sql.types.{name}") for name in ("LongType", "BooleanType")
     )
-    paths: dict[Kind, list[str]] = {}
+    paths: dict[_Extreme | None, list[str]] = {}
     for column, kind in kinds.items():
-        paths.setdefault(kind, []).append(_text_of_path(column))
+        paths.setdefault(_EXTREMES[kind], []).append(_text_of_path(column))
 
     def of_chunk(chunk: Any) -> Any:
         path_of = calls.text(calls.method(chunk, "getPath", _METADATA + "ColumnPath"))
@@ -107,12 +130,14 @@ def column_chunks(
             calls.text(calls.method(statistics, "hasNonNullValue", boolean)),
         ]
         known = F.lit(None)
-        for kind, of_kind in paths.items():
+        for extreme, its_paths in paths.items():
             extremes = (
-                _extreme(calls, statistics, which, kind, prefix_length) for which in ("Min", "Max")
+                extreme(calls, statistics, which, prefix_length)
+                for which in ("Min", "Max")
+                if extreme
             )
             told = F.array(*map(calls.column, (path_of, *counts)), *extremes)
-            known = F.when(calls.column(path_of).isin(of_kind), told).otherwise(known)
+            known = F.when(calls.column(path_of).isin(its_paths), told).otherwise(known)
         return calls.expression(known)
 
     def of_group(group: Any) -> Any:
@@ -147,27 +172,51 @@ def _footer(jvm: Jvm, calls: JavaCalls, delta_log: Any, path: Column) -> Any:
     )
 
 
-def _extreme(
-    calls: JavaCalls, statistics: Any, which: str, kind: Kind, prefix_length: int
-) -> Column:
-    """The text of the smallest (`Min`) or the largest (`Max`) value, as `_combined` takes it."""
-    if kind is Kind.DATE:
-        # As days: Parquet's text leaves open whether a year is before the first or after.
-        days = calls.method(statistics, f"genericGet{which}", "java.lang.Comparable")
-        return calls.column(calls.text(days))
-    value = calls.method(statistics, f"{which.lower()}AsString", _STRING)
-    text = calls.column(calls.spark_string(value))
-    if kind is Kind.NUMBER:
-        return text
-    shortened = calls.static(
+def _printed(calls: JavaCalls, statistics: Any, which: str, prefix_length: int) -> Column:
+    """The smallest (`Min`) or the largest (`Max`) number, as Parquet prints it."""
+    return calls.column(calls.spark_string(_parquets_text(calls, statistics, which)))
+
+
+def _stored(calls: JavaCalls, statistics: Any, which: str, prefix_length: int) -> Column:
+    """The number that is stored for a date or a time.
+
+    Parquet's text of it leaves open whether a year is before the first or after.
+    """
+    stored = calls.method(statistics, f"genericGet{which}", "java.lang.Comparable")
+    return calls.column(calls.text(stored))
+
+
+def _shortened(calls: JavaCalls, statistics: Any, which: str, prefix_length: int) -> Column:
+    """What Delta keeps of a text; null for bytes that are no UTF-8.
+
+    They lie elsewhere in the order than what Java has in their place.
+    """
+    value = _parquets_text(calls, statistics, which)
+    kept = calls.static(
         "org.apache.spark.sql.delta.stats.StatisticsCollection",
         f"truncate{which}StringAgg",
         _STRING,
         calls.expression(F.lit(prefix_length)),
         value,
     )
-    # Bytes that are no UTF-8 lie elsewhere in the order than what Java has in their place.
-    return F.when(~text.contains(_REPLACED), calls.column(calls.spark_string(shortened)))
+    is_text = ~calls.column(calls.spark_string(value)).contains(_REPLACED)
+    return F.when(is_text, calls.column(calls.spark_string(kept)))
+
+
+def _parquets_text(calls: JavaCalls, statistics: Any, which: str) -> Any:
+    return calls.method(statistics, f"{which.lower()}AsString", _STRING)
+
+
+_Extreme = Callable[[JavaCalls, Any, str, int], Column]
+_EXTREMES: Mapping[Kind, _Extreme | None] = {
+    Kind.NUMBER: _printed,
+    Kind.FLOAT: _printed,
+    Kind.DATE: _stored,
+    Kind.INSTANT: _stored,
+    Kind.LOCAL_TIME: _stored,
+    Kind.TEXT: _shortened,
+    Kind.WITHOUT_ORDER: None,
+}
 
 
 def statistics_of(
@@ -187,6 +236,8 @@ def statistics_of(
         found.rows = sum(values)
         if min(nulls, default=0) >= 0:
             found.nulls[column] = sum(nulls)
+        if kind is Kind.WITHOUT_ORDER:
+            continue
         with_values = [chunk for chunk in chunks if chunk[3] == "true"]
         only_nulls = sum(chunk[1] == chunk[2] for chunk in chunks if chunk[3] != "true")
         if not with_values or len(with_values) + only_nulls < len(chunks):
@@ -206,26 +257,35 @@ def _chunks_of(
         yield from (chunk for chunk in chunks if chunk is not None and chunk[0] == path)
 
 
-def _combined(
-    texts: Sequence[str | None], kind: Kind, chosen: Callable[..., Any]
-) -> str | Decimal | None:
-    """The smallest or the largest of the values, as Delta writes it; None if it cannot."""
+def _combined(texts: Sequence[str | None], kind: Kind, chosen: Callable[..., Any]) -> str | None:
+    """The smallest or the largest of the values as Delta writes it in JSON; None if it cannot."""
     known = [text for text in texts if text is not None]
     if len(known) < len(texts):
         return None
     if kind is Kind.TEXT:
         # By code points, which is by the bytes of UTF-8.
-        return str(chosen(known))
-    extreme: Decimal = chosen(map(Decimal, known))
-    return extreme if kind is Kind.NUMBER else _date_text(int(extreme))
+        return json.dumps(chosen(known), ensure_ascii=False)
+    if kind is Kind.FLOAT:
+        text: str = chosen(known, key=float)
+        return text if math.isfinite(float(text)) else json.dumps(text)
+    number: Decimal = chosen(map(Decimal, known))
+    return str(number) if kind is Kind.NUMBER else _moment(int(number), kind)
 
 
-def _date_text(days: int) -> str | None:
-    """The day, so many after 1970-01-01; None for one beyond the years that all readers know."""
+def _moment(stored: int, kind: Kind) -> str | None:
+    """Days or microseconds since 1970 as JSON; None for years that not all readers know.
+
+    Of the microseconds Delta keeps milliseconds, and its readers know that there may be more.
+    """
+    since = timedelta(stored) if kind is Kind.DATE else timedelta(milliseconds=stored // 1000)
     try:
-        return (_EPOCH + timedelta(days)).isoformat()
+        moment = _EPOCH + since
     except OverflowError:
         return None
+    if kind is Kind.DATE:
+        return f'"{moment.date().isoformat()}"'
+    zone = "Z" if kind is Kind.INSTANT else ""
+    return f'"{moment.isoformat(timespec="milliseconds")}{zone}"'
 
 
 def _text_of_path(column: str) -> str:

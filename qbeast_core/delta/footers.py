@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
 
@@ -23,7 +24,7 @@ from qbeast_core.delta.footer_columns import (
     kind_of,
     statistics_of,
 )
-from qbeast_core.delta.jvm import Jvm
+from qbeast_core.delta.jvm import Jvm, activate
 from qbeast_core.delta.metadata import (
     fields_of,
     metadata_of,
@@ -33,6 +34,10 @@ from qbeast_core.delta.metadata import (
 )
 from qbeast_core.model.slices import SLICE_COLUMN
 
+TIMESTAMPS_KEY = "spark.sql.parquet.outputTimestampType"
+MICROSECONDS = "TIMESTAMP_MICROS"
+"""How files have timestamps, unless the session says otherwise: in a form with extremes."""
+_CALENDAR_KEY = "spark.sql.parquet.datetimeRebaseModeInWrite"
 _CHOSEN_COLUMNS = "delta.dataSkippingStatsColumns"
 _CHOSEN_COUNT = "delta.dataSkippingNumIndexedCols"
 _DEFAULT_COUNT = 32
@@ -53,8 +58,10 @@ class LateStatistics:
         schema = StructType.fromJson(json.loads(self._metadata["schemaString"]))
         configuration = self._metadata["configuration"]
         kinds = {field.name: kind_of(field.dataType) for field in schema}
-        in_footers = {name: kind for name, kind in kinds.items() if kind}
-        self._others = [name for name, kind in kinds.items() if not kind]
+        in_footers = {
+            name: kind for name, kind in kinds.items() if kind and _stored_as_is(kind, jvm.spark)
+        }
+        self._others = [name for name in kinds if name not in in_footers]
         self.applies = (
             rows >= LEAST_ROWS
             and bool(in_footers)
@@ -73,6 +80,31 @@ class LateStatistics:
     def pending(self) -> bool:
         """Whether `added_to` has something to add."""
         return bool(self._found_later)
+
+    def prepare(self) -> None:
+        """Make now what `added_to` needs beside the files: about a thousand calls of Java.
+
+        For a thread of its own.
+        """
+        if self.pending:
+            activate(self._jvm.spark)
+            _ = self._footers
+
+    @cached_property
+    def _footers(self) -> Column:
+        """What the footer of a file says of the columns, by its `path`, as JSON.
+
+        As texts they are a fifth of the driver's memory that lists of them are.
+        """
+        prefix_length = int(str(self._jvm.spark.conf.get(_PREFIX_KEY, "32")))
+        path, kinds = F.col("path"), self._kinds_in_files
+        return F.to_json(column_chunks(self._jvm, self._delta_log, path, kinds, prefix_length))
+
+    @cached_property
+    def _kinds_in_files(self) -> dict[str, Kind]:
+        """The columns that are found later, by their names in the files."""
+        in_files = names_in_files(self._metadata)
+        return {in_files[column]: kind for column, kind in self._found_later.items()}
 
     def _lacks_slices(self) -> bool:
         """Whether the table has a column of slices of which Delta has no statistics.
@@ -114,17 +146,12 @@ class LateStatistics:
         at least one, with what Delta collected while it wrote them.
         """
         jvm = self._jvm
-        in_files = names_in_files(self._metadata)
-        kinds = {in_files[column]: kind for column, kind in self._found_later.items()}
         encoder = jvm.singleton("org.apache.spark.sql.delta.implicits.package").addFileEncoder()
         actions = jvm.dataframe(jvm.session.createDataset(adds, encoder).toDF())
-        prefix_length = int(str(jvm.spark.conf.get(_PREFIX_KEY, "32")))
-        chunks = column_chunks(jvm, self._delta_log, F.col("path"), kinds, prefix_length)
-        # As texts they are a fifth of the driver's memory that lists of them are.
-        by_path: dict[str, str] = dict(actions.select("path", F.to_json(chunks)).collect())
+        by_path: dict[str, str] = dict(actions.select("path", self._footers).collect())
         footers = (json.loads(by_path[entry["path"]]) for entry in entries)
         return [
-            self._completed(entry.get("stats"), statistics_of(footer, kinds))
+            self._completed(entry.get("stats"), statistics_of(footer, self._kinds_in_files))
             for entry, footer in zip(entries, footers, strict=True)
         ]
 
@@ -135,7 +162,8 @@ class LateStatistics:
                 # Nobody wants statistics, or there are none without a number of rows.
                 return None
             collected = json.dumps({"numRecords": found.rows})
-        sections = (found.minimum, found.maximum, found.nulls)
+        nulls = {column: str(count) for column, count in found.nulls.items()}
+        sections = (found.minimum, found.maximum, nulls)
         return with_members(collected, dict(zip(_SECTIONS, sections, strict=True)))
 
     def _with_statistics_of(self, columns: Sequence[str]) -> Any:
@@ -146,15 +174,26 @@ class LateStatistics:
         return metadata_of(self._jvm, self._metadata | {"configuration": configuration})
 
 
-def with_members(statistics: str, more: Mapping[str, Mapping[str, Any]]) -> str:
-    """Delta's statistics (JSON text) with more columns in each section.
+def _stored_as_is(kind: Kind, spark: SparkSession) -> bool:
+    """Whether the session writes dates and times as the days and microseconds that they are.
 
-    Values are texts, whole numbers and decimals. The text is not parsed: numbers of more digits
-    than a float has must come out as they are.
+    It may write old ones as of another calendar, and timestamps in a form without extremes.
+    """
+    if kind in (Kind.DATE, Kind.INSTANT) and spark.conf.get(_CALENDAR_KEY) == "LEGACY":
+        return False
+    as_stored = spark.conf.get(TIMESTAMPS_KEY, MICROSECONDS)
+    return kind is not Kind.INSTANT or as_stored == MICROSECONDS
+
+
+def with_members(statistics: str, more: Mapping[str, Mapping[str, str]]) -> str:
+    """Delta's statistics (JSON text) with more columns in each section, their values as JSON.
+
+    The text is not parsed: numbers of more digits than a float has must come out as they are.
     """
     for section in _SECTIONS:
         inner = ",".join(
-            f"{_json(name)}:{_json(value)}" for name, value in more.get(section, {}).items()
+            f"{json.dumps(name, ensure_ascii=False)}:{value}"
+            for name, value in more.get(section, {}).items()
         )
         if not inner:
             continue
@@ -167,7 +206,3 @@ def with_members(statistics: str, more: Mapping[str, Mapping[str, Any]]) -> str:
         else:
             statistics = f"{statistics[:-1]},{begin}{inner}}}}}"
     return statistics
-
-
-def _json(value: str | int | Decimal) -> str:
-    return str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from qbeast_core import phases
-from qbeast_core.delta.footers import LateStatistics
+from qbeast_core.delta.footers import MICROSECONDS, TIMESTAMPS_KEY, LateStatistics
 from qbeast_core.delta.jvm import Jvm, activate
 from qbeast_core.delta.metadata import (
     fields_of,
@@ -39,7 +39,7 @@ _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _DICTIONARY = "parquet.enable.dictionary"
 _SKIPPED_INSIDE = {
     # Of the 96 bits that Spark writes else, Parquet has no statistics.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    TIMESTAMPS_KEY: MICROSECONDS,
     # Readers skip pages, which have 20,000 rows else.
     "parquet.page.row.count.limit": "5000",
 }

@@ -92,8 +92,9 @@ def write_indexed(
     in_files = placed(rows, plan, placing, transaction.stores_slices)
     with ThreadPoolExecutor(1) as pool:
         # While Spark writes: of a small append it would be a twentieth of the time.
-        in_session = inheritable_thread_target(rows.sparkSession)(Counting.of)
-        counting = pool.submit(in_session, plan, placing, rows.columns)
+        in_session = inheritable_thread_target(rows.sparkSession)
+        counting = pool.submit(in_session(Counting.of), plan, placing, rows.columns)
+        pool.submit(in_session(late.prepare))
         staged = transaction.write_files(in_files, late, plan.without_dictionary)
     held: dict[str, FileContents] = {}
     try:

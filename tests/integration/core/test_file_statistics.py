@@ -32,7 +32,14 @@ COLUMNS = {
     "day": "date_add(date'2020-01-01', cast(id as int))",
     "even": "id % 2 = 0",
     "bytes": "cast(cast(id as string) as binary)",
+    "micros": "timestamp_micros(id * 1234567 - 900000000)",
+    "local": "cast(timestamp_micros(900000000 - id * 1234567) as timestamp_ntz)",
     "x": "cast(id as double) / 7",
+    "minus_x": "cast(id as double) / -1e30",
+    "ratio": "if(id % 11 = 0, null, cast(id as float) / 7)",
+    "endless": "if(id % 400 > 8, id, double(if(id % 2 = 0, 'Infinity', '-Infinity')))",
+    "missing_double": "cast(null as double)",
+    "missing_flag": "cast(null as boolean)",
     "small": "cast(id % 100 - 50 as tinyint)",
     "missing_short": "cast(null as smallint)",
     "some_missing_int": "if(id % 5 = 0, null, cast(700 - id as int))",
@@ -54,13 +61,18 @@ def rows(spark: SparkSession) -> DataFrame:
 
 
 def statistics(table: Path) -> dict[str, Any]:
-    """Of each file added by the log: its statistics, numbers as they are written."""
+    """Of each file added by the log: its statistics, numbers but zeros as they are written."""
     found = {}
     for commit in sorted((table / "_delta_log").glob("*.json")):
         for line in commit.read_text(encoding="utf-8").splitlines():
             if add := json.loads(line).get("add"):
-                found[add["path"]] = json.loads(add["stats"], parse_float=str)
+                found[add["path"]] = json.loads(add["stats"], parse_float=_number)
     return found
+
+
+def _number(text: str) -> str:
+    # Parquet says that zero may be less than nothing, for readers to whom that matters.
+    return text if float(text) else "0.0"
 
 
 @pytest.mark.parametrize("found_later_from", [0, 1501], ids=["found later", "collected by Delta"])
@@ -81,6 +93,55 @@ def test_they_are_those_of_a_plain_write(
         of_file.write.format("delta").save(str(plain))
         (expected,) = statistics(plain).values()
         assert found == expected
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY"},
+        {"spark.sql.parquet.outputTimestampType": "INT96"},
+        {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"},
+    ],
+    ids=["another calendar", "96 bits", "milliseconds"],
+)
+def test_moments_have_theirs_however_they_are_stored(
+    spark: SparkSession, tmp_path: Path, settings: dict[str, str]
+) -> None:
+    rows = spark.range(1500).selectExpr(
+        "id",
+        "date_add(date'1000-02-01', cast(id as int)) as day",
+        "timestamp_millis(id * 100000000 - 30000000000000) as at",
+    )
+    with changed_settings(spark, settings):
+        write_table(rows, path=str(tmp_path / "t"), columns_to_index="id")
+        rows.coalesce(1).write.format("delta").save(str(tmp_path / "plain"))
+    (ours,), (plain,) = (statistics(tmp_path / name).values() for name in ("t", "plain"))
+    assert ours == plain
+    assert plain["minValues"]["day"] == "1000-02-01"
+    assert plain["minValues"]["at"].startswith("1019-05-")
+
+
+def test_numbers_that_are_none_are_never_skipped(spark: SparkSession, tmp_path: Path) -> None:
+    columns = {
+        "id": "id",
+        "x": "if(id = 42, double('NaN'), id / 7)",
+        "small": "if(id = 42, float('NaN'), cast(id as float))",
+        "all": "double('NaN')",
+        "zero": "if(id % 2 = 0, -0.0D, 0.0D)",
+    }
+    rows = spark.range(100).selectExpr(*(f"{sql} as {name}" for name, sql in columns.items()))
+    write_table(rows, path=str(tmp_path), columns_to_index="id", cube_size=20)
+
+    table = spark.read.format("delta").load(str(tmp_path))
+    # To Spark they are equal to each other, and more than any number.
+    assert table.where("x > 1000").count() == table.where("small = float('NaN')").count() == 1
+    assert table.where("all > 1").count() == 100
+    assert table.where("zero = 0").count() == table.where("zero >= 0 and zero <= -0.0D").count()
+    found = list(statistics(tmp_path).values())
+    assert len(found) > 2
+    assert ["x" in each["minValues"] for each in found].count(False) == 1
+    assert not any("all" in each["maxValues"] for each in found)
+    assert {each["nullCount"]["x"] for each in found} == {0}
 
 
 @pytest.mark.parametrize(

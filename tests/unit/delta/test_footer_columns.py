@@ -1,7 +1,5 @@
 """What the footers of a file's row groups say together."""
 
-from decimal import Decimal
-
 import pytest
 
 from qbeast_core.delta.footer_columns import ColumnChunk, Kind, statistics_of
@@ -15,8 +13,8 @@ NULLS = ["[price]", "10", "10", "false", "null", "null"]
 def test_the_extremes_are_those_of_all_row_groups() -> None:
     found = statistics_of([[None, FIRST], [None, SECOND]], PRICE)
     assert found.rows == 20
-    assert found.minimum == {"price": Decimal("-3.50")}
-    assert found.maximum == {"price": Decimal(1000)}
+    assert found.minimum == {"price": "-3.50"}
+    assert found.maximum == {"price": "1E+3"}
     assert found.nulls == {"price": 4}
 
 
@@ -47,7 +45,7 @@ def test_a_column_of_which_a_row_group_does_not_know_extremes_has_none(
 
 def test_extremes_count_where_nulls_are_not_known() -> None:
     found = statistics_of([[["[price]", "10", "-1", "true", "1", "2"]]], PRICE)
-    assert (found.minimum, found.maximum) == ({"price": 1}, {"price": 2})
+    assert (found.minimum, found.maximum) == ({"price": "1"}, {"price": "2"})
     assert found.nulls == {}
 
 
@@ -56,16 +54,16 @@ def test_texts_are_compared_by_code_points() -> None:
         ["[word]", "3", "0", "true", low, high] for low, high in (("b", "\uffff"), ("a", "𐀀"))
     ]
     found = statistics_of([[chunk] for chunk in chunks], {"word": Kind.TEXT})
-    assert (found.minimum, found.maximum) == ({"word": "a"}, {"word": "𐀀"})
+    assert (found.minimum, found.maximum) == ({"word": '"a"'}, {"word": '"𐀀"'})
 
 
 def test_dates_are_days_and_those_of_other_years_are_left_out() -> None:
     days = ["[day]", "3", "0", "true", "-719163", "18262"]
     found = statistics_of([[days]], {"day": Kind.DATE})
     assert found.minimum == {}
-    assert found.maximum == {"day": "2020-01-01"}
+    assert found.maximum == {"day": '"2020-01-01"'}
     assert statistics_of([[[*days[:4], "-719162", "18262"]]], {"day": Kind.DATE}).minimum == {
-        "day": "0001-01-01"
+        "day": '"0001-01-01"'
     }
 
 
@@ -84,3 +82,43 @@ def test_rows_are_not_known_of_a_file_without_any_of_the_columns() -> None:
 def test_a_file_without_rows_has_nothing() -> None:
     found = statistics_of([], PRICE)
     assert (found.rows, found.minimum, found.maximum) == (0, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high", "expected"),
+    [
+        (Kind.FLOAT, "-1.0E-5", "9.5", ("-1.0E-5", "9.5")),
+        (Kind.FLOAT, "-Infinity", "Infinity", ('"-Infinity"', '"Infinity"')),
+        (
+            Kind.INSTANT,
+            "-1",
+            "1500",
+            ('"1969-12-31T23:59:59.999Z"', '"1970-01-01T00:00:00.001Z"'),
+        ),
+        (
+            Kind.LOCAL_TIME,
+            "-62135596800000000",
+            "253402300799999999",
+            ('"0001-01-01T00:00:00.000"', '"9999-12-31T23:59:59.999"'),
+        ),
+        (Kind.INSTANT, "-62135596800000001", "253402300800000000", (None, None)),
+    ],
+)
+def test_extremes_are_as_delta_writes_them(
+    kind: Kind, low: str, high: str, expected: tuple[str | None, str | None]
+) -> None:
+    found = statistics_of([[["[x]", "3", "0", "true", low, high]]], {"x": kind})
+    assert (found.minimum.get("x"), found.maximum.get("x")) == expected
+
+
+def test_floats_are_compared_by_their_values() -> None:
+    chunks = [
+        ["[x]", "3", "0", "true", low, high] for low, high in (("9.0", "9.0"), ("1E2", "1E2"))
+    ]
+    found = statistics_of([[chunk] for chunk in chunks], {"x": Kind.FLOAT})
+    assert (found.minimum, found.maximum) == ({"x": "9.0"}, {"x": "1E2"})
+
+
+def test_of_a_column_without_an_order_nulls_are_counted() -> None:
+    found = statistics_of([[["[b]", "3", "1", "true"]]], {"b": Kind.WITHOUT_ORDER})
+    assert (found.rows, found.nulls, found.minimum) == (3, {"b": 1}, {})

@@ -5,10 +5,9 @@ import json
 from qbeast_core.delta.footers import with_members
 
 STRINGS = {
-    "numRecords": 2,
-    "minValues": {"s": 'a"b'},
-    "maxValues": {"s": "ü"},
-    "nullCount": {"s": 0},
+    "minValues": {"s": '"a\\"b"'},
+    "maxValues": {"s": '"ü"'},
+    "nullCount": {"s": "0"},
 }
 
 

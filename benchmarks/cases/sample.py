@@ -24,7 +24,7 @@ ALL = ("bit_xor(xxhash64(*))",)
 """An aggregate that needs every column."""
 _RUNS = {"1": 8}
 """More turns where there is a target; three elsewhere."""
-_FIRST_TURNS = 30
+_FIRST_TURNS = 20
 """A small sample takes a tenth of a second, and for many turns the JVM compiles what plans it."""
 
 

@@ -12,10 +12,11 @@ from benchmarks.measuring import alternate, seconds_of
 
 _TURNS = 4
 """Of a write the seconds differ by a tenth from turn to turn."""
-_LITTLE_TURNS, _FIRST_TURNS = 5, 2
+_LITTLE_TURNS = 5
 """For many turns the JVM compiles the code of both sides, on the cores that write: of ours, which
-plans more, still for a second of processor time after a dozen. Of the suite this case is therefore
-one of the last, and a few more are enough: of a small part of the rows, and of all of them."""
+plans more, still for a second of processor time after a dozen. In the suite this case therefore
+follows others that write, and a few more turns are enough: of a small part of the rows, and one of
+all of them."""
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
@@ -62,7 +63,7 @@ def _lineitem(bench: Bench) -> Iterator[Comparison]:
     little, turns = Turns(bench, bench.little_lineitem), Turns(bench, source)
     alternate({"plain Delta": little.plain, "qbeast": little.qbeast}, runs=0, warmups=_LITTLE_TURNS)
     plain, ours = alternate(
-        {"plain Delta": turns.plain, "qbeast": turns.qbeast}, runs=_TURNS, warmups=_FIRST_TURNS
+        {"plain Delta": turns.plain, "qbeast": turns.qbeast}, runs=_TURNS
     ).values()
     # It follows the last plain write; warm from all of them, and the costliest of all.
     zorder = Side("plain Delta, OPTIMIZE ZORDER", (plain.median + seconds_of(turns.zorder),))

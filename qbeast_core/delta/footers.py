@@ -57,14 +57,10 @@ class LateStatistics:
         self._metadata = fields_of(txn.metadata())
         schema = StructType.fromJson(json.loads(self._metadata["schemaString"]))
         configuration = self._metadata["configuration"]
-        kinds = {field.name: kind_of(field.dataType) for field in schema}
-        in_footers = {
-            name: kind for name, kind in kinds.items() if kind and _stored_as_is(kind, jvm.spark)
-        }
-        self._others = [name for name in kinds if name not in in_footers]
+        in_footers = _in_footers(schema, jvm.spark) if rows >= LEAST_ROWS else {}
+        self._others = [name for name in schema.fieldNames() if name not in in_footers]
         self.applies = (
-            rows >= LEAST_ROWS
-            and bool(in_footers)
+            bool(in_footers)
             and jvm.spark.conf.get(_COLLECT_KEY, "true") == "true"
             # Delta counts leaves, and a user's own choice of columns is theirs.
             and len(schema) <= _DEFAULT_COUNT
@@ -174,15 +170,19 @@ class LateStatistics:
         return metadata_of(self._jvm, self._metadata | {"configuration": configuration})
 
 
-def _stored_as_is(kind: Kind, spark: SparkSession) -> bool:
-    """Whether the session writes dates and times as the days and microseconds that they are.
+def _in_footers(schema: StructType, spark: SparkSession) -> dict[str, Kind]:
+    """The columns whose statistics the footers tell of files that the session writes.
 
-    It may write old ones as of another calendar, and timestamps in a form without extremes.
+    It may write old dates and timestamps as of another calendar, and timestamps in a form without
+    extremes.
     """
-    if kind in (Kind.DATE, Kind.INSTANT) and spark.conf.get(_CALENDAR_KEY) == "LEGACY":
-        return False
-    as_stored = spark.conf.get(TIMESTAMPS_KEY, MICROSECONDS)
-    return kind is not Kind.INSTANT or as_stored == MICROSECONDS
+    told_otherwise: set[Kind] = set()
+    if spark.conf.get(_CALENDAR_KEY) == "LEGACY":
+        told_otherwise |= {Kind.DATE, Kind.INSTANT}
+    if spark.conf.get(TIMESTAMPS_KEY, MICROSECONDS) != MICROSECONDS:
+        told_otherwise.add(Kind.INSTANT)
+    kinds = {field.name: kind_of(field.dataType) for field in schema}
+    return {name: kind for name, kind in kinds.items() if kind and kind not in told_otherwise}
 
 
 def with_members(statistics: str, more: Mapping[str, Mapping[str, str]]) -> str:

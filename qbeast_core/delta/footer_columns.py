@@ -42,6 +42,8 @@ _METADATA = _PARQUET + "hadoop.metadata."
 _LIST = "java.util.List"
 _STRING = "java.lang.String"
 _REPLACED = "\ufffd"
+_LARGEST_ASCII, _LARGEST = "\x7f", "\U0010ffff"
+_LAST_OF_ONE_UNIT = 0xFFFF
 _LONG_DIGITS = 18
 _EPOCH = datetime(1970, 1, 1)
 
@@ -107,7 +109,7 @@ def column_chunks(
     Args:
         path: of the file, as it is in the log.
         kinds: of top-level columns, by their names in the files.
-        prefix_length: the characters that Delta keeps of a text.
+        prefix_length: the UTF-16 units that Delta keeps of a text.
 
     Returns:
         array<array<array<string>>>: of each row group the `ColumnChunk` of each column of the
@@ -186,21 +188,13 @@ def _stored(calls: JavaCalls, statistics: Any, which: str, prefix_length: int) -
     return calls.column(calls.text(stored))
 
 
-def _shortened(calls: JavaCalls, statistics: Any, which: str, prefix_length: int) -> Column:
-    """What Delta keeps of a text; null for bytes that are no UTF-8.
+def _beginning(calls: JavaCalls, statistics: Any, which: str, prefix_length: int) -> Column:
+    """As much of a text as decides what Delta keeps of it; null for bytes that are no UTF-8.
 
     They lie elsewhere in the order than what Java has in their place.
     """
-    value = _parquets_text(calls, statistics, which)
-    kept = calls.static(
-        "org.apache.spark.sql.delta.stats.StatisticsCollection",
-        f"truncate{which}StringAgg",
-        _STRING,
-        calls.expression(F.lit(prefix_length)),
-        value,
-    )
-    is_text = ~calls.column(calls.spark_string(value)).contains(_REPLACED)
-    return F.when(is_text, calls.column(calls.spark_string(kept)))
+    text = calls.column(calls.spark_string(_parquets_text(calls, statistics, which)))
+    return F.when(~text.contains(_REPLACED), F.substring(text, 1, 2 * prefix_length + 2))
 
 
 def _parquets_text(calls: JavaCalls, statistics: Any, which: str) -> Any:
@@ -214,13 +208,15 @@ _EXTREMES: Mapping[Kind, _Extreme | None] = {
     Kind.DATE: _stored,
     Kind.INSTANT: _stored,
     Kind.LOCAL_TIME: _stored,
-    Kind.TEXT: _shortened,
+    Kind.TEXT: _beginning,
     Kind.WITHOUT_ORDER: None,
 }
 
 
 def statistics_of(
-    row_groups: Sequence[Sequence[ColumnChunk | None]], kinds: Mapping[str, Kind]
+    row_groups: Sequence[Sequence[ColumnChunk | None]],
+    kinds: Mapping[str, Kind],
+    prefix_length: int,
 ) -> FooterStatistics:
     """What the row groups of one file say together.
 
@@ -243,7 +239,8 @@ def statistics_of(
         if not with_values or len(with_values) + only_nulls < len(chunks):
             continue
         for section, position, chosen in ((found.minimum, 4, min), (found.maximum, 5, max)):
-            extreme = _combined([chunk[position] for chunk in with_values], kind, chosen)
+            texts = [chunk[position] for chunk in with_values]
+            extreme = _combined(texts, kind, chosen, prefix_length)
             if extreme is not None:
                 section[column] = extreme
     return found
@@ -257,19 +254,56 @@ def _chunks_of(
         yield from (chunk for chunk in chunks if chunk is not None and chunk[0] == path)
 
 
-def _combined(texts: Sequence[str | None], kind: Kind, chosen: Callable[..., Any]) -> str | None:
+def _combined(
+    texts: Sequence[str | None], kind: Kind, chosen: Callable[..., Any], prefix_length: int
+) -> str | None:
     """The smallest or the largest of the values as Delta writes it in JSON; None if it cannot."""
     known = [text for text in texts if text is not None]
     if len(known) < len(texts):
         return None
     if kind is Kind.TEXT:
         # By code points, which is by the bytes of UTF-8.
-        return json.dumps(chosen(known), ensure_ascii=False)
+        text = chosen(known)
+        kept = text[:prefix_length] if chosen is min else shortened_maximum(text, prefix_length)
+        return None if kept is None else json.dumps(kept, ensure_ascii=False)
     if kind is Kind.FLOAT:
-        text: str = chosen(known, key=float)
-        return text if math.isfinite(float(text)) else json.dumps(text)
-    number: Decimal = chosen(map(Decimal, known))
-    return str(number) if kind is Kind.NUMBER else _moment(int(number), kind)
+        number: str = chosen(known, key=float)
+        return number if math.isfinite(float(number)) else json.dumps(number)
+    exact: Decimal = chosen(map(Decimal, known))
+    return str(exact) if kind is Kind.NUMBER else _moment(int(exact), kind)
+
+
+def shortened_maximum(text: str, length: int) -> str | None:
+    """What Delta keeps of a column's largest text: its beginning, and a character that is larger.
+
+    The beginning has `length` units of UTF-16, or one more for a character to be whole. None where
+    only the largest character of all follows, for as long again.
+    """
+    kept = _first_units(text, length)
+    if text and not kept:
+        return None
+    while sum(map(_units, kept)) <= 2 * length:
+        if kept == text:
+            return text
+        following = text[len(kept)]
+        if following != _LARGEST:
+            return kept + (_LARGEST_ASCII if following < _LARGEST_ASCII else _LARGEST)
+        kept += following
+    return None
+
+
+def _first_units(text: str, length: int) -> str:
+    units = 0
+    for position, character in enumerate(text):
+        if units >= length:
+            return text[:position]
+        units += _units(character)
+    return text
+
+
+def _units(character: str) -> int:
+    """How many units of UTF-16 it has."""
+    return 2 if ord(character) > _LAST_OF_ONE_UNIT else 1
 
 
 def _moment(stored: int, kind: Kind) -> str | None:

@@ -92,9 +92,13 @@ class LateStatistics:
 
         As texts they are a fifth of the driver's memory that lists of them are.
         """
-        prefix_length = int(str(self._jvm.spark.conf.get(_PREFIX_KEY, "32")))
         path, kinds = F.col("path"), self._kinds_in_files
-        return F.to_json(column_chunks(self._jvm, self._delta_log, path, kinds, prefix_length))
+        chunks = column_chunks(self._jvm, self._delta_log, path, kinds, self._prefix_length)
+        return F.to_json(chunks)
+
+    @cached_property
+    def _prefix_length(self) -> int:
+        return int(str(self._jvm.spark.conf.get(_PREFIX_KEY, "32")))
 
     @cached_property
     def _kinds_in_files(self) -> dict[str, Kind]:
@@ -143,11 +147,16 @@ class LateStatistics:
         """
         jvm = self._jvm
         encoder = jvm.singleton("org.apache.spark.sql.delta.implicits.package").addFileEncoder()
-        actions = jvm.dataframe(jvm.session.createDataset(adds, encoder).toDF())
+        # From a list, the optimizer would read each footer by itself, on the driver.
+        context = jvm.session.sparkContext()
+        tasks = min(len(entries), context.defaultParallelism())
+        files = context.parallelize(adds, tasks, encoder.clsTag())
+        actions = jvm.dataframe(jvm.session.createDataset(files, encoder).toDF())
         by_path: dict[str, str] = dict(actions.select("path", self._footers).collect())
         footers = (json.loads(by_path[entry["path"]]) for entry in entries)
+        kinds, prefix_length = self._kinds_in_files, self._prefix_length
         return [
-            self._completed(entry.get("stats"), statistics_of(footer, self._kinds_in_files))
+            self._completed(entry.get("stats"), statistics_of(footer, kinds, prefix_length))
             for entry, footer in zip(entries, footers, strict=True)
         ]
 

@@ -15,6 +15,7 @@ from benchmarks.scans import scanned
 from qbeast_core import write_table
 from qbeast_core.delta import footers, transaction
 from qbeast_core.delta.settings import changed_settings, session_with
+from tests.counters import counting
 from tests.integration.core.brute_force import assert_sound, live_adds
 
 COLUMNS = {
@@ -23,6 +24,8 @@ COLUMNS = {
     "missing": "cast(null as string)",
     "some_missing": "if(id % 3 = 0, cast(id as string), null)",
     "longer_than_a_prefix": "concat(repeat('z', 60), id)",
+    "wide": "concat(repeat('z', id % 3), repeat('𐀀', 40), id)",
+    "as_large_as_it_can_be": "concat(repeat('z', 32), repeat('\U0010ffff', id % 20))",
     "amount": "cast(id as decimal(38, 10)) / 3",
     "price": "cast((id - 700) / 8 as decimal(18, 4))",
     "tiny": "cast(id / 1000000000 as decimal(18, 12))",
@@ -93,6 +96,18 @@ def test_they_are_those_of_a_plain_write(
         of_file.write.format("delta").save(str(plain))
         (expected,) = statistics(plain).values()
         assert found == expected
+
+
+def test_footers_are_read_by_tasks(
+    spark: SparkSession, rows: DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = []
+    for name, found_later_from in (("later", 0), ("by Delta", 1501)):
+        monkeypatch.setattr(footers, "LEAST_ROWS", found_later_from)
+        with counting(spark) as asked:
+            write_table(rows, path=str(tmp_path / name), columns_to_index="id", cube_size=400)
+        jobs.append(asked.jobs)
+    assert jobs[0] == jobs[1] + 1
 
 
 @pytest.mark.parametrize(

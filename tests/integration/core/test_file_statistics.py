@@ -73,6 +73,17 @@ def statistics(table: Path) -> dict[str, Any]:
     return found
 
 
+def of_one_file(
+    rows: DataFrame, directory: Path, settings: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The statistics of a file with the rows, as we write it and as Delta does."""
+    with changed_settings(rows.sparkSession, settings):
+        write_table(rows, path=str(directory / "t"), columns_to_index="id")
+        rows.coalesce(1).write.format("delta").save(str(directory / "plain"))
+    (ours,), (plain,) = (statistics(directory / name).values() for name in ("t", "plain"))
+    return ours, plain
+
+
 def _number(text: str) -> str:
     # Parquet says that zero may be less than nothing, for readers to whom that matters.
     return text if float(text) else "0.0"
@@ -127,10 +138,7 @@ def test_moments_have_theirs_however_they_are_stored(
         "date_add(date'1000-02-01', cast(id as int)) as day",
         "timestamp_millis(id * 100000000 - 30000000000000) as at",
     )
-    with changed_settings(spark, settings):
-        write_table(rows, path=str(tmp_path / "t"), columns_to_index="id")
-        rows.coalesce(1).write.format("delta").save(str(tmp_path / "plain"))
-    (ours,), (plain,) = (statistics(tmp_path / name).values() for name in ("t", "plain"))
+    ours, plain = of_one_file(rows, tmp_path, settings)
     assert ours == plain
     assert plain["minValues"]["day"] == "1000-02-01"
     assert plain["minValues"]["at"].startswith("1019-05-")
@@ -151,7 +159,10 @@ def test_numbers_that_are_none_are_never_skipped(spark: SparkSession, tmp_path: 
     # To Spark they are equal to each other, and more than any number.
     assert table.where("x > 1000").count() == table.where("small = float('NaN')").count() == 1
     assert table.where("all > 1").count() == 100
-    assert table.where("zero = 0").count() == table.where("zero >= 0 and zero <= -0.0D").count()
+    # Parquet's reader does not take zeros for equal; by the log no file is skipped.
+    with changed_settings(spark, {"spark.sql.parquet.filterPushdown": "false"}):
+        assert table.where("zero = 0").count() == 100
+        assert table.where("zero >= 0 and zero <= -0.0D").count() == 100
     found = list(statistics(tmp_path).values())
     assert len(found) > 2
     assert ["x" in each["minValues"] for each in found].count(False) == 1
@@ -204,14 +215,11 @@ def test_another_write_of_the_session_keeps_its_own_meanwhile(
 
 @pytest.mark.parametrize("length", [5, 40])
 def test_the_users_length_of_a_prefix_is_respected(
-    spark: SparkSession, rows: DataFrame, tmp_path: Path, length: int
+    rows: DataFrame, tmp_path: Path, length: int
 ) -> None:
-    with changed_settings(spark, {"spark.databricks.io.skipping.stringPrefixLength": str(length)}):
-        write_table(rows, path=str(tmp_path / "t"), columns_to_index="id")
-        spark.read.parquet(str(tmp_path / "t")).coalesce(1).write.format("delta").save(
-            str(tmp_path / "plain")
-        )
-    (ours,), (plain,) = (statistics(tmp_path / name).values() for name in ("t", "plain"))
+    ours, plain = of_one_file(
+        rows, tmp_path, {"spark.databricks.io.skipping.stringPrefixLength": str(length)}
+    )
     assert ours == plain
     assert len(ours["minValues"]["longer_than_a_prefix"]) == length
 

@@ -45,6 +45,7 @@ _REPLACED = "\ufffd"
 _LARGEST_ASCII, _LARGEST = "\x7f", "\U0010ffff"
 _LAST_OF_ONE_UNIT = 0xFFFF
 _LONG_DIGITS = 18
+_LARGEST_INT = 2**31 - 1
 _EPOCH = datetime(1970, 1, 1)
 
 ColumnChunk = Sequence[str | None]
@@ -194,7 +195,8 @@ def _beginning(calls: JavaCalls, statistics: Any, which: str, prefix_length: int
     They lie elsewhere in the order than what Java has in their place.
     """
     text = calls.column(calls.spark_string(_parquets_text(calls, statistics, which)))
-    return F.when(~text.contains(_REPLACED), F.substring(text, 1, 2 * prefix_length + 2))
+    units = min(2 * prefix_length + 2, _LARGEST_INT)
+    return F.when(~text.contains(_REPLACED), F.substring(text, 1, units))
 
 
 def _parquets_text(calls: JavaCalls, statistics: Any, which: str) -> Any:

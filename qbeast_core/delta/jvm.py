@@ -175,12 +175,38 @@ class Jvm:
         # A Seq is a function from position to element, so mapping positions by it selects.
         return positions.toSeq().map(scala_seq)
 
+    def each(
+        self, scala_seq: Any, element: str, method: str, arguments: Sequence[tuple[Any, Any]]
+    ) -> Any:
+        """A Scala Seq of what a method returns for each element, in a few calls for all of them.
+
+        Args:
+            element: the name of the elements' class, which has the method.
+            arguments: the Java class and the value of each argument.
+        """
+        lang, invoke = self.jvm.java.lang, self.jvm.java.lang.invoke
+        classes = self._objects(lang.Class, [kind for kind, _ in arguments])
+        values = self._objects(lang.Object, [value for _, value in arguments])
+        handle = invoke.MethodHandles.publicLookup().unreflect(
+            self.java_class(element).getMethod(method, classes)
+        )
+        bound = invoke.MethodHandles.insertArguments(handle, 1, values)
+        function = self.java_class("scala.Function1")
+        return scala_seq.map(invoke.MethodHandleProxies.asInterfaceInstance(function, bound))
+
     @property
     def _mapper(self) -> Any:
         return self.singleton("org.apache.spark.sql.delta.util.JsonUtils").mapper()
 
     def _read_array(self, element: str, values: Sequence[Any]) -> Any:
         return self._mapper.readValue(json.dumps(values), self.java_class(f"[L{element};"))
+
+    def _objects(self, kind: Any, values: Sequence[Any]) -> Any:
+        """A Java array of a few objects; a call for each of them."""
+        array = self.gateway.new_array(kind, len(values))
+        for position, value in enumerate(values):
+            array[position] = value
+        return array
 
     def _array(self, kind: Any, values: np.ndarray[Any, Any], dtype: str, view: str) -> Any:
         big_endian = np.ascontiguousarray(values, dtype=dtype)

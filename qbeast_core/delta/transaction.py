@@ -277,14 +277,16 @@ class Transaction:
             adds=added,
         )
         committed = self.snapshot.followed_by(change, self.table_id)
-        others = [*self._other_actions, *self._removals(gone, data_change)]
+        removed = self._removals(gone, data_change)
         if metrics:
             self._register(metrics)
         jvm_operation = self._operation(operation, user_metadata, predicate)
         # Only writes take the text with their operation; Delta has a setting for the others.
         text = {} if user_metadata is None else {_USER_METADATA: user_metadata}
         with session_with(self._spark, text) if text else nullcontext():
-            version = int(self._txn.commit(added.appendedAll(self._jvm.seq(others)), jvm_operation))
+            others = self._jvm.seq(self._other_actions)
+            actions = added.appendedAll(others).appendedAll(removed)
+            version = int(self._txn.commit(actions, jvm_operation))
         committed(version)
         return version
 
@@ -299,15 +301,14 @@ class Transaction:
             )
         ]
 
-    def _removals(self, gone: Iterable[int], data_change: bool) -> list[Any]:
-        indices = np.array(sorted(gone), dtype=np.int64)
-        if not len(indices):
-            return []
-        now_millis = int(time.time() * 1000)
-        return [
-            add.removeWithTimestamp(now_millis, data_change)
-            for add in self._jvm.java_list(self.snapshot.add_actions(indices))
-        ]
+    def _removals(self, gone: frozenset[int], data_change: bool) -> Any:
+        """The actions, a Scala Seq, that remove the files at those indices."""
+        if not gone:
+            return self._jvm.seq([])
+        files = self.snapshot.add_actions(np.array(sorted(gone), dtype=np.int64))
+        java = self._jvm.jvm.java.lang
+        arguments = [(java.Long.TYPE, int(time.time() * 1000)), (java.Boolean.TYPE, data_change)]
+        return self._jvm.each(files, _ACTIONS + "AddFile", "removeWithTimestamp", arguments)
 
     def _register(self, metrics: Mapping[str, int]) -> None:
         context = self._jvm.session.sparkContext()

@@ -142,7 +142,8 @@ def commit_rewrite(
         failpoints.reach(failpoints.BETWEEN_PASSES)
         if not statistics.rows and not len(rewrite.removed):
             return _unchanged(transaction, rewrite, index)
-        inserts = statistics.rows > rewrite.rows_kept(transaction.snapshot)
+        rows_kept = rewrite.rows_kept(transaction.snapshot)
+        inserts = statistics.rows > rows_kept
         if not inserts:
             # Spark does not look for them again.
             changes = without_insertions(changes)
@@ -159,7 +160,7 @@ def commit_rewrite(
             told = statistics.rows + rewrite.rows_updated + rewrite.rows_deleted
             files = told // index.configuration.latest.desired_cube_size + 1
             transaction.write_change_feed(feed_rows(changes).coalesce(files))
-        return _commit(transaction, rewrite, index, written, statistics.rows, user_metadata)
+        return _commit(transaction, rewrite, index, written, rows_kept, user_metadata)
 
 
 @contextmanager
@@ -229,18 +230,17 @@ def _commit(
     rewrite: Rewrite,
     index: TableIndex,
     written: _Written,
-    rows_written: int,
+    rows_kept: int,
     user_metadata: str | None,
 ) -> RewriteResult:
     snapshot = transaction.snapshot
     removed = [snapshot.files[i] for i in rewrite.removed.tolist()]
-    rows_kept = rewrite.rows_kept(snapshot)
     revision = written.revision or index.configuration.latest
     result = RewriteResult(
         version=snapshot.version,
         revision_id=revision.revision_id,
         new_revision=revision is not index.configuration.latest,
-        rows_inserted=rows_written - rows_kept,
+        rows_inserted=written.files.rows - rows_kept,
         rows_updated=rewrite.rows_updated,
         rows_deleted=rewrite.rows_deleted,
         rows_copied=rows_kept - rewrite.rows_updated,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from qbeast_core.operations.convert import convert_to_qbeast as convert_to_qbeast
     from qbeast_core.operations.migrate import MigrateResult as MigrateResult
     from qbeast_core.operations.migrate import migrate_format as migrate_format
-    from qbeast_core.operations.write import WriteResult as WriteResult
+    from qbeast_core.operations.table_write import WriteResult as WriteResult
     from qbeast_core.operations.write import write_table as write_table
     from qbeast_core.table import QbeastTable as QbeastTable
 
@@ -23,7 +23,7 @@ _PUBLIC = {
     "ConvertResult": "qbeast_core.operations.convert",
     "MigrateResult": "qbeast_core.operations.migrate",
     "QbeastTable": "qbeast_core.table",
-    "WriteResult": "qbeast_core.operations.write",
+    "WriteResult": "qbeast_core.operations.table_write",
     "convert_to_qbeast": "qbeast_core.operations.convert",
     "migrate_format": "qbeast_core.operations.migrate",
     "write_table": "qbeast_core.operations.write",

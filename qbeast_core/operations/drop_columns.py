@@ -14,12 +14,13 @@ from qbeast_core.errors import InvalidOptions
 from qbeast_core.index import TableIndex
 from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.operations.compatibility import check_writable
+from qbeast_core.operations.create import create
 from qbeast_core.operations.destination import RELATION_KEY, Destination
 from qbeast_core.operations.index_options import IndexOptions
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import COLUMN_STATS_KEY, CUBE_SIZE, chosen_automatically
+from qbeast_core.operations.table_write import TableWrite
 from qbeast_core.operations.target import Target, column_of
-from qbeast_core.operations.write import TableWrite
 from qbeast_core.options import AUTO, WriteMode
 from qbeast_core.spark.columns import column, quoted
 
@@ -44,7 +45,7 @@ def drop_columns(target: Target, names: Sequence[str]) -> None:
             # A row or a column that another writer adds meanwhile would be lost.
             transaction.read_whole_table()
             rows = whole.select(*(column(field.name) for field in schema))
-            _as_before(snapshot, started).create(transaction, rows, schema)
+            create(_as_before(snapshot, started), transaction, rows, schema)
 
     until_committed(target.label, attempt)
 

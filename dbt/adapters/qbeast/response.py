@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from dbt.adapters.contracts.connection import AdapterResponse
 
 from qbeast_core.operations.rewrite import RewriteResult
-from qbeast_core.operations.write import WriteResult
+from qbeast_core.operations.table_write import WriteResult
 
 
 @dataclass

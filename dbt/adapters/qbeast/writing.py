@@ -29,7 +29,7 @@ from pyspark.sql import DataFrame
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import IndexMismatch, NotAQbeastTable
-from qbeast_core.operations.write import WriteResult
+from qbeast_core.operations.table_write import WriteResult
 
 # dbt's names for the two sides of a merge, which predicates use.
 _SOURCE, _TARGET = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"

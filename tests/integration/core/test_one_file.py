@@ -160,7 +160,7 @@ def test_rows_that_turn_out_to_be_many_are_measured_and_written_again(
     spark: SparkSession, path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
     monkeypatch.setattr(one_file, "MOST_SAMPLE_ROWS", limit)
-    monkeypatch.setattr("qbeast_core.operations.write.suits", lambda *_: True)
+    monkeypatch.setattr("qbeast_core.operations.append.suits", lambda *_: True)
     calls = spark.sparkContext.accumulator(0)
 
     def counted(number: int) -> int:
@@ -179,7 +179,7 @@ def test_rows_that_turn_out_to_be_many_are_measured_and_written_again(
 def test_rows_of_many_files_are_written_again(
     spark: SparkSession, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qbeast_core.operations.write.suits", lambda *_: True)
+    monkeypatch.setattr("qbeast_core.operations.append.suits", lambda *_: True)
     result, seen = appended(rows(spark, ROWS, ROWS), path)
     assert seen[:2] == WRITTEN_FIRST[:2] and seen[-4:] == MEASURED_FIRST
     assert result.files > 1

@@ -11,7 +11,7 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from qbeast_core.errors import UnknownColumn
 from qbeast_core.operations.rewrite import RewriteResult
-from qbeast_core.operations.write import WriteResult
+from qbeast_core.operations.table_write import WriteResult
 from qbeast_core.options import WriteMode
 
 

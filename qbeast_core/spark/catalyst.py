@@ -171,8 +171,8 @@ def repartition_by_id(df: DataFrame, partitions: int, partition_id: Column) -> D
     if hasattr(df, "repartitionById"):  # since Spark 4.1
         placed: DataFrame = df.repartitionById(partitions, partition_id)
         return placed
-    keys = F.lit(_keys_by_partition(partitions))
-    return df.repartition(partitions, F.get(keys, partition_id))
+    keys = Catalyst(Jvm(df.sparkSession)).array(_keys_by_partition(partitions))
+    return df.repartition(partitions, F.get(keys, partition_id).cast("int"))
 
 
 @dataclass(frozen=True)
@@ -319,14 +319,11 @@ def _classes_in(value: Any) -> Iterator[str]:
             yield from _classes_in(child)
 
 
-def _keys_by_partition(partitions: int) -> list[int]:
-    """For each partition an int that Spark's hash partitioning sends there."""
-    keys: list[int | None] = [None] * partitions
-    missing, candidate = partitions, 0
-    while missing:
-        partition = spark_hash([(candidate, "int")]) % partitions
-        if keys[partition] is None:
-            keys[partition] = candidate
-            missing -= 1
+def _keys_by_partition(partitions: int) -> np.ndarray[Any, Any]:
+    """For each partition an int that Spark's hash partitioning sends there, int64[partitions]."""
+    keys: dict[int, int] = {}
+    candidate = 0
+    while len(keys) < partitions:
+        keys.setdefault(spark_hash([(candidate, "int")]) % partitions, candidate)
         candidate += 1
-    return [key for key in keys if key is not None]
+    return np.array([keys[partition] for partition in range(partitions)], dtype=np.int64)

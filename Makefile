@@ -104,7 +104,7 @@ bench: java $(INSTALLED)  ## Compare with plain Delta and its peers, at SCALE (1
 	$(PYTHON) -m benchmarks --scale $(SCALE) $(CASES)
 
 .PHONY: bench-large
-bench-large: java $(INSTALLED)  ## Growth, samples, scans and ranges at scale 10 (45 minutes).
+bench-large: java $(INSTALLED)  ## Growth, samples, scans and ranges at scale 10 (50 minutes).
 	$(PYTHON) -m benchmarks --scale 10 $(or $(CASES),size sample full_scan ranges)
 
 .PHONY: bench-dbt

@@ -164,24 +164,21 @@ def test_a_filter_by_plain_sql_schedules_a_part(spark: SparkSession, paths: dict
 def test_a_write_asks_the_same_however_many_files_it_adds_and_removes(
     spark: SparkSession, source: DataFrame, tmp_path: Path
 ) -> None:
-    files, asked = [], []
+    files, created, replaced = [], [], []
     for cube_size in (FEW, MANY):
         path = str(tmp_path / str(cube_size))
-        write_table(source, path=path, columns_to_index=["a", "b"], cube_size=cube_size)
-        with counting(spark) as counts:
-            write_table(
-                source,
-                path=path,
-                columns_to_index=["a", "b"],
-                cube_size=cube_size,
-                mode="overwrite",
-            )
+        for mode, asked in (("error", created), ("overwrite", replaced)):
+            with counting(spark) as counts:
+                write_table(
+                    source, path=path, mode=mode, columns_to_index=["a", "b"], cube_size=cube_size
+                )
+            asked.append(counts)
         files.append(len(QbeastTable.for_path(spark, path).files()))
-        asked.append(counts)
 
     assert files[1] > files[0] + 20
-    assert asked[1].jobs <= asked[0].jobs <= 8
-    assert asked[1].calls <= asked[0].calls + 20
+    for few, many in (created, replaced):
+        assert many.jobs <= few.jobs <= 8
+        assert many.calls <= few.calls + 20
 
 
 def test_what_was_just_committed_is_not_read_from_the_log(

@@ -10,8 +10,6 @@ from benchmarks.comparison import Comparison, Side
 from benchmarks.layouts import Layout
 from benchmarks.measuring import alternate, seconds_of
 
-_TURNS = 4
-"""Of a write the seconds differ by a tenth from turn to turn."""
 _LITTLE_TURNS = 5
 """For many turns the JVM compiles the code of both sides, on the cores that write: of ours, which
 plans more, still for a second of processor time after a dozen. In the suite this case therefore
@@ -62,9 +60,7 @@ def _lineitem(bench: Bench) -> Iterator[Comparison]:
     source = bench.lineitem
     little, turns = Turns(bench, bench.little_lineitem), Turns(bench, source)
     alternate({"plain Delta": little.plain, "qbeast": little.qbeast}, runs=0, warmups=_LITTLE_TURNS)
-    plain, ours = alternate(
-        {"plain Delta": turns.plain, "qbeast": turns.qbeast}, runs=_TURNS
-    ).values()
+    plain, ours = alternate({"plain Delta": turns.plain, "qbeast": turns.qbeast}).values()
     # It follows the last plain write; warm from all of them, and the costliest of all.
     zorder = Side("plain Delta, OPTIMIZE ZORDER", (plain.median + seconds_of(turns.zorder),))
     turns.keep(Layout.PLAIN, stays_as=Layout.ZORDER)

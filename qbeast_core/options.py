@@ -13,6 +13,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from qbeast_core.errors import InvalidOptions, UnknownColumn, UnsupportedColumnType
 from qbeast_core.model.transformer import Transformer, transformer_for
+from qbeast_core.spark.schema import is_identity
 
 AUTO = "auto"
 ALL = "all"
@@ -151,12 +152,15 @@ def resolve_sample_key(key: Sequence[str] | str, schema: StructType) -> tuple[st
         UnsupportedColumnType: a column has no hash.
     """
     if key == ALL:
-        found = [field for field in schema.fields if _has_hash(field.dataType)]
+        found = [
+            field for field in schema.fields if _has_hash(field.dataType) and not is_identity(field)
+        ]
     else:
         found = [_field_of(name, schema, "of the sample key") for name in key]
     if not found:
         raise UnsupportedColumnType("sample_key 'all': no column of the table has a hash")
     for field in found:
+        _refuse_identity(field, "be part of a sample key")
         if not _has_hash(field.dataType):
             raise UnsupportedColumnType(
                 f"column {field.name!r} of type {field.dataType.simpleString()} cannot be part of "
@@ -214,6 +218,7 @@ def _parse_column(item: object) -> IndexedColumn:
 
 def _resolve(column: IndexedColumn, schema: StructType, case_sensitive: bool) -> Transformer:
     found = _field_of(column.name, schema, "to index", case_sensitive)
+    _refuse_identity(found, "be indexed")
     try:
         return transformer_for(found.name, found.dataType.simpleString(), column.kind)
     except UnsupportedColumnType as problem:
@@ -233,6 +238,14 @@ def _field_of(
             f"the columns are {_list(schema.fieldNames())}"
         )
     return found
+
+
+def _refuse_identity(field: StructField, what: str) -> None:
+    if is_identity(field):
+        raise UnsupportedColumnType(
+            f"column {field.name!r} cannot {what}: it is an identity column, whose values Delta "
+            "generates after rows are placed; name other columns"
+        )
 
 
 def _is_name(value: object) -> bool:

@@ -26,7 +26,7 @@ from qbeast_core.operations.revisions import (
 from qbeast_core.operations.sizing import outgrown_cube_size
 from qbeast_core.operations.table_write import TableWrite, WriteResult
 from qbeast_core.options import WriteMode
-from qbeast_core.spark.schema import cast_to
+from qbeast_core.spark.alignment import aligned, is_filled_by_delta
 from qbeast_core.spark.statistics import InputStatistics
 
 
@@ -48,7 +48,7 @@ class Append:
 
     def after_measuring(self, given: DataFrame) -> WriteResult:
         """Add rows that are looked at once before they are written."""
-        rows = self._cast(given)
+        rows = self._aligned(given)
         statistics = self.write.measure(
             rows, self.transformers, self.current.weight_columns, self._cube_size
         )
@@ -66,7 +66,10 @@ class Append:
         Raises:
             Outgrown: they were expected to be few, and are not.
         """
-        rows = self._cast(given)
+        rows = self._aligned(given)
+        if is_filled_by_delta(rows, self.transaction.snapshot.schema):
+            # Delta changes the metadata then, which a new revision cannot do once more.
+            return None
         if not suits(rows, self.current, self.transformers, self._cube_size):
             return None
         with self.transaction.pinned_reads():
@@ -81,8 +84,8 @@ class Append:
     def _cube_size(self) -> int:
         return self.write.options.cube_size or self.current.desired_cube_size
 
-    def _cast(self, given: DataFrame) -> DataFrame:
-        return cast_to(given, self.transaction.snapshot.schema, self.write.destination.label)
+    def _aligned(self, given: DataFrame) -> DataFrame:
+        return aligned(given, self.transaction.snapshot.schema, self.write.destination.label)
 
     def _plan(
         self, schema: StructType, statistics: InputStatistics

@@ -29,7 +29,7 @@ from qbeast_core.operations.sample_warning import sample_warnings
 from qbeast_core.operations.sizing import automatic_cube_size
 from qbeast_core.operations.table_write import TableWrite, WriteResult
 from qbeast_core.options import IndexedColumn, WriteMode, resolve_columns
-from qbeast_core.spark.schema import nullable
+from qbeast_core.spark.alignment import is_filled_by_delta
 from qbeast_core.spark.slices import with_slices
 
 # Parquet columns may not have these in their names unless Delta maps them to others.
@@ -78,8 +78,10 @@ def rebuild_by_tree(
     Raises:
         Outgrown: it was tried, and is not for these rows.
     """
-    snapshot, schema = transaction.snapshot, nullable(rows.schema)
-    if not may_go_by_tree(snapshot):
+    snapshot = transaction.snapshot
+    schema = write.stored_schema(snapshot, rows)
+    # Files that do not suit the tree are read again as rows, which may not give identity values.
+    if not may_go_by_tree(snapshot) or is_filled_by_delta(rows, schema):
         return None
     columns = write.options.known_columns(snapshot, schema)
     if columns is None:

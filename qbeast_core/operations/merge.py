@@ -20,6 +20,7 @@ from qbeast_core.index import TableIndex
 from qbeast_core.operations.rewrite import Rewrite, RewriteResult, commit_rewrite
 from qbeast_core.operations.target import Target, check_assignable, column_of
 from qbeast_core.operations.touched import Candidates
+from qbeast_core.spark.alignment import absent_value, assigned
 from qbeast_core.spark.changes import data_rows, insertions, of, together, updates
 from qbeast_core.spark.conditions import holds, settled_condition, understood
 from qbeast_core.spark.evaluation import is_repeatable, stored_rows
@@ -134,9 +135,8 @@ class _Plan:
         self.snapshot = snapshot
         self.index = TableIndex.of(snapshot)
         self.matching = Matching(snapshot, source, merge.match, label)
-        alias = merge.match.source
-        self.updated = _chosen(merge.update, snapshot.schema, source, alias, "update", label)
-        self.inserted = _chosen(merge.insert, snapshot.schema, source, alias, "insert", label)
+        self.updated = self._updated_values(source)
+        self.inserted = self._inserted_values(source)
         self.update_where = self._settled(self.matching.both, merge.update_where, "update_where")
         self.insert_where = self._settled(self.matching.source, merge.insert_where, "insert_where")
 
@@ -194,14 +194,13 @@ class _Plan:
 
     def _moves(self) -> Column:
         """Whether a pair's update changes, or may change, a value that the index goes by."""
-        updated, schema = self.updated or {}, self.snapshot.schema
+        updated = self.updated or {}
         placing = self.index.configuration.latest.placing_columns
         moved = F.lit(False)
         for name in placing:
             if name in updated:
                 before = of(name, self.matching.match.target)
-                after = updated[name].cast(schema[name].dataType)
-                moved = moved | ~before.eqNullSafe(after)
+                moved = moved | ~before.eqNullSafe(updated[name])
         if not is_repeatable(self.matching.both.select(moved), self.matching.source):
             # What is drawn or tells the time may be another value when it is written.
             return F.lit(True)
@@ -227,6 +226,27 @@ class _Plan:
             source = source.join(partners.alias(target), condition, "left_anti")
         return insertions(source.where(self.insert_where), schema, self.inserted)
 
+    def _updated_values(self, source: DataFrame) -> dict[str, Column] | None:
+        """What matched rows get, as the table stores it; None where they stay as they are."""
+        merge, schema = self.merge, self.snapshot.schema
+        chosen = _chosen(merge.update, schema, source, merge.match.source, "update", self.label)
+        if chosen is None:
+            return None
+        both = self.matching.both
+        with understood(f"update {merge.update!r}", both):
+            return assigned(both, schema, chosen, self.label)
+
+    def _inserted_values(self, source: DataFrame) -> dict[str, Column] | None:
+        """What new rows have in each column, as the table stores it; None where there are none."""
+        merge, schema = self.merge, self.snapshot.schema
+        chosen = _chosen(merge.insert, schema, source, merge.match.source, "insert", self.label)
+        if chosen is None:
+            return None
+        values = {field.name: chosen.get(field.name, absent_value(field)) for field in schema}
+        rows = self.matching.source
+        with understood(f"insert {merge.insert!r}", rows):
+            return assigned(rows, schema, values, self.label, fill=True)
+
     def _ambiguity(self, pairs: DataFrame, row_names: list[str]) -> AmbiguousMerge:
         keys = [of(name, self.matching.match.target) for name in self.matching.keys]
         several = pairs.groupBy(*row_names, *keys).count().where("count > 1").first()
@@ -250,13 +270,6 @@ def _check(snapshot: TableSnapshot, source: DataFrame, merge: Merge, label: str)
     plan = _Plan(snapshot, source, merge, label)
     if plan.updated is None and plan.inserted is None:
         raise InvalidOptions("the merge is to do nothing; give update or insert")
-    files = np.array([], dtype=np.int64)
-    if plan.updated is not None:
-        with understood(f"update {merge.update!r}", plan.matching.both):
-            plan._updates(files)
-    with understood(f"insert {merge.insert!r}", source):
-        if plan.inserted is not None:
-            plan._insertions(files)
 
 
 def _chosen(

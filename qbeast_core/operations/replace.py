@@ -20,10 +20,10 @@ from qbeast_core.operations.rewrite import (
     has_change_feed,
 )
 from qbeast_core.operations.target import Target, check_assignable
+from qbeast_core.spark.alignment import aligned
 from qbeast_core.spark.changes import copies, deletions, insertions, together
 from qbeast_core.spark.conditions import holds, settled_condition
 from qbeast_core.spark.evaluation import evaluated_once, stored_rows
-from qbeast_core.spark.schema import cast_to
 from qbeast_core.spark.slices import own_rows
 
 
@@ -35,12 +35,11 @@ def replace_rows_where(
     check_assignable(snapshot.schema, target.label)
     condition = settled_condition(snapshot.dataframe(), where, "where")
     given = own_rows(df, snapshot.stores_slices)
-    cast_to(given, snapshot.schema, target.label)
-    with evaluated_once(given) as rows:
+    with evaluated_once(aligned(given, snapshot.schema, target.label)) as rows:
 
         def attempt(transaction: Transaction) -> RewriteResult:
             schema = transaction.snapshot.schema
-            new = cast_to(rows, schema, target.label)
+            new = aligned(rows, schema, target.label)
             _check_satisfying(new, condition)
             rewrite = deletion(transaction, condition, Operation.REPLACE)
             rewrite = _with_insertions(rewrite, insertions(new, schema), rows)
@@ -57,13 +56,13 @@ def replace_rows_matching(
     check_assignable(snapshot.schema, target.label)
     given = own_rows(df, snapshot.stores_slices)
     Matching(snapshot, given, match, target.label)
-    cast_to(given, snapshot.schema, target.label)
+    aligned(given, snapshot.schema, target.label)
     with stored_rows(given) as rows:
 
         def attempt(transaction: Transaction) -> RewriteResult:
             matching = Matching(transaction.snapshot, rows, match, target.label)
             schema = transaction.snapshot.schema
-            new = insertions(cast_to(rows, schema, target.label), schema)
+            new = insertions(aligned(rows, schema, target.label), schema)
             rewrite = _with_insertions(_matching_deletion(transaction, matching), new, rows)
             return commit_rewrite(transaction, rewrite, target.label, user_metadata)
 

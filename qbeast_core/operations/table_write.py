@@ -24,6 +24,8 @@ from qbeast_core.operations.indexing import NO_FILES, IndexedFiles
 from qbeast_core.operations.measuring import measure
 from qbeast_core.operations.revisions import check_sample_key, check_slices, continued_transformers
 from qbeast_core.options import WriteMode, resolve_columns
+from qbeast_core.spark.alignment import aligned
+from qbeast_core.spark.schema import nullable
 from qbeast_core.spark.slices import has_slice_column, own_rows
 from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.column_choice import ColumnChoice
@@ -68,6 +70,8 @@ class TableWrite:
     properties: Mapping[str, str] | None
     user_metadata: str | None
     started: float
+    overwrite_schema: bool = True
+    """Whether an overwrite replaces the table's schema."""
 
     def own_rows(self, given: DataFrame) -> DataFrame:
         """The rows without a column that the table computes, or computed before."""
@@ -98,6 +102,20 @@ class TableWrite:
         else:
             self.options.check_new(snapshot, schema)
         return None
+
+    def aligned(self, snapshot: TableSnapshot, given: DataFrame) -> DataFrame:
+        """The rows as the table stores them, where it keeps its schema. Raises InvalidOptions."""
+        if not self._keeps_schema(snapshot):
+            return given
+        return aligned(given, snapshot.schema, self.destination.label)
+
+    def stored_schema(self, snapshot: TableSnapshot, rows: DataFrame) -> StructType:
+        """The schema that the table has after the write, of rows that are aligned with it."""
+        return snapshot.schema if self._keeps_schema(snapshot) else nullable(rows.schema)
+
+    def _keeps_schema(self, snapshot: TableSnapshot) -> bool:
+        overwrites = self.mode is WriteMode.OVERWRITE and self._has_table(snapshot)
+        return self.appends(snapshot) or (overwrites and not self.overwrite_schema)
 
     def measured_columns(self, given: DataFrame) -> tuple[str, ...]:
         """The columns that the rows are measured by before they are written; none for all."""

@@ -15,6 +15,7 @@ from qbeast_core.errors import IncompatibleTable, UnknownColumn
 from qbeast_core.operations.compatibility import check_writable
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.rewrite import RewriteResult
+from qbeast_core.spark.schema import generation_expression, is_identity
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,7 @@ class Target:
 def check_assignable(schema: StructType, label: str) -> None:
     """Raise IncompatibleTable for columns whose values Delta computes from others."""
     computed = [
-        field.name
-        for field in schema
-        if "delta.generationExpression" in field.metadata
-        or any(key.startswith("delta.identity.") for key in field.metadata)
+        field.name for field in schema if generation_expression(field) or is_identity(field)
     ]
     if computed:
         raise IncompatibleTable(

@@ -14,6 +14,7 @@ from qbeast_core.operations.rewrite import Rewrite, RewriteResult, commit_rewrit
 from qbeast_core.operations.sample import where_filters
 from qbeast_core.operations.target import Target, check_assignable, column_of
 from qbeast_core.operations.touched import Candidates
+from qbeast_core.spark.alignment import assigned
 from qbeast_core.spark.changes import updates
 from qbeast_core.spark.conditions import holds, settled_condition, understood
 
@@ -44,13 +45,13 @@ def _update(
     snapshot = transaction.snapshot
     check_assignable(snapshot.schema, label)
     table = snapshot.dataframe()
-    values = {
+    expressions = {
         column_of(snapshot.schema, name, "update", label): F.expr(text)
         for name, text in assignments.items()
     }
     condition = settled_condition(table, "true" if where is None else where, "where")
     with understood(f"update {dict(assignments)!r}", table):
-        updates(table, snapshot.schema, holds(condition), values)
+        values = assigned(table, snapshot.schema, expressions, label)
     index = TableIndex.of(snapshot)
     candidates = Candidates.of(snapshot, index, where_filters(snapshot, condition))
     found = candidates.holding(candidates.rows().where(condition), F.count(F.lit(1)))

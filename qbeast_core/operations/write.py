@@ -24,7 +24,6 @@ from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.table_write import TableWrite, WriteResult
 from qbeast_core.options import AUTO, WriteMode
 from qbeast_core.spark.evaluation import evaluated_once
-from qbeast_core.spark.schema import nullable
 
 
 def write_table(
@@ -43,12 +42,16 @@ def write_table(
     location: str | None = None,
     user_metadata: str | None = None,
     rechoose: bool = False,
+    overwrite_schema: bool = True,
     issue_warnings: bool = True,
 ) -> WriteResult:
     """Write the rows of `df`, indexed, in a single Delta commit.
 
     Args:
-        df: the rows. Its query counts as evaluated once, also if it has `rand()` or a limit.
+        df: the rows. Its query counts as evaluated once, also if it has `rand()` or a limit. An
+            append matches columns, and fields of structs at any depth, by name. A missing column
+            gets its default, its generated value or null, and a value that does not fit the
+            table's type fails the write.
         table, path: where to; exactly one of them. A name that the catalog does not know yet is
             registered after the commit.
         mode: `append` (creates a missing table), `overwrite` (replaces rows, schema and index, and
@@ -78,6 +81,9 @@ def write_table(
         location: where a new table of that name is to lie; it is then external.
         user_metadata: text for the commit's `userMetadata` in the table's history.
         rechoose: whether a rebuild chooses automatic columns anew.
+        overwrite_schema: whether an overwrite gives the table the schema of `df`, as Delta's option
+            `overwriteSchema` does. False keeps the table's schema, and aligns the rows as an append
+            does.
         issue_warnings: whether Python's `warnings` tell what the result's `warnings` say too.
 
     Where rows share their weights in large groups, so that samples say little, a new or rebuilt
@@ -106,9 +112,11 @@ def write_table(
         properties=properties,
         user_metadata=user_metadata,
         started=started,
+        overwrite_schema=overwrite_schema,
     )
-    given = write.own_rows(df)
     checked = write.begin()
+    # Before the rows are evaluated: a column's default may be the present time.
+    given = write.aligned(checked.snapshot, write.own_rows(df))
     skipped = write.check(checked.snapshot, given.schema)
     if skipped is not None:
         return skipped
@@ -137,7 +145,7 @@ def _in_one_pass(
         Outgrown: it was tried, and is not for these rows.
     """
     if write.mode is WriteMode.OVERWRITE:
-        return rebuild_by_tree(write, transaction, rows)
+        return rebuild_by_tree(write, transaction, write.aligned(transaction.snapshot, rows))
     if write.appends(transaction.snapshot):
         return Append.of(write, transaction).in_one_file(rows)
     return None
@@ -149,4 +157,5 @@ def _after_measuring(write: TableWrite, rows: DataFrame) -> WriteResult:
     with transaction.pinned_reads():
         if write.appends(transaction.snapshot):
             return Append.of(write, transaction).after_measuring(rows)
-        return create(write, transaction, rows, nullable(rows.schema))
+        rows = write.aligned(transaction.snapshot, rows)
+        return create(write, transaction, rows, write.stored_schema(transaction.snapshot, rows))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DecimalType, IntegralType
 
 from qbeast_core.delta.java_calls import JavaCalls
 from qbeast_core.delta.jvm import Jvm
@@ -96,6 +97,36 @@ class Catalyst:
             limit = calls.literal(bound, self._double)
             inside = calls.static("java.lang.Math", function, self._double, inside, limit)
         return calls.column(inside)
+
+    def can_store(self, given: DataType, wanted: DataType) -> bool:
+        """Whether values of one type may be stored as another, if they fit."""
+        return bool(self._cast.canAnsiCast(self._type(given), self._type(wanted)))
+
+    def stored(self, value: Column, given: DataType, wanted: DataType, path: str) -> Column:
+        """A value as a column of another type stores it; one that does not fit is an error.
+
+        Args:
+            given, wanted: types of which `can_store` is true.
+            path: what the error calls the column.
+        """
+        kind, calls = self._type(wanted), self._calls
+        cast = self._jvm.new(
+            _CATALYST + "expressions.Cast",
+            calls.expression(value),
+            kind,
+            evalMode=self._jvm.singleton(_CATALYST + "expressions.EvalMode").ANSI(),
+        )
+        may_overflow = isinstance(wanted, (IntegralType, DecimalType))
+        if may_overflow and not self._cast.canUpCast(self._type(given), kind):
+            cast = self._jvm.new(_CATALYST + "expressions.CheckOverflowInTableInsert", cast, path)
+        return calls.column(cast)
+
+    @property
+    def _cast(self) -> Any:
+        return self._jvm.singleton(_CATALYST + "expressions.Cast")
+
+    def _type(self, data_type: DataType) -> Any:
+        return self._jvm.session.parseDataType(data_type.json())
 
     def scala_bytes_hash(self, binary: Column) -> Column:
         """The hash that qbeast-spark's `hashing` columns use (FORMAT section 5), as int.

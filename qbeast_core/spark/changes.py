@@ -35,11 +35,10 @@ def deletions(rows: DataFrame, schema: StructType) -> DataFrame:
 def insertions(
     rows: DataFrame, schema: StructType, values: Mapping[str, Column] | None = None
 ) -> DataFrame:
-    """Rows that are new, as they are, or made of `values`; columns without one are null."""
+    """Rows that are new, as they are, or made of `values`, which have all columns as stored."""
     after = row(schema)
     if values is not None:
-        null = F.lit(None)
-        after = _struct({f.name: values.get(f.name, null).cast(f.dataType) for f in schema})
+        after = _struct({field.name: values[field.name] for field in schema})
     return _changes(rows, F.lit(_INSERT), _nothing(schema), after)
 
 
@@ -52,15 +51,14 @@ def updates(
 ) -> DataFrame:
     """Rows of the table of which some get new values; the others stay as they are.
 
-    `alias` is that of the table where `rows` are of a join.
+    `values` are as the table stores them (`spark.alignment`). `alias` is that of the table where
+    `rows` come from a join.
     """
     action = F.when(is_updated, F.lit(_UPDATE)).otherwise(F.lit(_COPY))
     # Field by field, so that a reader of some fields computes only these.
     present = {field.name: of(field.name, alias) for field in schema}
     after = {
-        field.name: F.when(is_updated, values[field.name].cast(field.dataType)).otherwise(
-            present[field.name]
-        )
+        field.name: F.when(is_updated, values[field.name]).otherwise(present[field.name])
         for field in schema
         if field.name in values
     }

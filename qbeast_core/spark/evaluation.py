@@ -94,6 +94,7 @@ _SCANNING = frozenset(
                 "And",
                 "AttributeReference",
                 "Cast",
+                "CheckOverflowInTableInsert",
                 "EqualTo",
                 "GreaterThan",
                 "GreaterThanOrEqual",

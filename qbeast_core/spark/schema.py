@@ -1,15 +1,15 @@
-"""Schemas: what Delta stores of a DataFrame's, and rows cast to a table's."""
+"""Schemas: what Delta stores of a DataFrame's, and what it says of a table's columns."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from qbeast_core.errors import InvalidOptions
-from qbeast_core.spark.columns import column
+_DEFAULT_KEY = "CURRENT_DEFAULT"
+_GENERATION_KEY = "delta.generationExpression"
+_IDENTITY_PREFIX = "delta.identity."
+_EXPLICIT_KEY = _IDENTITY_PREFIX + "allowExplicitInsert"
 
 
 def nullable(schema: StructType) -> StructType:
@@ -22,38 +22,37 @@ def nullable(schema: StructType) -> StructType:
     return made
 
 
-def cast_to(rows: DataFrame, schema: StructType, table: str) -> DataFrame:
-    """The rows with the table's columns: its names, order and types; missing ones are null.
-
-    The types matter before anything is computed: `hash()` of an int is not that of a bigint, and
-    Delta's writer takes a file of other types without complaint.
-
-    Raises:
-        InvalidOptions: the rows have a column that the table does not.
-    """
-    # As Spark resolves names in a write: without regard to case.
-    known = {field.name.lower() for field in schema.fields}
-    extra = [name for name in rows.columns if name.lower() not in known]
-    if extra:
-        raise InvalidOptions(
-            f"the data have columns that {table} does not: {', '.join(map(repr, extra))}; "
-            "add them to the table first, or leave them out"
+def same_type(one: DataType, other: DataType) -> bool:
+    """Whether two types hold the same values under the same names, nullable or not."""
+    if isinstance(one, StructType) and isinstance(other, StructType):
+        return one.fieldNames() == other.fieldNames() and all(
+            same_type(left.dataType, right.dataType) for left, right in zip(one, other, strict=True)
         )
-    if _described(rows.schema) == _described(schema):
-        return rows
-    given = {name.lower(): name for name in rows.columns}
-    return rows.select(
-        *(
-            (column(given[field.name.lower()]) if field.name.lower() in given else F.lit(None))
-            .cast(field.dataType)
-            .alias(field.name, metadata=field.metadata)
-            for field in schema.fields
-        )
-    )
+    if isinstance(one, ArrayType) and isinstance(other, ArrayType):
+        return same_type(one.elementType, other.elementType)
+    if isinstance(one, MapType) and isinstance(other, MapType):
+        return same_type(one.keyType, other.keyType) and same_type(one.valueType, other.valueType)
+    return one == other
 
 
-def _described(schema: StructType) -> list[tuple[Any, ...]]:
-    return [(field.name, field.dataType, field.metadata) for field in schema.fields]
+def default_expression(field: StructField) -> str | None:
+    """The SQL of a column's default; None for a column without one."""
+    return field.metadata.get(_DEFAULT_KEY)
+
+
+def generation_expression(field: StructField) -> str | None:
+    """The SQL that computes a generated column; None for any other column."""
+    return field.metadata.get(_GENERATION_KEY)
+
+
+def is_identity(field: StructField) -> bool:
+    """Whether it is an identity column, whose values Delta generates."""
+    return any(key.startswith(_IDENTITY_PREFIX) for key in field.metadata)
+
+
+def is_always_generated(field: StructField) -> bool:
+    """Whether it is an identity column that takes no given value."""
+    return is_identity(field) and not field.metadata.get(_EXPLICIT_KEY, False)
 
 
 def _nullable(data_type: DataType) -> Any:

@@ -6,6 +6,7 @@ Those modules that need PySpark are imported where they are used (`connections.p
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.impl import ConstraintSupport, FreshnessResponse
@@ -186,9 +187,9 @@ class QbeastAdapter(SparkAdapter):
         """Writes the model's rows and their index in one commit (`writing.py`)."""
         from dbt.adapters.qbeast import writing
 
-        with self._running(sql):
-            handle = self._handle()
-            return writing.write_model(lambda: handle.frame(sql), _table(relation), spec, add=add)
+        with self._running(sql) as session:
+            frame = partial(self._handle().frame, sql)
+            return writing.write_model(session, frame, _table(relation), spec, add=add)
 
     @available.parse_none
     def qbeast_increment(self, config: Any, context: Mapping[str, Any]) -> "Increment | None":
@@ -203,15 +204,21 @@ class QbeastAdapter(SparkAdapter):
         return increment
 
     @available.parse_none
-    def qbeast_prepare_own_strategy(
-        self, relation: BaseRelation, rows: BaseRelation, spec: "ModelSpec", increment: "Increment"
+    def qbeast_view_of_increment(
+        self,
+        view: BaseRelation,
+        sql: str,
+        relation: BaseRelation,
+        increment: "Increment",
+        spec: "ModelSpec | None",
     ) -> None:
-        """Before a project's own strategy changes an indexed table by SQL (`writing.py`)."""
+        """Makes the view of the rows that an increment brings by SQL (`writing.py`)."""
         from dbt.adapters.qbeast import writing
 
-        with self._running(f"prepare {relation}") as session:
-            frame = session.table(quote(rows.identifier or ""))
-            writing.prepare_own_strategy(frame, _table(relation), spec, increment)
+        with self._running(sql) as session:
+            frame = partial(self._handle().frame, sql)
+            names = (view.identifier or "", _table(relation), str(relation.identifier))
+            writing.view_of_increment(session, frame, *names, increment, spec)
 
     @available.parse_none
     def qbeast_persist_docs(

@@ -16,7 +16,8 @@ INSERT_OVERWRITE = "insert_overwrite"
 REPLACE_WHERE = "replace_where"
 MICROBATCH = "microbatch"
 STRATEGIES = (APPEND, MERGE, DELETE_INSERT, INSERT_OVERWRITE, REPLACE_WHERE, MICROBATCH)
-ON_SCHEMA_CHANGE = ("ignore", "fail", "append_new_columns", "sync_all_columns")
+IGNORE, FAIL, APPEND_NEW, SYNC_ALL = "ignore", "fail", "append_new_columns", "sync_all_columns"
+ON_SCHEMA_CHANGE = (IGNORE, FAIL, APPEND_NEW, SYNC_ALL)
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Increment:
     exclude_columns: tuple[str, ...] = ()
     predicates: tuple[str, ...] = ()
     """SQL conditions; a merge's may use DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST."""
-    on_schema_change: str = "ignore"
+    on_schema_change: str = IGNORE
 
     @property
     def is_own(self) -> bool:
@@ -135,7 +136,7 @@ def _require(increment: Increment) -> None:
 
 
 def _on_schema_change(config: Any) -> str:
-    asked = config.get("on_schema_change") or "ignore"
+    asked = config.get("on_schema_change") or IGNORE
     if asked not in ON_SCHEMA_CHANGE:
         raise DbtRuntimeError(
             f"on_schema_change={asked!r} is not known: it may be one of "

@@ -1,58 +1,105 @@
-"""dbt's `on_schema_change` for tables with an index, and the dropping of columns in Delta."""
+"""dbt's `on_schema_change`: what to do about columns and nested fields that differ."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
 
 from dbt.adapters.qbeast.column import quote
+from dbt.adapters.qbeast.incremental import APPEND_NEW, FAIL, SYNC_ALL
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from qbeast_core import QbeastTable
 from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY
+from qbeast_core.spark.alignment import known_part
+from qbeast_core.spark.schema import same_type
+
+
+class Change(Enum):
+    """How a column or field of a query differs from the table's."""
+
+    NEW = "new"
+    GONE = "gone"
+    RETYPED = "of another type"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A column of a table, or a field inside of one, that a query has in another way."""
+
+    change: Change
+    path: tuple[str, ...]
+    """The column, and the way from there to the field, as ALTER TABLE names it."""
+    data_type: DataType
+    """The query's type; the table's where the query has none."""
+
+    @property
+    def quoted(self) -> str:
+        return ".".join(map(quote, self.path))
+
+    def __str__(self) -> str:
+        return ".".join(self.path)
 
 
 def fit_to_table(
-    query: Callable[[], DataFrame], table: str, on_schema_change: str, model: str
+    query: Callable[[], DataFrame],
+    table: str,
+    on_schema_change: str,
+    model: str,
+    *,
+    fills_fields: bool = True,
+    keeps_others: bool = False,
 ) -> DataFrame:
-    """The rows with the columns that the table has, or is given for them.
+    """The rows of a query with the columns and fields that its table has, or gets from it.
 
     Args:
         query: makes the frame of the model's query, once more where the table has been given other
             columns, for the query may read it.
         table: the quoted name of its table.
-        on_schema_change: `ignore` leaves new columns out, `fail` refuses any difference,
-            `append_new_columns` adds columns, `sync_all_columns` adds, drops and retypes them.
+        on_schema_change: `ignore` leaves out what is new, `fail` refuses any difference,
+            `append_new_columns` adds what is new, `sync_all_columns` also drops and retypes.
         model: the model's name, for messages.
+        fills_fields: whether a field of a struct that the query lacks is null; else it is an error.
+        keeps_others: whether columns that the table lacks follow, as they are.
     """
     frame = query()
     session = frame.sparkSession
-    indexed = QbeastTable.for_name(session, table)
-    placing = indexed.latest_revision.placing_columns
-    present = indexed.dataframe().schema
-    new, gone, retyped = _differences(frame.schema, present)
-    if on_schema_change == "fail" and (new or gone or retyped):
+    present = table_schema(session, table)
+    found = list(differences(frame.schema, present))
+    if on_schema_change == FAIL and found:
         raise CompilationError(
-            f"The columns of {model} have changed (new: {_list(new)}; gone: {_list(gone)}; of "
-            f"another type: {_list(retyped)}) and on_schema_change is 'fail'. Let it be "
-            "'append_new_columns' or 'sync_all_columns', or run with --full-refresh to rebuild "
-            "the table."
+            f"The columns of {model} have changed (new: {_list(found, Change.NEW)}; gone: "
+            f"{_list(found, Change.GONE)}; of another type: {_list(found, Change.RETYPED)}) and "
+            "on_schema_change is 'fail'. Let it be 'append_new_columns' or 'sync_all_columns', or "
+            "run with --full-refresh to rebuild the table."
         )
-    if on_schema_change == "ignore":
-        return frame.select(*[F.col(quote(n)) for n in frame.columns if n not in new])
-    if on_schema_change == "sync_all_columns":
-        _require_unindexed([*gone, *retyped], placing, model)
-        for name in retyped:
-            _retype(session, table, frame.schema[name].dataType.simpleString(), name)
-    if new:
-        definitions = ", ".join(
-            f"{quote(name)} {frame.schema[name].dataType.simpleString()}" for name in new
-        )
+    if on_schema_change == SYNC_ALL:
+        _synchronise(session, table, found, model)
+    if on_schema_change in (APPEND_NEW, SYNC_ALL):
+        add_columns(session, table, found)
+    if on_schema_change == SYNC_ALL:
+        _drop(session, table, [each for each in found if each.change is Change.GONE])
+    schema = table_schema(session, table)
+    rows = frame if schema == present else query()
+    return known_part(rows, schema, model, fill=fills_fields, keep_others=keeps_others)
+
+
+def table_schema(session: SparkSession, table: str) -> StructType:
+    """The columns of a table, without that of slices."""
+    if QbeastTable.is_qbeast(session, table):
+        return QbeastTable.for_name(session, table).dataframe().schema
+    return session.table(table).schema
+
+
+def add_columns(session: SparkSession, table: str, found: Iterable[Difference]) -> None:
+    """Adds the columns and fields that are new."""
+    definitions = ", ".join(
+        f"{each.quoted} {sql_type(each.data_type)}" for each in found if each.change is Change.NEW
+    )
+    if definitions:
         session.sql(f"alter table {table} add columns ({definitions})")
-    if on_schema_change == "sync_all_columns" and gone:
-        drop_columns(session, table, gone)
-    is_as_before = QbeastTable.for_name(session, table).dataframe().schema == present
-    return frame if is_as_before else query()
 
 
 def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> None:
@@ -60,9 +107,8 @@ def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> N
     if QbeastTable.is_qbeast(session, table):
         QbeastTable.for_name(session, table).drop_columns(columns)
         return
-    names = ", ".join(quote(name) for name in columns)
-    (mode,) = session.sql(f"show tblproperties {table} ('{COLUMN_MAPPING_KEY}')").collect()
-    if mode.value in ("name", "id"):
+    if _is_mapped(session, table):
+        names = ", ".join(quote(name) for name in columns)
         session.sql(f"alter table {table} drop columns ({names})")
         return
     kept = session.table(table).drop(*[F.col(quote(name)) for name in columns])
@@ -71,44 +117,108 @@ def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> N
     writer.partitionBy(*detail.partitionColumns).save(detail.location)
 
 
-def _differences(wanted: StructType, present: StructType) -> tuple[list[str], list[str], list[str]]:
-    """Names of the new, the gone and the retyped columns, each as its own schema spells them."""
-    by_name = {field.name.lower(): field for field in present.fields}
-    names = {field.name.lower() for field in wanted.fields}
-    new = [field.name for field in wanted.fields if field.name.lower() not in by_name]
-    gone = [field.name for field in present.fields if field.name.lower() not in names]
-    retyped = [
-        field.name
-        for field in wanted.fields
-        if field.name.lower() in by_name
-        and field.dataType.simpleString() != by_name[field.name.lower()].dataType.simpleString()
-    ]
-    return new, gone, retyped
+def differences(
+    wanted: DataType, present: DataType, path: tuple[str, ...] = ()
+) -> Iterator[Difference]:
+    """How a query (`wanted`) differs from a table (`present`), at any depth; case is ignored."""
+    if isinstance(wanted, StructType) and isinstance(present, StructType):
+        known = {field.name.lower(): field for field in present}
+        for field in wanted:
+            old = known.pop(field.name.lower(), None)
+            if old is None:
+                yield Difference(Change.NEW, (*path, field.name), field.dataType)
+            else:
+                yield from differences(field.dataType, old.dataType, (*path, old.name))
+        for field in known.values():
+            yield Difference(Change.GONE, (*path, field.name), field.dataType)
+    elif isinstance(wanted, ArrayType) and isinstance(present, ArrayType):
+        yield from differences(wanted.elementType, present.elementType, (*path, "element"))
+    elif isinstance(wanted, MapType) and isinstance(present, MapType):
+        yield from differences(wanted.keyType, present.keyType, (*path, "key"))
+        yield from differences(wanted.valueType, present.valueType, (*path, "value"))
+    elif not same_type(wanted, present):
+        yield Difference(Change.RETYPED, path, wanted)
 
 
-def _require_unindexed(changed: Sequence[str], placing: Sequence[str], model: str) -> None:
+def sql_type(data_type: DataType) -> str:
+    """A type as SQL, with its fields' names quoted.
+
+    >>> from pyspark.sql.types import StringType
+    >>> sql_type(StructType().add("a b", ArrayType(StringType())))
+    'struct<`a b`: array<string>>'
+    """
+    if isinstance(data_type, StructType):
+        fields = (f"{quote(field.name)}: {sql_type(field.dataType)}" for field in data_type)
+        return f"struct<{', '.join(fields)}>"
+    if isinstance(data_type, ArrayType):
+        return f"array<{sql_type(data_type.elementType)}>"
+    if isinstance(data_type, MapType):
+        return f"map<{sql_type(data_type.keyType)}, {sql_type(data_type.valueType)}>"
+    return data_type.simpleString()
+
+
+def _synchronise(
+    session: SparkSession, table: str, found: Sequence[Difference], model: str
+) -> None:
+    """Retypes what has another type, once it is clear that all that is gone may be dropped."""
+    changed = [each for each in found if each.change is not Change.NEW]
+    _require_unindexed(session, table, changed, model)
+    fields = [each for each in changed if each.change is Change.GONE and len(each.path) > 1]
+    if fields and not _is_mapped(session, table):
+        raise DbtRuntimeError(
+            f"the query of {model} no longer has {', '.join(map(str, fields))}, and Delta drops a "
+            "field inside of a column only where columns are mapped: keep it in the query, set "
+            "tblproperties {'delta.columnMapping.mode': 'name'} on the table, or rebuild the table "
+            "with --full-refresh"
+        )
+    for each in changed:
+        if each.change is Change.RETYPED:
+            _retype(session, table, each)
+
+
+def _drop(session: SparkSession, table: str, gone: Sequence[Difference]) -> None:
+    fields = ", ".join(each.quoted for each in gone if len(each.path) > 1)
+    if fields:
+        session.sql(f"alter table {table} drop columns ({fields})")
+    columns = [each.path[0] for each in gone if len(each.path) == 1]
+    if columns:
+        drop_columns(session, table, columns)
+
+
+def _require_unindexed(
+    session: SparkSession, table: str, changed: Sequence[Difference], model: str
+) -> None:
+    if not changed or not QbeastTable.is_qbeast(session, table):
+        return
+    placing = QbeastTable.for_name(session, table).latest_revision.placing_columns
     lower = {name.lower() for name in placing}
-    for name in changed:
-        if name.lower() in lower:
+    for each in changed:
+        if each.path[0].lower() in lower:
             raise DbtRuntimeError(
-                f"{model} is indexed by {name!r} or has it in its sample_key, and its query no "
-                "longer has the column with the type that the table has: keep the column, or take "
-                "it out of columns_to_index and sample_key and rebuild the table with "
-                "--full-refresh"
+                f"{model} is indexed by {each.path[0]!r} or has it in its sample_key, and its "
+                "query no longer has the column with the type that the table has: keep the "
+                "column, or take it out of columns_to_index and sample_key and rebuild the table "
+                "with --full-refresh"
             )
 
 
-def _retype(session: SparkSession, table: str, data_type: str, name: str) -> None:
+def _is_mapped(session: SparkSession, table: str) -> bool:
+    (mode,) = session.sql(f"show tblproperties {table} ('{COLUMN_MAPPING_KEY}')").collect()
+    return mode.value in ("name", "id")
+
+
+def _retype(session: SparkSession, table: str, retyped: Difference) -> None:
+    data_type = sql_type(retyped.data_type)
     try:
-        session.sql(f"alter table {table} alter column {quote(name)} type {data_type}")
+        session.sql(f"alter table {table} alter column {retyped.quoted} type {data_type}")
     except Exception as error:
         raise DbtRuntimeError(
-            f"the column {name!r} of {table} cannot become {data_type} in place: cast it in the "
+            f"the column '{retyped}' of {table} cannot become {data_type} in place: cast it in the "
             "model's query to the type that the table has, set tblproperties "
             "{'delta.enableTypeWidening': true} for a type that is wider, or rebuild the table "
             "with --full-refresh"
         ) from error
 
 
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(sorted(names)) or "none"
+def _list(found: Sequence[Difference], change: Change) -> str:
+    return ", ".join(sorted(str(each) for each in found if each.change is change)) or "none"

@@ -37,12 +37,12 @@ def seed_frame(session: SparkSession, table: "agate.Table", types: Mapping[str, 
 def insert_seed(
     session: SparkSession, relation: str, table: "agate.Table", types: Mapping[str, str]
 ) -> None:
-    """Appends the seed's rows to an existing table, whose columns are the seed's in its order."""
+    """Appends the seed's rows to an existing table, columns by name."""
     view = "dbt_qbeast_seed_rows"
     seed_frame(session, table, types).createOrReplaceTempView(view)
     try:
         columns = ", ".join(quote(name) for name in table.column_names)
-        session.sql(f"insert into {relation} select {columns} from {quote(view)}")
+        session.sql(f"insert into {relation} ({columns}) select {columns} from {quote(view)}")
     finally:
         session.catalog.dropTempView(view)
 

@@ -25,7 +25,7 @@ from dbt.adapters.qbeast.same_index import require_same_index
 from dbt.adapters.qbeast.schema_change import fit_to_table
 from dbt_common.events.functions import fire_event, warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import IndexMismatch, NotAQbeastTable
@@ -36,7 +36,12 @@ _SOURCE, _TARGET = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"
 
 
 def write_model(
-    query: Callable[[], DataFrame], table: str, spec: ModelSpec, *, add: bool
+    session: SparkSession,
+    query: Callable[[], DataFrame],
+    table: str,
+    spec: ModelSpec,
+    *,
+    add: bool,
 ) -> Response:
     """Commits the rows of a model's query.
 
@@ -53,25 +58,58 @@ def write_model(
     with _naming_full_refresh():
         if increment is None:
             return _rebuild(query(), table, spec)
-        rows = fit_to_table(query, table, increment.on_schema_change, spec.name)
+        require_same_index(session, table, spec)
+        rows = _fitting(query, table, spec.name, increment)
         return _STRATEGIES[increment.strategy](rows, table, spec, increment)
 
 
-def prepare_own_strategy(
-    rows: DataFrame, table: str, spec: ModelSpec, increment: Increment
+def view_of_increment(
+    session: SparkSession,
+    query: Callable[[], DataFrame],
+    view: str,
+    table: str,
+    model: str,
+    increment: Increment,
+    spec: ModelSpec | None,
 ) -> None:
-    """Makes a table ready for the statement of a project's own strategy.
+    """Makes the temporary view of the rows that a SQL statement brings into a table.
+
+    The table gets and loses columns as `on_schema_change` says. The view has the columns of the
+    table as the table stores them, then those of the query that the table lacks: conditions may use
+    them. A project's own strategy gets its query's rows as they are.
 
     Args:
-        rows: those of the run; the table gets and loses columns as `on_schema_change` says.
+        view: the name of the view.
         table: the quoted name, `schema`.`table`.
+        spec: that of a model with an index, which its table must have.
 
     Raises:
         DbtRuntimeError: the table's index or schema is another one than the model's.
     """
-    with _naming_full_refresh():
-        require_same_index(rows.sparkSession, table, spec)
-        fit_to_table(lambda: rows, table, increment.on_schema_change, spec.name)
+    if spec is not None:
+        with _naming_full_refresh():
+            require_same_index(session, table, spec)
+    rows = _fitting(query, table, model, increment, keeps_others=True)
+    (query() if increment.is_own else rows).createOrReplaceTempView(view)
+
+
+def _fitting(
+    query: Callable[[], DataFrame],
+    table: str,
+    model: str,
+    increment: Increment,
+    *,
+    keeps_others: bool = False,
+) -> DataFrame:
+    return fit_to_table(
+        query,
+        table,
+        increment.on_schema_change,
+        model,
+        # An update by a struct that lacks a field would lose what the table has there.
+        fills_fields=increment.strategy != MERGE,
+        keeps_others=keeps_others,
+    )
 
 
 def merge_snapshot(
@@ -139,7 +177,6 @@ def _told(spec: ModelSpec, done: str, result: WriteResult) -> Response:
 
 
 def _append(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
-    require_same_index(frame.sparkSession, table, spec)
     if increment.strategy == APPEND:
         _warn_of_blind_append(spec)
     result = write_table(
@@ -158,7 +195,6 @@ def _append(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment)
 def _merge(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
     if not increment.unique_key:
         return _append(frame, table, spec, increment)
-    require_same_index(frame.sparkSession, table, spec)
     update: bool | list[str] = list(increment.update_columns) or True
     if increment.exclude_columns:
         excluded = {name.lower() for name in increment.exclude_columns}
@@ -176,7 +212,6 @@ def _merge(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) 
 
 
 def _delete_insert(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
-    require_same_index(frame.sparkSession, table, spec)
     result = QbeastTable.for_name(frame.sparkSession, table).replace_matching(
         frame,
         on=list(increment.unique_key),
@@ -190,7 +225,7 @@ def _delete_insert(frame: DataFrame, table: str, spec: ModelSpec, increment: Inc
 def _insert_overwrite(
     frame: DataFrame, table: str, spec: ModelSpec, increment: Increment
 ) -> Response:
-    """Without partitions, all rows are replaced; the table keeps its properties."""
+    """Without partitions, all rows are replaced; the table keeps its schema and properties."""
     result = write_table(
         frame,
         table=table,
@@ -201,6 +236,7 @@ def _insert_overwrite(
         sample_key=spec.sample_key,
         slices=spec.slices,
         comment=spec.descriptions.table,
+        overwrite_schema=False,
         issue_warnings=False,
     )
     if spec.built_from is not None:
@@ -209,7 +245,6 @@ def _insert_overwrite(
 
 
 def _replace_where(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
-    require_same_index(frame.sparkSession, table, spec)
     condition = " and ".join(f"({predicate})" for predicate in increment.predicates)
     if increment.strategy == MICROBATCH:
         condition = spec.batch or ""

@@ -42,7 +42,7 @@
     {% do store_result('main', response=adapter.qbeast_write(target_relation, query, spec, add)) %}
     {% do write(query) %}
   {%- elif add -%}
-    {% do qbeast_add_by_sql(increment, query, target_relation, existing, spec) %}
+    {% do qbeast_add_by_sql(increment, query, target_relation, spec) %}
   {%- else -%}
     {%- call statement('main') -%}
       {{ create_table_as(False, target_relation, query) }}
@@ -62,17 +62,10 @@
 {% endmacro %}
 
 
-{% macro qbeast_add_by_sql(increment, query, target_relation, existing, spec) %}
+{% macro qbeast_add_by_sql(increment, query, target_relation, spec) %}
   {%- set rows = this.incorporate(path={'identifier': this.identifier ~ '__dbt_tmp'}, type='view')
                      .include(database=false, schema=false) -%}
-  {%- call statement('create_tmp_relation') -%}
-    {{ create_temporary_view(rows, query) }}
-  {%- endcall -%}
-  {%- if spec is not none -%}
-    {% do adapter.qbeast_prepare_own_strategy(target_relation, rows, spec, increment) %}
-  {%- else -%}
-    {% do process_schema_changes(increment.on_schema_change, rows, existing) %}
-  {%- endif -%}
+  {% do adapter.qbeast_view_of_increment(rows, query, target_relation, increment, spec) %}
   {%- if increment.strategy == 'insert_overwrite' and config.get('partition_by') -%}
     {# The session is this node's own. #}
     {%- call statement() -%}
@@ -80,7 +73,7 @@
     {%- endcall -%}
   {%- endif -%}
   {%- call statement('main') -%}
-    {{ qbeast_increment_sql(increment, rows, target_relation, existing) }}
+    {{ qbeast_increment_sql(increment, rows, target_relation) }}
   {%- endcall -%}
 {% endmacro %}
 

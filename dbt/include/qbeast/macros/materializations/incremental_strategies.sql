@@ -1,7 +1,7 @@
 {# The statement that brings the rows of an incremental run into a table without an index, in one
    commit whatever the strategy. A project's own strategy, a macro called
    get_incremental_<name>_sql, works for tables with an index too. #}
-{% macro qbeast_increment_sql(increment, rows, target, existing) %}
+{% macro qbeast_increment_sql(increment, rows, target) %}
   {%- set given = adapter.get_columns_in_relation(rows) | map(attribute='name') | map('lower') | list -%}
   {%- set columns = [] -%}
   {%- for column in adapter.get_columns_in_relation(target) if column.name | lower in given -%}
@@ -9,11 +9,11 @@
   {%- endfor -%}
   {%- set strategy = increment.strategy -%}
   {%- if strategy == 'append' -%}
-    {{ return(qbeast_insert_sql(rows, target, columns)) }}
+    {{ return(qbeast_insert_sql('into', rows, target, columns)) }}
   {%- elif strategy == 'merge' -%}
     {{ return(qbeast_merge_sql(increment, rows, target, columns)) }}
   {%- elif strategy == 'insert_overwrite' -%}
-    {{ return(get_insert_overwrite_sql(rows, target, existing)) }}
+    {{ return(qbeast_insert_sql('overwrite', rows, target, columns)) }}
   {%- elif strategy == 'delete+insert' -%}
     {{ return(qbeast_delete_insert_sql(increment, rows, target, columns)) }}
   {%- elif strategy == 'replace_where' -%}
@@ -31,9 +31,9 @@
 {% endmacro %}
 
 
-{% macro qbeast_insert_sql(rows, target, columns) %}
+{% macro qbeast_insert_sql(how, rows, target, columns) %}
   {%- set names = columns | map(attribute='quoted') | join(', ') -%}
-  insert into table {{ target }} ({{ names }})
+  insert {{ how }} {{ target }} ({{ names }})
   select {{ names }} from {{ rows }}
 {% endmacro %}
 
@@ -75,7 +75,7 @@
   using (
     select distinct true as dbt_internal_deletes
       {%- for key in increment.unique_key %}, {{ key }} as dbt_internal_key_{{ loop.index }}{% endfor %}
-      {%- for column in columns %}, cast(null as {{ column.dtype }}) as dbt_internal_{{ loop.index }}{% endfor %}
+      {%- for column in columns %}, null as dbt_internal_{{ loop.index }}{% endfor %}
     from {{ rows }}
     union all
     select false

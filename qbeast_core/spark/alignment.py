@@ -1,0 +1,258 @@
+"""Rows aligned with a table's schema: columns and fields by name, values by store assignment.
+
+A value that does not fit the table's type fails the write, whatever the session's settings are, as
+in Delta's INSERT and MERGE (SQL's ANSI store assignment). Types matter before anything is computed:
+`hash()` of an int is not that of a bigint, and Delta's file writer does not check types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+from qbeast_core.delta.jvm import Jvm
+from qbeast_core.errors import InvalidOptions
+from qbeast_core.spark.catalyst import Catalyst
+from qbeast_core.spark.columns import column
+from qbeast_core.spark.schema import (
+    default_expression,
+    generation_expression,
+    is_always_generated,
+    is_identity,
+    same_type,
+)
+
+
+def aligned(rows: DataFrame, schema: StructType, table: str) -> DataFrame:
+    """New rows for a table, with all of its columns but those that only Delta can fill.
+
+    A column that the rows lack gets its default, what its generation expression computes, or null;
+    a field of a struct that they lack is null. Delta fills an identity column that the rows lack
+    while it writes the files.
+
+    Args:
+        table: what messages call it.
+
+    Raises:
+        InvalidOptions: the rows have a column or field that the table lacks, one column twice, a
+            value for an identity column that Delta always generates, or a type that cannot be
+            stored as the table's.
+    """
+    given = _names(rows, table)
+    _check_known(given, schema, table)
+    if same_type(rows.schema, schema) and _metadata(rows.schema) == _metadata(schema):
+        return rows
+    values = {
+        field.name: column(given[field.name.lower()])
+        if field.name.lower() in given
+        else absent_value(field)
+        for field in schema
+        if field.name.lower() in given or not (is_identity(field) or generation_expression(field))
+    }
+    made = _selected(rows, schema, assigned(rows, schema, values, table, fill=True))
+    computed = {
+        field.name: F.expr(expression)
+        for field in schema
+        if field.name not in values and (expression := generation_expression(field))
+    }
+    if not computed:
+        return made
+    present = {name: column(name) for name in made.columns}
+    return _selected(made, schema, {**present, **assigned(made, schema, computed, table)})
+
+
+def assigned(
+    rows: DataFrame,
+    schema: StructType,
+    values: Mapping[str, Column],
+    table: str,
+    *,
+    fill: bool = False,
+) -> dict[str, Column]:
+    """Values for some columns of a table, as the table stores them.
+
+    Args:
+        rows: what the values are computed from.
+        values: from names of columns, as the schema has them, to expressions over the rows.
+        fill: whether fields of structs that the values lack are null; else they are refused.
+
+    Raises:
+        InvalidOptions: a value has a field that the table lacks, lacks one that it has, or is of a
+            type that cannot be stored as the table's.
+    """
+    assignment = _Assignment(Catalyst(Jvm(rows.sparkSession)), table, fill=fill)
+    return assignment.of(rows, schema, values)
+
+
+def is_filled_by_delta(rows: DataFrame, schema: StructType) -> bool:
+    """Whether aligned rows lack columns of the table, which Delta fills while it writes."""
+    return len(rows.columns) < len(schema)
+
+
+def known_part(
+    rows: DataFrame, schema: StructType, table: str, *, fill: bool, keep_others: bool = False
+) -> DataFrame:
+    """The columns and fields that both the rows and the table have, as the table stores them.
+
+    Columns are in the table's order.
+
+    Args:
+        fill: as for `assigned`.
+        keep_others: whether columns that the table lacks follow, as they are.
+
+    Raises:
+        InvalidOptions: the rows have one column twice, lack a field that may not be null, or have a
+            type that cannot be stored as the table's.
+    """
+    given = _names(rows, table)
+    values = {
+        field.name: column(given[field.name.lower()])
+        for field in schema
+        if field.name.lower() in given
+    }
+    assignment = _Assignment(Catalyst(Jvm(rows.sparkSession)), table, fill=fill, leave_out=True)
+    known = {field.name.lower() for field in schema}
+    others = [name for key, name in given.items() if key not in known] if keep_others else []
+    return _selected(
+        rows, schema, assignment.of(rows, schema, values), [column(name) for name in others]
+    )
+
+
+def absent_value(field: StructField) -> Column:
+    """What a new row has in a column that nobody gives a value: its default, or null."""
+    return F.expr(default_expression(field) or "null")
+
+
+@dataclass(frozen=True)
+class _Assignment:
+    """How values become those that a table stores."""
+
+    catalyst: Catalyst
+    table: str
+    fill: bool
+    """Whether fields that a value lacks are null; else they are refused."""
+    leave_out: bool = False
+    """Whether fields that the table lacks are left out; else they are refused."""
+
+    def of(
+        self, rows: DataFrame, schema: StructType, values: Mapping[str, Column]
+    ) -> dict[str, Column]:
+        named = (value.alias(f"value{i}") for i, value in enumerate(values.values()))
+        given = [field.dataType for field in rows.select(*named).schema]
+        return {
+            name: self._value(value, kind, schema[name].dataType, name)
+            for (name, value), kind in zip(values.items(), given, strict=True)
+        }
+
+    def _value(self, value: Column, given: DataType, wanted: DataType, path: str) -> Column:
+        if same_type(given, wanted):
+            return value
+        if isinstance(given, StructType) and isinstance(wanted, StructType):
+            return self._struct(value, given, wanted, path)
+        if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
+            kinds = (given.elementType, wanted.elementType)
+            return F.transform(value, lambda each: self._value(each, *kinds, f"{path}.element"))
+        if isinstance(given, MapType) and isinstance(wanted, MapType):
+            return self._map(value, given, wanted, path)
+        if not self.catalyst.can_store(given, wanted):
+            raise InvalidOptions(
+                f"{path!r} is {given.simpleString()} in the data and {wanted.simpleString()} in "
+                f"{self.table}, which Spark cannot store it as; cast it in the query"
+            )
+        return self.catalyst.stored(value, given, wanted, path)
+
+    def _struct(self, value: Column, given: StructType, wanted: StructType, path: str) -> Column:
+        present = _by_name(given.fieldNames(), path)
+        known = {field.name.lower() for field in wanted}
+        extra = [f"{path}.{name}" for key, name in present.items() if key not in known]
+        if extra and not self.leave_out:
+            raise _unknown(extra, self.table)
+        lacking = [f"{path}.{field.name}" for field in wanted if field.name.lower() not in present]
+        if lacking and not self.fill:
+            raise InvalidOptions(
+                f"the new values lack {', '.join(map(repr, lacking))}, which {self.table} has; "
+                "give every field of a struct that is updated"
+            )
+        fields = []
+        for field in wanted:
+            name = present.get(field.name.lower())
+            if name is None:
+                inner = F.lit(None).cast(field.dataType)
+            else:
+                kinds = (given[name].dataType, field.dataType)
+                inner = self._value(value.getField(name), *kinds, f"{path}.{field.name}")
+            fields.append(inner.alias(field.name))
+        return F.when(value.isNotNull(), F.struct(*fields))
+
+    def _map(self, value: Column, given: MapType, wanted: MapType, path: str) -> Column:
+        keys, values = (given.keyType, wanted.keyType), (given.valueType, wanted.valueType)
+        if not same_type(*keys):
+            value = F.transform_keys(value, lambda key, _: self._value(key, *keys, f"{path}.key"))
+        if not same_type(*values):
+            value = F.transform_values(
+                value, lambda _, each: self._value(each, *values, f"{path}.value")
+            )
+        return value
+
+
+def _names(rows: DataFrame, table: str) -> dict[str, str]:
+    """The columns of the rows by their names in lower case: Delta's names have no case."""
+    return _by_name(rows.columns, f"the data for {table}")
+
+
+def _by_name(names: Sequence[str], where: str) -> dict[str, str]:
+    found = {name.lower(): name for name in names}
+    if len(found) < len(names):
+        lower = [name.lower() for name in names]
+        twice = sorted({name for name in lower if lower.count(name) > 1})
+        raise InvalidOptions(
+            f"{where} has {', '.join(map(repr, twice))} more than once, and a Delta table tells no "
+            "names apart by case; leave one out, or rename it"
+        )
+    return found
+
+
+def _check_known(given: Mapping[str, str], schema: StructType, table: str) -> None:
+    known = {field.name.lower(): field for field in schema}
+    extra = [name for key, name in given.items() if key not in known]
+    if extra:
+        raise _unknown(extra, table)
+    generated = [
+        field.name for key, field in known.items() if key in given and is_always_generated(field)
+    ]
+    if generated:
+        raise InvalidOptions(
+            f"Delta generates the values of {', '.join(map(repr, generated))} in {table} (an "
+            "identity column, GENERATED ALWAYS); leave the column out of the data"
+        )
+
+
+def _unknown(extra: Iterable[str], table: str) -> InvalidOptions:
+    return InvalidOptions(
+        f"the data have columns or fields that {table} does not: {', '.join(map(repr, extra))}; "
+        "add them to the table first, or leave them out"
+    )
+
+
+def _selected(
+    rows: DataFrame,
+    schema: StructType,
+    values: Mapping[str, Column],
+    others: Sequence[Column] = (),
+) -> DataFrame:
+    """The values under the names and with the metadata of the table's columns, in its order."""
+    stored = (
+        values[field.name].alias(field.name, metadata=field.metadata)
+        for field in schema
+        if field.name in values
+    )
+    return rows.select(*stored, *others)
+
+
+def _metadata(schema: StructType) -> list[dict[str, Any]]:
+    return [field.metadata for field in schema]

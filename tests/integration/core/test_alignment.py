@@ -1,0 +1,291 @@
+"""Rows meet a table's schema by name at every depth, as they do in plain Delta."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from qbeast_core import QbeastTable, convert_to_qbeast, write_table
+from qbeast_core.delta.settings import changed_settings
+from qbeast_core.errors import InvalidOptions, UnsupportedColumnType
+from tests.integration.core.brute_force import assert_sound, last_version, plain
+
+NESTED = """
+    id,
+    named_struct('x', id, 'y', id * 10) s,
+    array(named_struct('x', id, 'y', id * 10)) a,
+    map('k', named_struct('x', id, 'y', id * 10)) m,
+    named_struct('in', array(named_struct('x', id, 'y', id * 10))) d
+"""
+SWAPPED = NESTED.replace("'x', id, 'y', id * 10", "'Y', cast(id * 10 as int), 'X', cast(id as int)")
+MORE = NESTED.replace("'y', id * 10", "'y', id * 10, 'z', 1")
+LESS = NESTED.replace(", 'y', id * 10", "")
+NEW = 7
+
+Operation = Callable[[QbeastTable, DataFrame], Any]
+OPERATIONS: dict[str, Operation] = {
+    "merge": lambda table, rows: table.merge(rows, on="id"),
+    "replace_where": lambda table, rows: table.replace_where(rows, f"id = {NEW}"),
+    "replace_matching": lambda table, rows: table.replace_matching(rows, on="id"),
+}
+
+
+def query(spark: SparkSession, columns: str, first: int = NEW, rows: int = 1) -> DataFrame:
+    return spark.sql(f"select {columns} from range({first}, {first + rows})")
+
+
+@pytest.fixture
+def nested(spark: SparkSession, tmp_path: Path) -> str:
+    path = str(tmp_path / "indexed")
+    write_table(query(spark, NESTED, 0, NEW), path=path, columns_to_index=["id"])
+    return path
+
+
+@pytest.fixture
+def twin(spark: SparkSession, tmp_path: Path) -> str:
+    path = str(tmp_path / "twin")
+    query(spark, NESTED, 0, NEW).write.format("delta").save(path)
+    return path
+
+
+def append_twin(rows: DataFrame, path: str) -> None:
+    rows.write.format("delta").mode("append").save(path)
+
+
+def sorted_rows(spark: SparkSession, path: str) -> list[Any]:
+    return sorted(plain(spark, path).collect())
+
+
+def test_an_append_takes_fields_by_name(spark: SparkSession, nested: str, twin: str) -> None:
+    # Plain Delta takes other names' case too, but narrower numbers only where it may widen them.
+    append_twin(query(spark, NESTED), twin)
+    write_table(query(spark, SWAPPED), path=nested)
+    assert sorted_rows(spark, nested) == sorted_rows(spark, twin)
+    write_table(query(spark, LESS, 8), path=nested)
+    append_twin(query(spark, LESS, 8), twin)
+    assert sorted_rows(spark, nested) == sorted_rows(spark, twin)
+    assert plain(spark, nested).schema == plain(spark, twin).schema
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_change_takes_fields_by_name(
+    spark: SparkSession, nested: str, twin: str, operation: str
+) -> None:
+    for columns in (SWAPPED, SWAPPED.replace("id * 10", "id * 20")):
+        OPERATIONS[operation](QbeastTable.for_path(spark, nested), query(spark, columns))
+    query(spark, NESTED.replace("id * 10", "id * 20")).write.format("delta").mode("append").save(
+        twin
+    )
+    assert sorted_rows(spark, nested) == sorted_rows(spark, twin)
+    assert_sound(spark, nested)
+
+
+def test_an_update_takes_fields_by_name(spark: SparkSession, nested: str, twin: str) -> None:
+    values = {"s": "named_struct('y', 1L, 'x', 2)", "a": "array(named_struct('y', 3, 'x', 4L))"}
+    QbeastTable.for_path(spark, nested).update(values, "id = 2")
+    spark.sql(
+        f"update delta.`{twin}` set s = {values['s']}, a = {values['a']} where id = 2"
+    ).collect()
+    assert sorted_rows(spark, nested) == sorted_rows(spark, twin)
+
+
+@pytest.mark.parametrize("operation", ["append", *OPERATIONS])
+def test_a_field_that_the_table_lacks_is_named(
+    spark: SparkSession, nested: str, operation: str
+) -> None:
+    before = last_version(nested)
+    rows = query(spark, MORE)
+    with pytest.raises(InvalidOptions, match=r"'s\.z'"):
+        if operation == "append":
+            write_table(rows, path=nested)
+        else:
+            OPERATIONS[operation](QbeastTable.for_path(spark, nested), rows)
+    for column, field in (("a", r"'a\.element\.z'"), ("m", r"'m\.value\.z'"), ("d", "'d.in.ele")):
+        with pytest.raises(InvalidOptions, match=field):
+            write_table(rows.select("id", column), path=nested)
+    assert last_version(nested) == before
+
+
+def test_an_update_may_not_lose_a_field(spark: SparkSession, nested: str, twin: str) -> None:
+    before = last_version(nested)
+    table, rows = QbeastTable.for_path(spark, nested), query(spark, LESS, 1)
+    with pytest.raises(InvalidOptions, match=r"lack 's\.y'"):
+        table.merge(rows, on="id")
+    with pytest.raises(InvalidOptions, match=r"lack 's\.y'"):
+        table.update({"s": "named_struct('x', 1)"})
+    assert last_version(nested) == before
+    rows.createOrReplaceTempView("source")
+    with pytest.raises(Exception, match="All nested columns must match"):
+        spark.sql(
+            f"merge into delta.`{twin}` t using source on t.id = source.id "
+            "when matched then update set s = source.s"
+        )
+    # New rows lose nothing.
+    table.merge(query(spark, LESS), on="id", update=False)
+    (new,) = plain(spark, nested).where(f"id = {NEW}").collect()
+    assert new.s.asDict() == {"x": NEW, "y": None} and new.a[0].y is None
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_a_value_that_does_not_fit_fails_the_write(
+    spark: SparkSession, tmp_path: Path, ansi: str
+) -> None:
+    path, twin = str(tmp_path / "indexed"), str(tmp_path / "twin")
+    columns = "id, cast(id as int) n, named_struct('n', cast(1 as decimal(5, 2))) s"
+    write_table(query(spark, columns, 0, 3), path=path, columns_to_index=["id"])
+    query(spark, columns, 0, 3).write.format("delta").save(twin)
+    table, before = QbeastTable.for_path(spark, path), last_version(path)
+    with changed_settings(spark, {"spark.sql.ansi.enabled": ansi}):
+        for value in ("3000000000 n", "'abc' n", "named_struct('n', 12345.0) s"):
+            rows = query(spark, f"id, {value}", 1)
+            name = value.rpartition(" ")[2]
+            with pytest.raises(Exception, match="CAST_"):
+                write_table(rows, path=path)
+            for operation in OPERATIONS.values():
+                with pytest.raises(Exception, match="CAST_"):
+                    operation(table, rows.selectExpr(f"{NEW}L id", name))
+            with pytest.raises(Exception, match="CAST_"):
+                table.merge(rows, on="id", insert=False)
+            expression = value.rpartition(" ")[0]
+            with pytest.raises(Exception, match="CAST_"):
+                table.update({name: expression})
+            with pytest.raises(Exception, match="CAST_"):
+                spark.sql(f"update delta.`{twin}` set {name} = {expression}").collect()
+        with pytest.raises(InvalidOptions, match="'n' is date in the data and int"):
+            write_table(query(spark, "id, current_date() n"), path=path)
+        assert last_version(path) == before
+        # What fits is stored as the table has it.
+        write_table(query(spark, "id, '5' n, named_struct('n', 1.5) s"), path=path)
+        spark.sql(f"insert into delta.`{twin}` select {NEW}, '5', named_struct('n', 1.5)").collect()
+    assert sorted_rows(spark, path) == sorted_rows(spark, twin)
+
+
+def test_names_that_differ_by_case_only_are_refused(spark: SparkSession, nested: str) -> None:
+    for columns in ("id, 1 ID", "id, named_struct('x', 1, 'X', 2) s"):
+        with pytest.raises(InvalidOptions, match="more than once"):
+            write_table(query(spark, columns), path=nested)
+
+
+COMPUTED = """
+    id bigint,
+    doubled bigint generated always as (id * 2),
+    number bigint generated always as identity,
+    given bigint generated by default as identity (start with 100),
+    d int default 7,
+    s struct<x: int, y: string> default named_struct('x', 1, 'y', 'z')
+"""
+
+
+@pytest.fixture
+def computed(spark: SparkSession, tmp_path: Path) -> tuple[str, str]:
+    """An indexed table with columns that Delta computes, and its twin."""
+    paths = (str(tmp_path / "indexed"), str(tmp_path / "twin"))
+    for path in paths:
+        spark.sql(
+            f"create table delta.`{path}` ({COMPUTED}) using delta "
+            "tblproperties ('delta.feature.allowColumnDefaults' = 'supported')"
+        )
+    convert_to_qbeast(spark, f"delta.`{paths[0]}`", ["id"], cube_size=10)
+    return paths
+
+
+def test_computed_columns_get_the_values_that_delta_gives(
+    spark: SparkSession, computed: tuple[str, str]
+) -> None:
+    path, twin = computed
+    # The second append opens a revision, the third one gives what may be given.
+    appended = [
+        "id",
+        "id + 1000 id",
+        "id + 50 id, id * 2 + 100 doubled, 5L given, cast(null as int) d",
+    ]
+    for columns in appended:
+        rows = query(spark, columns, 0, 3).coalesce(1)
+        write_table(rows, path=path)
+        append_twin(rows, twin)
+    assert sorted_rows(spark, path) == sorted_rows(spark, twin)
+    table = QbeastTable.for_path(spark, path)
+    assert len(table.revision_ids) > 2 and table.check().ok
+    # Rows that are rewritten keep their numbers.
+    table.delete("id = 1")
+    table.optimize()
+    spark.sql(f"delete from delta.`{twin}` where id = 1").collect()
+    assert sorted_rows(spark, path) == sorted_rows(spark, twin)
+
+
+def test_wrong_values_for_computed_columns_are_refused(
+    spark: SparkSession, computed: tuple[str, str]
+) -> None:
+    path, twin = computed
+    before = last_version(path)
+    number = query(spark, "id, 1L number")
+    with pytest.raises(InvalidOptions, match="generates the values of 'number'"):
+        write_table(number, path=path)
+    with pytest.raises(Exception, match="IDENTITY"):
+        append_twin(number, twin)
+    doubled = query(spark, "id, id * 3 doubled")
+    for write in (lambda: write_table(doubled, path=path), lambda: append_twin(doubled, twin)):
+        with pytest.raises(Exception, match="CHECK constraint Generated Column"):
+            write()
+    assert last_version(path) == before
+
+
+def test_an_overwrite_may_keep_the_schema(spark: SparkSession, computed: tuple[str, str]) -> None:
+    path, twin = computed
+    for columns in ("id", "'1' id, 8 d"):
+        rows = query(spark, columns, 0, 2).coalesce(1)
+        write_table(rows, path=path, mode="overwrite", overwrite_schema=False)
+        rows.selectExpr("cast(id as bigint)", *rows.columns[1:]).write.format("delta").mode(
+            "overwrite"
+        ).save(twin)
+        assert sorted_rows(spark, path) == sorted_rows(spark, twin)
+    write_table(query(spark, "id", 0, 2).coalesce(1), path=path)
+    append_twin(query(spark, "id", 0, 2).coalesce(1), twin)
+    assert sorted_rows(spark, path) == sorted_rows(spark, twin)
+
+
+def test_a_default_that_tells_the_time_is_evaluated_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    spark.sql(
+        f"create table delta.`{path}` (id bigint, number bigint generated always as identity, "
+        "at timestamp default current_timestamp()) using delta "
+        "tblproperties ('delta.feature.allowColumnDefaults' = 'supported')"
+    )
+    convert_to_qbeast(spark, f"delta.`{path}`", ["at"])
+    for _ in range(2):
+        write_table(spark.range(5), path=path)
+    assert plain(spark, path).where("at is not null").count() == 10
+    assert QbeastTable.for_path(spark, path).check().ok
+
+
+def test_a_merge_inserts_defaults(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    spark.sql(
+        f"create table delta.`{path}` (id bigint, d int default 7) using delta "
+        "tblproperties ('delta.feature.allowColumnDefaults' = 'supported')"
+    )
+    convert_to_qbeast(spark, f"delta.`{path}`", ["id"])
+    table = QbeastTable.for_path(spark, path)
+    table.merge(spark.range(3), on="id")
+    table.merge(query(spark, "id, 8 d", 3), on="id")
+    table.merge(spark.range(3, 5), on="id")
+    assert [row.d for row in sorted_rows(spark, path)] == [7, 7, 7, 8, 7]
+
+
+def test_an_identity_column_is_not_indexed(spark: SparkSession, computed: tuple[str, str]) -> None:
+    _, twin = computed
+    for options in (
+        {"columns_to_index": ["number"]},
+        {"columns_to_index": ["id"], "sample_key": ["number"]},
+    ):
+        with pytest.raises(UnsupportedColumnType, match="identity column"):
+            convert_to_qbeast(spark, f"delta.`{twin}`", **options)
+    convert_to_qbeast(spark, f"delta.`{twin}`", ["id"], sample_key="all")
+    write_table(spark.range(3), path=twin)
+    assert plain(spark, twin).count() == 3

@@ -22,7 +22,7 @@ from dbt.adapters.qbeast.model_config import ModelSpec
 from dbt.adapters.qbeast.response import QbeastAdapterResponse as Response
 from dbt.adapters.qbeast.response import response_of_rewrite, response_of_write
 from dbt.adapters.qbeast.same_index import require_same_index
-from dbt.adapters.qbeast.schema_change import fit_to_table
+from dbt.adapters.qbeast.schema_change import fit_to_table, table_schema
 from dbt_common.events.functions import fire_event, warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
@@ -30,9 +30,12 @@ from pyspark.sql import DataFrame, SparkSession
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import IndexMismatch, NotAQbeastTable
 from qbeast_core.operations.table_write import WriteResult
+from qbeast_core.spark.alignment import aligned
 
 # dbt's names for the two sides of a merge, which predicates use.
 _SOURCE, _TARGET = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"
+_WITHOUT_COLUMN_LIST = (REPLACE_WHERE, MICROBATCH)
+"""Spark's INSERT ... REPLACE WHERE takes all columns, in the table's order."""
 
 
 def write_model(
@@ -75,8 +78,8 @@ def view_of_increment(
     """Makes the temporary view of the rows that a SQL statement brings into a table.
 
     The table gets and loses columns as `on_schema_change` says. The view has the columns of the
-    table as the table stores them, then those of the query that the table lacks: conditions may use
-    them. A project's own strategy gets its query's rows as they are.
+    table as the table stores them, for a merge also those that the table lacks: its predicates may
+    use them. A project's own strategy gets its query's rows as they are.
 
     Args:
         view: the name of the view.
@@ -89,8 +92,12 @@ def view_of_increment(
     if spec is not None:
         with _naming_full_refresh():
             require_same_index(session, table, spec)
-    rows = _fitting(query, table, model, increment, keeps_others=True)
-    (query() if increment.is_own else rows).createOrReplaceTempView(view)
+    rows = _fitting(query, table, model, increment, keeps_others=increment.strategy == MERGE)
+    if increment.is_own:
+        rows = query()
+    elif increment.strategy in _WITHOUT_COLUMN_LIST:
+        rows = aligned(rows, table_schema(session, table), model)
+    rows.createOrReplaceTempView(view)
 
 
 def _fitting(

@@ -1,0 +1,129 @@
+"""A model's rows meet its table by name at every depth, with an index and without."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, write_file
+from pyspark.sql import SparkSession
+
+from tests.integration.dbt.projects import message_of
+
+STRATEGIES = {
+    "append": "incremental_strategy='append'",
+    "merge": "unique_key='id'",
+    "delete_insert": "incremental_strategy='delete+insert', unique_key='id'",
+    "insert_overwrite": "incremental_strategy='insert_overwrite'",
+    "replace_where": "incremental_strategy='replace_where', incremental_predicates=['id >= 2']",
+}
+KINDS = {
+    "indexed": "materialized='qbeast', columns_to_index=['id']",
+    "plain": "materialized='incremental'",
+}
+MODELS = [f"{kind}_{strategy}" for kind, strategy in product(KINDS, STRATEGIES)]
+FIRST = """
+    1 as id, named_struct('first', 'F', 'last', 'L') as person,
+    array(map('k', named_struct('first', 'F', 'last', 'L'))) as people, 'old' as gone, 1L as num
+"""
+# Other orders of columns and fields, another case, a narrower number, a column less, one more.
+SECOND = """
+    cast(7 as int) as num, 'new' as added, named_struct('LAST', 'L', 'first', 'F') as Person,
+    array(map('k', named_struct('last', 'L', 'first', 'F'))) as people, 2 as id
+"""
+
+
+def model(kind: str, strategy: str, first: str = FIRST, second: str = SECOND) -> str:
+    options = f"{KINDS[kind]}, {STRATEGIES[strategy]}, on_schema_change=var('mode', 'ignore')"
+    config = f"{{{{ config({options}) }}}}"
+    return (
+        f"{config} select {{% if is_incremental() %}} {second} {{% else %}} {first} {{% endif %}}"
+    )
+
+
+class TestByName:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {
+            f"{kind}_{strategy}.sql": model(kind, strategy)
+            for kind, strategy in product(KINDS, STRATEGIES)
+        }
+
+    def test_each_strategy_keeps_names_and_types(self, project: Any, spark: SparkSession) -> None:
+        run_dbt(["run"])
+        before = {name: spark.table(f"{project.test_schema}.{name}").schema for name in MODELS}
+        run_dbt(["run"])
+        for name in MODELS:
+            table = spark.table(f"{project.test_schema}.{name}")
+            assert table.schema == before[name], name
+            (new,) = table.where("id = 2").collect()
+            assert new.person.asDict() == {"first": "F", "last": "L"}, name
+            assert new.people[0]["k"].asDict() == {"first": "F", "last": "L"}, name
+            assert (new.gone, new.num) == (None, 7), name
+            assert table.count() == (1 if name.endswith("overwrite") else 2), name
+
+
+NESTED = "1 as id, named_struct('x', 1, 'a', array(named_struct('p', 1))) as s"
+WIDER = "2 as id, named_struct('y', 'new', 'a', array(named_struct('q', 2, 'p', 1)), 'x', 2) as s"
+NARROWER = "3 as id, named_struct('a', array(named_struct('p', 1))) as s"
+
+
+class TestNestedFields:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {
+            f"{kind}_{strategy}.sql": model(kind, strategy, NESTED, "{{ var('second') }}")
+            for kind, strategy in product(KINDS, ("append", "merge"))
+        }
+
+    def test_fields_come_as_the_mode_says(self, project: Any, spark: SparkSession) -> None:
+        names = [f"{kind}_{strategy}" for kind, strategy in product(KINDS, ("append", "merge"))]
+
+        def run(mode: str, second: str, expect_pass: bool = True) -> Any:
+            variables = f'{{mode: {mode}, second: "{second}"}}'
+            return run_dbt(["run", "--vars", variables], expect_pass=expect_pass)
+
+        def types(name: str) -> str:
+            return spark.table(f"{project.test_schema}.{name}").schema["s"].dataType.simpleString()
+
+        run("ignore", WIDER)
+        run("ignore", WIDER)
+        results = run("fail", WIDER, expect_pass=False)
+        for name in names:
+            assert types(name) == "struct<x:int,a:array<struct<p:int>>>", name
+            told = message_of(results, name)
+            assert "new: s.a.element.q, s.y" in told and "gone: none" in told, name
+        run("append_new_columns", WIDER)
+        results = run("append_new_columns", NARROWER, expect_pass=False)
+        for name in names:
+            assert types(name) == "struct<x:int,a:array<struct<p:int,q:int>>,y:string>", name
+            (new,) = spark.table(f"{project.test_schema}.{name}").where("s.y = 'new'").collect()
+            assert (new.s.x, new.s.a[0].asDict()) == (2, {"p": 1, "q": 2}), name
+        # An append leaves the fields of its rows null, an update would lose them.
+        for kind in KINDS:
+            table = spark.table(f"{project.test_schema}.{kind}_append")
+            assert table.where("id = 3 and s.x is null and s.y is null").count() == 1
+            assert "lack 's.x', 's.y'" in message_of(results, f"{kind}_merge")
+        results = run("sync_all_columns", NARROWER, expect_pass=False)
+        for name in names:
+            assert "drops a field inside of a column only where" in message_of(results, name)
+
+
+SEED = "id,name\n1,one\n2,two\n"
+REORDERED = "name,id\none,1\ntwo,2\n"
+
+
+class TestSeed:
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {"numbers.csv": SEED}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"seeds": {"+column_types": {"id": "string"}}}
+
+    def test_a_seed_is_loaded_by_name(self, project: Any, spark: SparkSession) -> None:
+        run_dbt(["seed"])
+        write_file(REORDERED, project.project_root, "seeds", "numbers.csv")
+        run_dbt(["seed"])
+        rows = spark.table(f"{project.test_schema}.numbers").collect()
+        assert sorted((row.id, row.name) for row in rows) == [("1", "one"), ("2", "two")]

@@ -27,6 +27,12 @@ def metadata_of(jvm: Jvm, fields: Mapping[str, Any]) -> Any:
     return from_json(json.dumps({"metaData": dict(fields)}))
 
 
+def features_of(protocol: Any) -> frozenset[str]:
+    """The names of the table features that a protocol asks of readers and writers."""
+    fields = json.loads(protocol.json())["protocol"]
+    return frozenset(fields.get("readerFeatures", []) + fields.get("writerFeatures", []))
+
+
 def stores_slices(fields: Mapping[str, Any]) -> bool:
     """Whether the table has a column of slices that Delta keeps right.
 

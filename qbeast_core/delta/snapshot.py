@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.delta.jvm import Jvm
-from qbeast_core.delta.metadata import fields_of, stores_slices
+from qbeast_core.delta.metadata import features_of, fields_of, stores_slices
 from qbeast_core.errors import UnsupportedEnvironment
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.version_cache import VersionCache
@@ -105,9 +105,20 @@ class TableSnapshot:
 
     @cached_property
     def features(self) -> frozenset[str]:
-        """The names of the table features that the table's protocol asks of writers."""
-        protocol = json.loads(self._snapshot.protocol().json())["protocol"]
-        return frozenset(protocol.get("readerFeatures", []) + protocol.get("writerFeatures", []))
+        """The names of the table features that the table's protocol asks of readers and writers."""
+        return features_of(self._snapshot.protocol())
+
+    @cached_property
+    def is_clustered(self) -> bool:
+        """Whether Delta clusters the table's files by columns (liquid clustering)."""
+        if "clustering" not in self.features:
+            return False
+        domains = json.loads(self._jvm.json_of(self._snapshot.domainMetadata()))
+        return any(
+            bool(json.loads(each["configuration"])["clusteringColumns"])
+            for each in domains
+            if each["domain"] == "delta.clustering" and not each["removed"]
+        )
 
     @property
     def files(self) -> tuple[DataFile, ...]:

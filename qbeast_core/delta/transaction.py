@@ -22,6 +22,7 @@ from qbeast_core import phases
 from qbeast_core.delta.footers import MICROSECONDS, TIMESTAMPS_KEY, LateStatistics
 from qbeast_core.delta.jvm import Jvm, activate
 from qbeast_core.delta.metadata import (
+    features_of,
     fields_of,
     metadata_of,
     names_in_files,
@@ -132,6 +133,25 @@ class Transaction:
         self._support_slices(schema)
         metadata = self._metadata(schema, configuration, comment, kept_from=self._txn.metadata())
         self._txn.updateMetadataForTableOverwrite(metadata)
+
+    def planned(
+        self, schema: StructType, configuration: Mapping[str, str]
+    ) -> tuple[frozenset[str], dict[str, str]]:
+        """The features and properties that `create_table` or `replace_table` would give the table.
+
+        By Delta's own rules: the session's defaults count too. The transaction stays as it is.
+        """
+        present = self.snapshot.exists
+        trial = self._delta_log.startTransaction(
+            self._jvm.none, self._jvm.some(self._txn.snapshot())
+        )
+        kept_from = trial.metadata() if present else None
+        metadata = self._metadata(schema, configuration, None, kept_from)
+        if present:
+            trial.updateMetadataForTableOverwrite(metadata)
+        else:
+            trial.updateMetadataForNewTable(metadata)
+        return features_of(trial.protocol()), dict(fields_of(trial.metadata())["configuration"])
 
     def update_configuration(
         self, configuration: Mapping[str, str], schema: StructType | None = None

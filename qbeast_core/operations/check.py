@@ -18,7 +18,7 @@ from qbeast_core.model.block import Block
 from qbeast_core.model.revision import LAST_REVISION_KEY, Revision
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.spark.catalyst import Catalyst
-from qbeast_core.spark.columns import column
+from qbeast_core.spark.columns import column, file_metadata
 from qbeast_core.spark.location import WorkingColumns, located
 from qbeast_core.spark.slices import row_slice
 from qbeast_core.tree.anchors import violations
@@ -170,7 +170,7 @@ def _rows_by_block(
     listed = snapshot.spark.createDataFrame(entries, schema)
     with_file = indexed.select(
         *(column(name) for name in revision.placing_columns),
-        F.col("_metadata.file_name").alias(names.file),
+        file_metadata(indexed).getField("file_name").alias(names.file),
     )
     rows = located(Catalyst(Jvm(snapshot.spark)), with_file, revision, names).select(
         names.file, names.weight, *names.words

@@ -2,20 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from pyspark.sql.types import StructType
 
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot
+from qbeast_core.delta.transaction import Transaction
 from qbeast_core.errors import IncompatibleTable
 from qbeast_core.model.legacy import has_legacy_tags
 from qbeast_core.model.slices import SLICE_COLUMN
 
-_UNSUPPORTED_FEATURES = {
-    "clustering": "liquid clustering",
-    "rowTracking": "row tracking",
-    "icebergCompatV1": "UniForm",
-    "icebergCompatV2": "UniForm",
-    "icebergCompatV3": "UniForm",
-}
+_KEPT_FEATURES = frozenset(
+    (
+        "allowColumnDefaults",
+        "appendOnly",
+        "changeDataFeed",
+        "checkConstraints",
+        "checkpointProtection",
+        "clustering",
+        "collations-preview",
+        "columnMapping",
+        "deletionVectors",
+        "domainMetadata",
+        "generatedColumns",
+        "icebergCompatV1",
+        "icebergCompatV2",
+        "icebergCompatV3",
+        "identityColumns",
+        "inCommitTimestamp",
+        "invariants",
+        "timestampNtz",
+        "typeWidening",
+        "typeWidening-preview",
+        "v2Checkpoint",
+        "vacuumProtocolCheck",
+        "variantShredding",
+        "variantShredding-preview",
+        "variantType",
+        "variantType-preview",
+    )
+)
+"""What an indexed write keeps right; clustering and UniForm only while they are switched off."""
+_ROW_TRACKING = "rowTracking"
+_UNIFORM = {version: f"icebergCompat{version}" for version in ("V1", "V2", "V3")}
 
 
 def check_writable(snapshot: TableSnapshot, table: str) -> None:
@@ -31,19 +60,66 @@ def check_writable(snapshot: TableSnapshot, table: str) -> None:
 
 def check_supported(snapshot: TableSnapshot, table: str) -> None:
     """Raise IncompatibleTable if the table has features or partitions that no index keeps up."""
-    hindrances = [
-        _UNSUPPORTED_FEATURES[feature]
-        for feature in sorted(snapshot.features & _UNSUPPORTED_FEATURES.keys())
-    ]
-    if hindrances:
-        raise IncompatibleTable(
-            f"{table} uses {', '.join(hindrances)}, which an indexed write would not keep up; "
-            "drop the feature from the table, or rebuild it"
-        )
+    check_features(snapshot, table)
     if snapshot.partition_columns:
         raise IncompatibleTable(
             f"{table} is partitioned by {', '.join(snapshot.partition_columns)}; an indexed table "
             "has no partitions, rebuild it without"
+        )
+
+
+def check_features(snapshot: TableSnapshot, table: str) -> None:
+    """Raise IncompatibleTable if the table has features that no index keeps up."""
+    # A path is no name in SQL.
+    name = f"delta.`{snapshot.location}`" if "/" in table else table
+    if snapshot.is_clustered:
+        raise _incompatible(
+            table, "uses liquid clustering", f"run ALTER TABLE {name} CLUSTER BY NONE first"
+        )
+    if _ROW_TRACKING in snapshot.features:
+        raise _incompatible(
+            table,
+            "uses row tracking",
+            f"run ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableRowTracking' = 'false') and "
+            f"ALTER TABLE {name} DROP FEATURE {_ROW_TRACKING} first",
+        )
+    if version := _uniform_version(snapshot.features, snapshot.configuration):
+        remedy = (
+            f"run ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS "
+            "('delta.universalFormat.enabledFormats') and "
+            f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableIcebergCompat{version}' = "
+            "'false') first"
+        )
+        if version == "V3":
+            remedy = "Delta cannot switch that off, so write the rows to another table"
+        raise _incompatible(table, f"uses UniForm (IcebergCompat{version})", remedy)
+    if unknown := _unknown(snapshot.features):
+        raise _incompatible(
+            table,
+            f"has table features that qbeast_core does not know: {', '.join(unknown)}",
+            "write the rows to another table, or change this one by Delta alone",
+        )
+
+
+def check_planned(
+    transaction: Transaction, schema: StructType, properties: Mapping[str, str], table: str
+) -> None:
+    """Raise IncompatibleTable if a table that is created or replaced has such features then."""
+    if transaction.snapshot.exists:
+        check_features(transaction.snapshot, table)
+    features, configuration = transaction.planned(schema, properties)
+    version = _uniform_version(features, configuration)
+    found = [
+        *(["row tracking"] if _ROW_TRACKING in features else []),
+        *([f"UniForm (IcebergCompat{version})"] if version else []),
+        *_unknown(features),
+    ]
+    if found:
+        raise _incompatible(
+            table,
+            f"would use {', '.join(found)}",
+            "leave out the table property that asks for it, or set it to 'false'; defaults of the "
+            "session (spark.databricks.delta.properties.defaults.*) count too",
         )
 
 
@@ -72,3 +148,20 @@ def _is_inside(file: DataFile, root: str) -> bool:
         return False
     is_absolute = file.path.startswith("/") or ":" in file.path.split("/", 1)[0]
     return not is_absolute or file.path.startswith(root)
+
+
+def _uniform_version(features: Collection[str], configuration: Mapping[str, str]) -> str | None:
+    """The version of Iceberg's compatibility that is switched on; None for none."""
+    for version, feature in _UNIFORM.items():
+        key = f"delta.enableIcebergCompat{version}"
+        if feature in features and configuration.get(key, "").strip().lower() == "true":
+            return version
+    return None
+
+
+def _unknown(features: Collection[str]) -> list[str]:
+    return sorted(set(features) - _KEPT_FEATURES - {_ROW_TRACKING})
+
+
+def _incompatible(table: str, has: str, remedy: str) -> IncompatibleTable:
+    return IncompatibleTable(f"{table} {has}, which an indexed write does not keep up; {remedy}")

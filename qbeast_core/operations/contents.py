@@ -85,14 +85,14 @@ def contents_of(
     """What each of the files holds, by its name.
 
     Args:
-        rows: of those files, with their hidden column `_metadata`.
+        rows: as read from those files.
         file_bytes: the size of each file, by its name.
 
     Raises:
         RowsOutside: a row lies outside of the revision's space.
     """
     plan, names = counting.plan, counting.names
-    file_key, file_by_key = _file_key(file_bytes)
+    file_key, file_by_key = _file_key(columns.file_metadata(rows), file_bytes)
     placed = rows.select(file_key.alias(names.file), *counting.of_row).withColumns(
         dict(counting.of_cube)
     )
@@ -135,21 +135,21 @@ def contents_of_all(plan: TreePlan, sample: RowSample) -> FileContents:
     return FileContents(sorted(blocks, key=lambda block: block.cube.preorder_key))
 
 
-def _file_key(file_bytes: Mapping[str, int]) -> tuple[Column, Mapping[Any, str]]:
-    """What tells the files apart, and the file of each key.
+def _file_key(file: Column, file_bytes: Mapping[str, int]) -> tuple[Column, Mapping[Any, str]]:
+    """What tells the files apart, and the file of each key; `file` is what Spark tells of them.
 
     A number, for Spark groups rows by long strings at several times the cost: the file's size,
     which it knows anyway, or a hash of the name where files are of one size.
     """
     by_size = {size: name for name, size in file_bytes.items()}
     if len(by_size) == len(file_bytes):
-        return F.col("_metadata.file_size"), by_size
-    name = F.col("_metadata.file_name")
+        return file.getField("file_size"), by_size
+    name = file.getField("file_name")
     for seed in range(_KEY_SEEDS):
-        by_key = {spark_hash([(seed, "int"), (file, "string")]): file for file in file_bytes}
+        by_key = {spark_hash([(seed, "int"), (each, "string")]): each for each in file_bytes}
         if len(by_key) == len(file_bytes):
             return F.hash(F.lit(seed), name), by_key
-    return name, {file: file for file in file_bytes}
+    return name, {each: each for each in file_bytes}
 
 
 def _blocks(cubes: pa.Table, plan: TreePlan, names: WorkingColumns) -> list[Block]:

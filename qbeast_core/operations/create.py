@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core import failpoints
 from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY
+from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.operations.destination import RELATION_KEY
@@ -105,6 +106,16 @@ def rebuild_by_tree(
         return _created(write, transaction, plan.revision, written)
 
 
+def own_properties(
+    write: TableWrite, snapshot: TableSnapshot, schema: StructType
+) -> dict[str, str]:
+    """The properties of a new or replaced table, but for those of its index."""
+    return {
+        **_kept_properties(write.properties, snapshot.configuration),
+        **_column_mapping(schema),
+    }
+
+
 def _describe(
     write: TableWrite,
     transaction: Transaction,
@@ -117,8 +128,7 @@ def _describe(
     snapshot = transaction.snapshot
     slices = write.options.new_slices(snapshot)
     configuration = {
-        **_kept_properties(write.properties, snapshot.configuration),
-        **_column_mapping(schema),
+        **own_properties(write, snapshot, schema),
         **option_keys(columns, revision),
         **write.options.given_stats(revision.transformers),
         **write.options.left_open(snapshot),

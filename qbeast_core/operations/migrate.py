@@ -44,7 +44,7 @@ from qbeast_core.operations.revisions import (
     continued_transformers,
     stored_keys,
 )
-from qbeast_core.spark.columns import column
+from qbeast_core.spark.columns import column, file_metadata
 from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.anchors import missing_anchors
 from qbeast_core.tree.otree import OTree
@@ -284,9 +284,10 @@ def _verdict(snapshot: TableSnapshot, parts: Sequence[tuple[int, str, str]]) -> 
         [(snapshot.files[i].path.rsplit("/", 1)[-1], part, cube) for i, part, cube in parts],
         "file string, part string, cube string",
     )
-    rows = snapshot.dataframe(files).select(
+    read = snapshot.dataframe(files)
+    rows = read.select(
         F.struct(*(column(name) for name in snapshot.schema.fieldNames())).alias("row"),
-        F.col("_metadata.file_name").alias("file"),
+        file_metadata(read).getField("file_name").alias("file"),
     )
     each = (
         rows.join(F.broadcast(listed), "file")

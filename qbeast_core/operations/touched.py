@@ -18,7 +18,7 @@ from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.index import TableIndex
 from qbeast_core.operations.sample import choose_files
-from qbeast_core.spark.columns import column
+from qbeast_core.spark.columns import column, file_metadata
 from qbeast_core.spark.location import WorkingColumns
 
 
@@ -46,9 +46,10 @@ class Candidates:
 
     def rows(self) -> DataFrame:
         """Their rows with `names.file`, the path of the file."""
-        return self.snapshot.dataframe(self.files).select(
+        rows = self.snapshot.dataframe(self.files)
+        return rows.select(
             *(column(name) for name in self.snapshot.schema.fieldNames()),
-            F.col("_metadata.file_path").alias(self.names.file),
+            file_metadata(rows).getField("file_path").alias(self.names.file),
         )
 
     def numbered_rows(self) -> DataFrame:

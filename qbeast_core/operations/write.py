@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.errors import SampleWarning
 from qbeast_core.operations.append import Append
-from qbeast_core.operations.create import create, rebuild_by_tree
+from qbeast_core.operations.compatibility import check_planned
+from qbeast_core.operations.create import create, own_properties, rebuild_by_tree
 from qbeast_core.operations.destination import resolve_destination
 from qbeast_core.operations.index_options import IndexOptions
 from qbeast_core.operations.indexing import Outgrown
@@ -120,6 +121,10 @@ def write_table(
     skipped = write.check(checked.snapshot, given.schema)
     if skipped is not None:
         return skipped
+    if not write.appends(checked.snapshot):
+        schema = write.stored_schema(checked.snapshot, given)
+        properties = own_properties(write, checked.snapshot, schema)
+        check_planned(checked, schema, properties, write.destination.label)
     # The log is not read again for the first attempt.
     transactions = chain([checked], iter(write.begin, None))
     try:

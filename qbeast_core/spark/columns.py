@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from qbeast_core.errors import UnsupportedColumnType
@@ -67,6 +67,14 @@ def quoted(name: str) -> str:
 def column(name: str) -> Column:
     """The top-level column with exactly this name, whatever characters it has."""
     return F.col(quoted(name))
+
+
+def file_metadata(rows: DataFrame) -> Column:
+    """What Spark tells of the file of each row, a struct.
+
+    By the DataFrame, because a column of the table may be called `_metadata` too.
+    """
+    return rows.metadataColumn("_metadata")
 
 
 def weight(columns: Sequence[str]) -> Column:

@@ -1,0 +1,104 @@
+"""Features of Delta that an index does not keep up are refused before anything is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from qbeast_core import QbeastTable, convert_to_qbeast, write_table
+from qbeast_core.delta.settings import changed_settings
+from qbeast_core.errors import IncompatibleTable
+from tests.integration.core.brute_force import assert_sound, last_version
+
+ROW_TRACKING = {"delta.enableRowTracking": "true"}
+UNIFORM = {
+    "delta.enableIcebergCompatV2": "true",
+    "delta.universalFormat.enabledFormats": "iceberg",
+    "delta.columnMapping.mode": "name",
+}
+REFUSED = {
+    "row tracking": ROW_TRACKING,
+    "row tracking, by its feature": {"delta.feature.rowTracking": "supported"},
+    "UniForm": UNIFORM,
+}
+
+
+@pytest.mark.parametrize("feature", REFUSED)
+def test_a_table_is_not_created_with_a_feature_that_fails_later(
+    spark: SparkSession, tmp_path: Path, feature: str
+) -> None:
+    path, rows = str(tmp_path / "t"), spark.range(10)
+    with pytest.raises(IncompatibleTable, match="leave out the table property"):
+        write_table(rows, path=path, columns_to_index="id", properties=REFUSED[feature])
+    assert not Path(path, "_delta_log").exists() or last_version(path) == -1
+
+
+def test_a_default_of_the_session_counts_too(spark: SparkSession, tmp_path: Path) -> None:
+    path, rows = str(tmp_path / "t"), spark.range(10)
+    default = "spark.databricks.delta.properties.defaults.enableRowTracking"
+    with changed_settings(spark, {default: "true"}):
+        with pytest.raises(IncompatibleTable, match="row tracking"):
+            write_table(rows, path=path, columns_to_index="id")
+        off = {"delta.enableRowTracking": "false"}
+        write_table(rows, path=path, columns_to_index="id", properties=off)
+    write_table(rows, path=path)
+    assert_sound(spark, path)
+
+
+def clustered(spark: SparkSession, path: str) -> None:
+    spark.sql(f"create table delta.`{path}` (id bigint, a bigint) using delta cluster by (a)")
+
+
+def with_properties(properties: dict[str, str]) -> Callable[[SparkSession, str], None]:
+    def make(spark: SparkSession, path: str) -> None:
+        spark.range(5).write.format("delta").options(**properties).save(path)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "make", [clustered, with_properties(ROW_TRACKING), with_properties(UNIFORM)]
+)
+def test_the_advice_makes_the_table_writable(
+    spark: SparkSession, tmp_path: Path, make: Callable[[SparkSession, str], None]
+) -> None:
+    path = str(tmp_path / "t")
+    make(spark, path)
+    before = last_version(path)
+    rows = spark.range(10).selectExpr("id", "id as a")
+    attempts: list[Callable[[], Any]] = [
+        lambda: write_table(rows, path=path, mode="overwrite", columns_to_index="id"),
+        lambda: convert_to_qbeast(spark, f"delta.`{path}`", ["id"]),
+    ]
+    messages = []
+    for attempt in attempts:
+        with pytest.raises(IncompatibleTable) as refused:
+            attempt()
+        messages.append(str(refused.value))
+    assert last_version(path) == before
+
+    statements = re.findall(r"ALTER TABLE .*?(?= and ALTER| first)", messages[0])
+    assert statements and messages[0] == messages[1]
+    for statement in statements:
+        spark.sql(statement).collect()
+    convert_to_qbeast(spark, f"delta.`{path}`", ["id"])
+    write_table(rows.select("id"), path=path)
+    write_table(rows, path=path, mode="overwrite", columns_to_index="id")
+    write_table(rows, path=path)
+    QbeastTable.for_path(spark, path).optimize()
+    assert_sound(spark, path)
+
+
+def test_a_property_cannot_bring_the_feature_to_a_table_that_exists(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, rows = str(tmp_path / "t"), spark.range(10)
+    write_table(rows, path=path, columns_to_index="id")
+    with pytest.raises(IncompatibleTable, match="row tracking"):
+        write_table(rows, path=path, mode="overwrite", properties=ROW_TRACKING)
+    assert last_version(path) == 0

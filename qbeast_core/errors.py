@@ -53,7 +53,11 @@ class SampleWarning(UserWarning):
 
 
 class CommitConflict(QbeastError):
-    """Other writers changed the table on every attempt; nothing was written."""
+    """Other writers changed the table on every attempt; the change was not written."""
+
+
+class CommitStateUnknown(QbeastError):
+    """The commit may have been written, or may still be; look before you repeat the operation."""
 
 
 class CorruptMetadata(QbeastError, ValueError):

@@ -204,6 +204,8 @@ class QbeastTable:
         Raises:
             InvalidOptions: there is no such revision or file, or the fraction is not one.
             CommitConflict: other writers changed the same files on every attempt.
+            CommitStateUnknown: the commit may have been written; the message says how to find out.
+            What was rewritten before the error stays so.
         """
         named = [files] if isinstance(files, str) else files
         scope = Scope(revision_id, named, parse_fraction(fraction))
@@ -245,7 +247,8 @@ class QbeastTable:
             AmbiguousMerge: several source rows would update one row.
             IncompatibleTable: the table has features that the merge would break.
             CommitConflict: other writers came first on every attempt.
-            In every case the table is as it was.
+            CommitStateUnknown: the commit may have been written; the message says how to find out.
+            In every other case the table is as it was.
         """
         match = Match.of(on, where, source_alias, target_alias)
         merge = Merge(match, update, insert, update_where, insert_where)
@@ -320,7 +323,8 @@ class QbeastTable:
                 (UnknownColumn).
             IncompatibleTable: the table has features that a write would break.
             CommitConflict: other writers came first on every attempt.
-            In every case the table is as it was.
+            CommitStateUnknown: the commit may have been written; the message says how to find out.
+            In every other case the table is as it was.
         """
         drop_columns(self._target, [columns] if isinstance(columns, str) else columns)
 

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from qbeast_core import phases
+from qbeast_core.delta.commit import Commit
 from qbeast_core.delta.footers import MICROSECONDS, TIMESTAMPS_KEY, LateStatistics
 from qbeast_core.delta.jvm import Jvm, activate
 from qbeast_core.delta.metadata import (
@@ -282,8 +283,9 @@ class Transaction:
                 a merge at its word when these say that it changed nothing.
 
         Raises:
-            Py4JJavaError, or what PySpark makes of it: `conflicts.is_commit_conflict` tells
-                whether another writer came first.
+            CommitStateUnknown: it may be committed, now or later.
+            Otherwise what Delta raised, and nothing was written; `conflicts.is_commit_conflict`
+            tells whether another writer came first.
         """
         phases.enter(phases.COMMITTING)
         data_change = operation is not Operation.OPTIMIZE
@@ -303,10 +305,10 @@ class Transaction:
         jvm_operation = self._operation(operation, user_metadata, predicate)
         # Only writes take the text with their operation; Delta has a setting for the others.
         text = {} if user_metadata is None else {_USER_METADATA: user_metadata}
-        with session_with(self._spark, text) if text else nullcontext():
-            others = self._jvm.seq(self._other_actions)
-            actions = added.appendedAll(others).appendedAll(removed)
-            version = int(self._txn.commit(actions, jvm_operation))
+        others = self._jvm.seq(self._other_actions)
+        actions = added.appendedAll(others).appendedAll(removed)
+        commit = Commit(self.snapshot, self._delta_log, self._txn, jvm_operation)
+        version = commit.make(actions, text)
         committed(version)
         return version
 

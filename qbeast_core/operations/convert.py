@@ -97,17 +97,27 @@ def convert_to_qbeast(
         IndexMismatch: it is indexed already, by other columns, with another cube size, by another
             sample key or with other slices.
         CommitConflict: other writers came first on every attempt.
-        In every case the table is as it was.
+        CommitStateUnknown: the commit may have been written; the message says how to find out.
+        In every other case the table is as it was, except that a Parquet table may be a Delta
+        table without an index by then. Convert that again.
     """
     options = IndexOptions.parse(columns_to_index, cube_size, sample_key=sample_key, slices=slices)
     address = resolve_address(spark, table)
     snapshot = TableSnapshot.load(spark, address.location)
-    if address.format == PARQUET and not snapshot.exists:
+    becomes_delta = address.format == PARQUET and not snapshot.exists
+    if becomes_delta:
         schema = _convertible_rows(spark, address).schema
         options.check_columns(schema)
         options.new_sample_key(snapshot, schema)
-        spark.sql(f"CONVERT TO DELTA {address.name or f'parquet.{quoted(address.location)}'}")
-    return until_committed(address.label, lambda: _attempt(spark, address, options))
+        try:
+            spark.sql(f"CONVERT TO DELTA {address.name or f'parquet.{quoted(address.location)}'}")
+        except Exception:
+            # Where only the reply to the commit was lost, it is one.
+            if not TableSnapshot.load(spark, address.location).exists:
+                raise
+    return until_committed(
+        address.label, lambda: _attempt(spark, address, options), wrote_before=becomes_delta
+    )
 
 
 def _attempt(spark: SparkSession, address: Address, options: IndexOptions) -> ConvertResult:

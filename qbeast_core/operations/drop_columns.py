@@ -36,7 +36,14 @@ def drop_columns(target: Target, names: Sequence[str]) -> None:
         _check_unneeded(gone, IndexConfiguration.read(snapshot.configuration).latest, target.label)
         if snapshot.configuration.get(COLUMN_MAPPING_KEY) in ("name", "id"):
             listed = ", ".join(map(quoted, gone))
-            target.spark.sql(f"alter table delta.{quoted(target.location)} drop columns ({listed})")
+            try:
+                target.spark.sql(
+                    f"alter table delta.{quoted(target.location)} drop columns ({listed})"
+                )
+            except Exception:
+                # Where only the reply to the commit was lost, they are gone.
+                if not set(gone).isdisjoint(target.snapshot().schema.fieldNames()):
+                    raise
             return
         check_writable(snapshot, target.label)
         schema = StructType([field for field in snapshot.schema if field.name not in gone])

@@ -101,7 +101,8 @@ def migrate_format(spark: SparkSession, table: str, dry_run: bool = False) -> Mi
             or files outside of its directory, that a write would not keep right.
         CorruptMetadata: the index that the table's configuration describes cannot be read.
         CommitConflict: other writers came first on every attempt.
-        In every case the table is as it was.
+        CommitStateUnknown: the commit may have been written; the message says how to find out.
+        In every other case the table is as it was.
     """
     address = resolve_address(spark, table)
     if address.format != DELTA:

@@ -115,7 +115,7 @@ def optimize_table(
             return _optimize_revision(Transaction(spark, location), label, wanted, scope, dry_run)
 
         for _ in range(_ROUNDS):
-            done, more_gain = until_committed(label, attempt)
+            done, more_gain = until_committed(label, attempt, wrote_before=result.changed)
             result = _sum(result, done)
             if not more_gain:
                 break

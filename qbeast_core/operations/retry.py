@@ -16,10 +16,14 @@ MAX_ATTEMPTS = 6
 T = TypeVar("T")
 
 
-def until_committed(table: str, attempt: Callable[[], T]) -> T:
+def until_committed(table: str, attempt: Callable[[], T], *, wrote_before: bool = False) -> T:
     """The result of the first attempt that no concurrent commit defeats.
 
-    Each call of `attempt` starts from the table's present state.
+    Each call of `attempt` starts from the table's present state. `Transaction.commit` recognises
+    its own commit, so that an attempt which another writer defeats has written nothing.
+
+    Args:
+        wrote_before: whether the same operation has written something already, which stays.
 
     Raises:
         CommitConflict: every attempt was defeated; the conflict is the cause.
@@ -31,9 +35,10 @@ def until_committed(table: str, attempt: Callable[[], T]) -> T:
             if isinstance(error, QbeastError) or not is_commit_conflict(error):
                 raise
             if number == MAX_ATTEMPTS:
+                nothing = "nothing more" if wrote_before else "nothing"
                 raise CommitConflict(
                     f"{table} was changed by other writers during each of {MAX_ATTEMPTS} attempts; "
-                    "nothing was written. Try again with fewer writers at once"
+                    f"{nothing} was written. Try again with fewer writers at once"
                 ) from error
             logger.info("%s was changed by another writer, attempt %d failed", table, number)
     raise AssertionError("unreachable")

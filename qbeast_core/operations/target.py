@@ -36,6 +36,7 @@ class Target:
         Raises:
             IncompatibleTable: the table has features that a write would break.
             CommitConflict: every attempt was defeated.
+            CommitStateUnknown: an attempt may have been committed.
         """
 
         started = time.monotonic()

@@ -98,7 +98,8 @@ def write_table(
         IncompatibleTable: the table has features that a write would break.
         SourceChanged: the rows changed while they were written.
         CommitConflict: other writers came first on every attempt.
-        In every case the table is as it was.
+        CommitStateUnknown: the commit may have been written; the message says how to find out.
+        In every other case the table is as it was.
     """
     started = time.monotonic()
     spark = df.sparkSession

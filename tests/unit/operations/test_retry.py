@@ -3,7 +3,7 @@
 import pytest
 from delta.exceptions import ConcurrentAppendException
 
-from qbeast_core.errors import CommitConflict, InvalidOptions
+from qbeast_core.errors import CommitConflict, CommitStateUnknown, InvalidOptions
 from qbeast_core.operations.retry import MAX_ATTEMPTS, until_committed
 
 
@@ -33,12 +33,20 @@ def test_the_first_attempt_that_succeeds_counts(lost: int) -> None:
 
 def test_a_conflict_on_every_attempt_is_an_error() -> None:
     attempts = Attempts(MAX_ATTEMPTS, CONFLICT)
-    with pytest.raises(CommitConflict, match="t was changed"):
+    with pytest.raises(CommitConflict, match="; nothing was written"):
         until_committed("t", attempts)
     assert attempts.made == MAX_ATTEMPTS
 
 
-@pytest.mark.parametrize("error", [InvalidOptions("no"), CommitConflict("no"), OSError("no")])
+def test_a_conflict_after_a_commit_of_the_same_operation_does_not_deny_it() -> None:
+    attempts = Attempts(MAX_ATTEMPTS, CONFLICT)
+    with pytest.raises(CommitConflict, match="nothing more was written"):
+        until_committed("t", attempts, wrote_before=True)
+
+
+@pytest.mark.parametrize(
+    "error", [InvalidOptions("no"), CommitConflict("no"), CommitStateUnknown("no"), OSError("no")]
+)
 def test_other_errors_are_not_tried_again(error: Exception) -> None:
     attempts = Attempts(1, error)
     with pytest.raises(type(error), match="no"):

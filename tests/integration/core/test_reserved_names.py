@@ -12,8 +12,8 @@ from tests.integration.core.brute_force import assert_sound, plain
 
 NAMES = (
     "_metadata _change_type _commit_version _row_id _qbeast_weight _qbeast_file action before "
-    "after updates moves times key0 block in_file low high first0 last0 path rows row file part cube "
-    "source target value0 count min_weight max_weight weight depth outside"
+    "after updates moves times key0 block in_file low high first0 last0 path rows row file part "
+    "cube source target value0 count min_weight max_weight weight depth outside"
 ).split()
 
 

@@ -6,6 +6,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot
 from qbeast_core.errors import IncompatibleTable
+from qbeast_core.index import TableIndex
 from qbeast_core.model.legacy import has_legacy_tags
 from qbeast_core.model.slices import SLICE_COLUMN
 
@@ -27,6 +28,9 @@ def check_writable(snapshot: TableSnapshot, table: str) -> None:
             f"{table} has {legacy} files with the tags of qbeast 0.5 or older, some of which may "
             "hold copies of rows; run migrate_format on the table first"
         )
+    index = TableIndex.of(snapshot)
+    if index.configuration.last_revision_id is not None:
+        index.check_columns(table)
 
 
 def check_supported(snapshot: TableSnapshot, table: str) -> None:

@@ -128,7 +128,7 @@ def where_filters(snapshot: TableSnapshot, where: str | None) -> PushedFilters |
 
 def row_weight(index: TableIndex) -> Column:
     """The weight of each row, int, by which samples of the table are taken."""
-    return weight(index.configuration.latest.weight_columns)
+    return weight(index.weight_columns)
 
 
 def sample_condition_text(index: TableIndex, fraction: float) -> str:
@@ -138,7 +138,7 @@ def sample_condition_text(index: TableIndex, fraction: float) -> str:
     """
     if fraction in (0.0, 1.0):
         return "true" if fraction else "false"
-    weighed = weight_text(index.configuration.latest.weight_columns)
+    weighed = weight_text(index.weight_columns)
     return f"{weighed} < {weight_of_fraction(fraction)}"
 
 

@@ -110,10 +110,18 @@ class TableIndex:
         """
         latest = self.configuration.latest
         number = str(latest.revision_id)
-        own = [file.tags for file in self._data_files if file.tags.get(REVISION_TAG) == number]
-        if own and not any(self.identity.is_recorded_as(tags.get(COLUMNS_TAG)) for tags in own):
+        own = [file for file in self._data_files if file.tags.get(REVISION_TAG) == number]
+        if own and not any(map(self._has_present_columns, own)):
             return replace(latest, transformations=())
         return latest
+
+    def have_present_columns(self, files: NDArray[np.int64]) -> bool:
+        """Whether the files at these indices were written for the columns that rows are placed by
+        now, as far as the table keeps track of them."""
+        return all(self._has_present_columns(self._data_files[i]) for i in files.tolist())
+
+    def _has_present_columns(self, file: DataFile) -> bool:
+        return self.identity.is_recorded_as(file.tags.get(COLUMNS_TAG))
 
     @property
     def weight_columns(self) -> tuple[str, ...]:
@@ -210,10 +218,11 @@ class TableIndex:
             return _untrusted(f"revision {tag} is not in the table's configuration")
         if reason := self._distrusted.get(revision.revision_id):
             return _untrusted(reason)
-        if not self.identity.is_recorded_as(columns := file.tags.get(COLUMNS_TAG)):
+        if not self._has_present_columns(file):
+            written_for = file.tags.get(COLUMNS_TAG, "columns that it does not record")
             return _untrusted(
-                f"it was indexed by other columns of the same names, or with other types: "
-                f"{columns or 'it does not say which'}, while these are {self.identity.text} now"
+                f"it was indexed by {written_for}; by the names of these, the table has "
+                f"{self.identity.text} now"
             )
         if (key := file.tags.get(WEIGHT_KEY_TAG)) != revision.weight_key:
             made_of = key or "the indexed columns"

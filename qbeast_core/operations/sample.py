@@ -64,12 +64,13 @@ def rows_below(
     """The rows with a weight below the limit in the files at these indices.
 
     The weight decides, unless the log says that all rows are below. Slices, where the table stores
-    them, let Parquet skip within a file.
+    them and their columns are what they were, let Parquet skip within a file.
     """
     if all(index.files[i].lies_below(limit) for i in files.tolist()):
         return snapshot.dataframe(files)
     rows = snapshot.stored_rows(files)
-    if snapshot.stores_slices and (lowest := lowest_slice_below(limit)):
+    by_slice = snapshot.stores_slices and index.have_present_columns(files)
+    if by_slice and (lowest := lowest_slice_below(limit)):
         rows = rows.where(reaches(lowest))
     return snapshot.without_slices(rows).where(row_weight(index) < limit)
 

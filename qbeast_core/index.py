@@ -120,9 +120,6 @@ class TableIndex:
         now, as far as the table keeps track of them."""
         return all(self._has_present_columns(self._data_files[i]) for i in files.tolist())
 
-    def _has_present_columns(self, file: DataFile) -> bool:
-        return self.identity.is_recorded_as(file.tags.get(COLUMNS_TAG))
-
     @property
     def weight_columns(self) -> tuple[str, ...]:
         """The columns whose hash is a row's weight.
@@ -204,6 +201,9 @@ class TableIndex:
             lower=np.array([cube.lower for cube in cubes], dtype=np.float64).reshape(shape),
             upper=np.array([cube.upper for cube in cubes], dtype=np.float64).reshape(shape),
         )
+
+    def _has_present_columns(self, file: DataFile) -> bool:
+        return self.identity.is_recorded_as(file.tags.get(COLUMNS_TAG))
 
     def _indexed(self, file: DataFile) -> IndexedFile:
         if has_legacy_tags(file.tags):

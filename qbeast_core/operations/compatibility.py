@@ -20,7 +20,7 @@ _UNSUPPORTED_FEATURES = {
 
 
 def check_writable(snapshot: TableSnapshot, table: str) -> None:
-    """Raise IncompatibleTable if indexed files must not be added to the table."""
+    """Raise IncompatibleTable if indexed files must not, or cannot, be added to the table."""
     check_supported(snapshot, table)
     legacy = sum(has_legacy_tags(file.tags) for file in snapshot.files)
     if legacy:

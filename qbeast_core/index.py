@@ -8,27 +8,28 @@ left files that are *copies* of rows in other files (FORMAT section 10); they ar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql.types import StructType
 
+from qbeast_core.delta.column_identity import ColumnIdentity
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot
-from qbeast_core.errors import UnsupportedColumnType
+from qbeast_core.errors import IncompatibleTable, InvalidOptions
 from qbeast_core.model.block import (
     BLOCKS_TAG,
+    COLUMNS_TAG,
     HIGHEST_WEIGHT_TAG,
     REVISION_TAG,
     WEIGHT_KEY_TAG,
     Block,
     parse_blocks,
 )
-from qbeast_core.model.datatypes import DataType
 from qbeast_core.model.legacy import has_legacy_tags, is_copy
 from qbeast_core.model.revision import STAGING_REVISION_ID, IndexConfiguration, Revision
-from qbeast_core.model.transformer import EmptyTransformer
+from qbeast_core.options import IndexedColumn, resolve_columns, resolve_sample_key
 from qbeast_core.tree.otree import OTree
 from qbeast_core.version_cache import VersionCache
 
@@ -84,7 +85,11 @@ class TableIndex:
     ) -> None:
         self.configuration = configuration
         self._data_files = files
-        self._distrusted = _distrusted_revisions(configuration, schema)
+        self._schema = schema
+        last = configuration.revisions.get(configuration.last_revision_id or STAGING_REVISION_ID)
+        self._distrusted = _distrusted_revisions(configuration, last, schema)
+        self.identity = ColumnIdentity.of(schema, last.placing_columns if last else ())
+        """The columns that a file must have been indexed by."""
 
     @staticmethod
     def of(snapshot: TableSnapshot) -> TableIndex:
@@ -95,6 +100,49 @@ class TableIndex:
             return TableIndex(configuration, snapshot.schema, snapshot.files)
 
         return _indexes.get(snapshot.key, read)
+
+    @cached_property
+    def current(self) -> Revision:
+        """The latest revision, as writes continue it.
+
+        Where the files of that revision were written for other columns, it has no transformations:
+        none of the old ones says anything of the new columns, so more rows begin a new revision.
+        """
+        latest = self.configuration.latest
+        number = str(latest.revision_id)
+        own = [file for file in self._data_files if file.tags.get(REVISION_TAG) == number]
+        if own and not any(map(self._has_present_columns, own)):
+            return replace(latest, transformations=())
+        return latest
+
+    def have_present_columns(self, files: NDArray[np.int64]) -> bool:
+        """Whether the files at these indices were written for the columns that rows are placed by
+        now, as far as the table keeps track of them."""
+        return all(self._has_present_columns(self._data_files[i]) for i in files.tolist())
+
+    @property
+    def weight_columns(self) -> tuple[str, ...]:
+        """The columns whose hash is a row's weight.
+
+        Raises:
+            IncompatibleTable: the table has lost one of them, or Spark has no hash of it any more.
+        """
+        names = self.configuration.latest.weight_columns
+        try:
+            resolve_sample_key(names, self._schema)
+        except InvalidOptions as problem:
+            raise _lost("the table cannot be sampled", problem) from None
+        return names
+
+    def check_columns(self, table: str) -> None:
+        """Raise IncompatibleTable unless the table has all columns that more rows are placed by."""
+        latest = self.configuration.latest
+        columns = [IndexedColumn(name, None) for name in latest.columns]
+        try:
+            resolve_columns(columns, self._schema, case_sensitive=True)
+            resolve_sample_key(latest.weight_columns, self._schema)
+        except InvalidOptions as problem:
+            raise _lost(f"{table} cannot be written to", problem) from None
 
     @cached_property
     def files(self) -> tuple[IndexedFile, ...]:
@@ -154,6 +202,9 @@ class TableIndex:
             upper=np.array([cube.upper for cube in cubes], dtype=np.float64).reshape(shape),
         )
 
+    def _has_present_columns(self, file: DataFile) -> bool:
+        return self.identity.is_recorded_as(file.tags.get(COLUMNS_TAG))
+
     def _indexed(self, file: DataFile) -> IndexedFile:
         if has_legacy_tags(file.tags):
             return IndexedFile(STAGING_REVISION_ID, (), _LEGACY, is_copy=is_copy(file.tags))
@@ -167,6 +218,12 @@ class TableIndex:
             return _untrusted(f"revision {tag} is not in the table's configuration")
         if reason := self._distrusted.get(revision.revision_id):
             return _untrusted(reason)
+        if not self._has_present_columns(file):
+            written_for = file.tags.get(COLUMNS_TAG, "columns that it does not record")
+            return _untrusted(
+                f"it was indexed by {written_for}; by the names of these, the table has "
+                f"{self.identity.text} now"
+            )
         if (key := file.tags.get(WEIGHT_KEY_TAG)) != revision.weight_key:
             made_of = key or "the indexed columns"
             wanted = revision.weight_key or "the indexed columns"
@@ -185,13 +242,14 @@ class TableIndex:
         return IndexedFile(revision.revision_id, blocks, highest_weight=_highest(file.tags, blocks))
 
 
-def _distrusted_revisions(configuration: IndexConfiguration, schema: StructType) -> dict[int, str]:
+def _distrusted_revisions(
+    configuration: IndexConfiguration, last: Revision | None, schema: StructType
+) -> dict[int, str]:
     """The revisions whose files cannot be chosen by the index, with the reason.
 
     A row's weight is the hash of the latest revision's columns (or of the table's sample key) with
     their present types; blocks written for other columns or types speak of other weights.
     """
-    last = configuration.revisions.get(configuration.last_revision_id or STAGING_REVISION_ID)
     reasons = {}
     for revision in configuration.revisions.values():
         if last is None or revision.columns != last.columns:
@@ -204,28 +262,25 @@ def _distrusted_revisions(configuration: IndexConfiguration, schema: StructType)
 
 
 def _changed_column(revision: Revision, schema: StructType) -> str | None:
-    fields = {field.name: field for field in schema.fields}
+    types = {field.name: field.dataType.simpleString() for field in schema.fields}
     for name in revision.sample_key:
-        if name not in fields:
+        if name not in types:
             return f"column {name!r} of the sample key is not in the table"
-        if "delta.typeChanges" in fields[name].metadata:
-            return f"column {name!r} of the sample key changed its type"
     for transformer in revision.transformers:
-        field = fields.get(transformer.column)
-        if field is None:
-            return f"indexed column {transformer.column!r} is not in the table"
-        if "delta.typeChanges" in field.metadata:
-            return f"indexed column {transformer.column!r} changed its type"
-        indexed_as = getattr(transformer, "data_type", None)
-        if isinstance(transformer, EmptyTransformer) or indexed_as is None:
-            continue
-        try:
-            present = DataType.of_spark(field.dataType.simpleString())
-        except UnsupportedColumnType:
-            present = None
-        if present is not indexed_as:
-            return f"indexed column {transformer.column!r} has another type now"
+        name = transformer.column
+        if name not in types:
+            return f"indexed column {name!r} is not in the table"
+        if not transformer.is_for(types[name]):
+            return f"indexed column {name!r} has another type now"
     return None
+
+
+def _lost(what: str, problem: InvalidOptions) -> IncompatibleTable:
+    return IncompatibleTable(
+        f"{what} by its index: {problem}. Give the column back its name and type, or write the "
+        "table anew by write_table(..., mode='overwrite') with other columns_to_index or another "
+        "sample_key (in dbt with --full-refresh)"
+    )
 
 
 def _highest(tags: Mapping[str, str], blocks: Sequence[Block]) -> int | None:

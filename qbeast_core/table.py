@@ -142,6 +142,7 @@ class QbeastTable:
 
         Raises:
             InvalidOptions: the fraction is not a number from 0 to 1.
+            IncompatibleTable: a column that decides which rows are in a sample is gone.
         """
         return sampling.sample_rows(
             self._snapshot, self._index, parse_fraction(fraction), where, pushed
@@ -161,7 +162,11 @@ class QbeastTable:
         return sampling.file_entries(self._snapshot, self._index, chosen)
 
     def sample_condition(self, fraction: float) -> str:
-        """SQL text that keeps the rows of a sample in any query of this table."""
+        """SQL text that keeps the rows of a sample in any query of this table.
+
+        Raises:
+            As `sample` does.
+        """
         return sampling.sample_condition_text(self._index, parse_fraction(fraction))
 
     def blocks(self) -> DataFrame:
@@ -203,6 +208,8 @@ class QbeastTable:
 
         Raises:
             InvalidOptions: there is no such revision or file, or the fraction is not one.
+            IncompatibleTable: the table has features that a write would break, or has lost a column
+                that its index needs.
             CommitConflict: other writers changed the same files on every attempt.
             CommitStateUnknown: the commit may have been written; the message says how to find out.
             What was rewritten before the error stays so.
@@ -245,7 +252,8 @@ class QbeastTable:
         Raises:
             InvalidOptions: an argument cannot be understood (also UnknownColumn).
             AmbiguousMerge: several source rows would update one row.
-            IncompatibleTable: the table has features that the merge would break.
+            IncompatibleTable: the table has features that the merge would break, or has lost a
+                column that its index needs.
             CommitConflict: other writers came first on every attempt.
             CommitStateUnknown: the commit may have been written; the message says how to find out.
             In every other case the table is as it was.

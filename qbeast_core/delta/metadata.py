@@ -15,6 +15,9 @@ from qbeast_core.model.slices import SLICE_COLUMN, SLICES_KEY
 COLUMN_MAPPING_KEY = "delta.columnMapping.mode"
 """The property of a table whose columns have other names in its files: `name` or `id`."""
 
+PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
+"""In the metadata of a column or field, the name that it has in files, where it has another one."""
+
 
 def fields_of(metadata: Any) -> dict[str, Any]:
     """The fields of a `metaData` action by the names that they have in the log."""
@@ -49,7 +52,7 @@ def stores_slices(fields: Mapping[str, Any]) -> bool:
 def names_in_files(fields: Mapping[str, Any]) -> dict[str, str]:
     """What each column of the table is called in its data files."""
     return {
-        field["name"]: field["metadata"].get("delta.columnMapping.physicalName", field["name"])
+        field["name"]: field["metadata"].get(PHYSICAL_NAME_KEY, field["name"])
         for field in json.loads(fields["schemaString"])["fields"]
     }
 

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from qbeast_core import phases
+from qbeast_core.delta.column_identity import ColumnIdentity
 from qbeast_core.delta.commit import Commit
 from qbeast_core.delta.footers import MICROSECONDS, TIMESTAMPS_KEY, LateStatistics
 from qbeast_core.delta.jvm import Jvm, activate
@@ -187,6 +188,11 @@ class Transaction:
     def stores_slices(self) -> bool:
         """Whether the table has or will have a column of slices, which Delta adds to the rows."""
         return stores_slices(fields_of(self._txn.metadata()))
+
+    def identity_of(self, columns: Sequence[str]) -> ColumnIdentity:
+        """Which columns these names mean in the files that this transaction writes."""
+        schema = json.loads(fields_of(self._txn.metadata())["schemaString"])
+        return ColumnIdentity.of(StructType.fromJson(schema), columns)
 
     def late_statistics(self, rows: int) -> LateStatistics:
         """How a write of so many rows gets the statistics of its files."""

@@ -17,6 +17,10 @@ BLOCKS_TAG = "blocks"
 WEIGHT_KEY_TAG = "weightKey"
 """On the files of a table with a sample key: the columns that their weights are made of."""
 
+COLUMNS_TAG = "columns"
+"""On files whose indexed columns may be mistaken for others by their names: the columns of the data
+files that the index was made for, with their types."""
+
 HIGHEST_WEIGHT_TAG = "highestWeight"
 """On files that hold a band of the root: none of its rows there has a weight above this one."""
 
@@ -71,6 +75,7 @@ def file_tags(
     blocks: Sequence[Block],
     weight_key: str | None = None,
     highest_weight: int | None = None,
+    columns: str | None = None,
 ) -> dict[str, str]:
     """The tags of an `add` action for a file of that revision with these blocks."""
     tags = {REVISION_TAG: str(revision_id), BLOCKS_TAG: blocks_to_json(blocks)}
@@ -78,6 +83,8 @@ def file_tags(
         tags[WEIGHT_KEY_TAG] = weight_key
     if highest_weight is not None:
         tags[HIGHEST_WEIGHT_TAG] = str(highest_weight)
+    if columns is not None:
+        tags[COLUMNS_TAG] = columns
     return tags
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from qbeast_core.errors import CorruptMetadata, InvalidOptions
+from qbeast_core.errors import CorruptMetadata, InvalidOptions, UnsupportedColumnType
 from qbeast_core.model.coordinate import PACKAGE, field_of
 from qbeast_core.model.datatypes import DataType
 
@@ -28,6 +28,16 @@ class Transformer(ABC):
     """The class that revisions name, without its package."""
 
     column: str
+
+    def is_for(self, spark_type: str) -> bool:
+        """Whether it can index a column of this Spark type."""
+        indexed_as = getattr(self, "data_type", None)
+        if indexed_as is None:
+            return True
+        try:
+            return DataType.of_spark(spark_type) is indexed_as
+        except UnsupportedColumnType:
+            return False
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -166,6 +176,16 @@ def wanted_kind(transformer: Transformer) -> str | None:
     if isinstance(transformer, EmptyTransformer):
         return transformer.declared
     return transformer.kind if transformer.kind in KINDS else None
+
+
+def kept_kind(transformer: Transformer, spark_type: str) -> str | None:
+    """The kind by which its column goes on being indexed once it has this type; None for the
+    default of the type."""
+    kind = wanted_kind(transformer)
+    try:
+        return kind if kind in kinds_for(DataType.of_spark(spark_type)) else None
+    except UnsupportedColumnType:
+        return None
 
 
 def transformer_from_json(json_object: Any) -> Transformer:

@@ -78,7 +78,7 @@ class Append:
                 return self._nothing()
             given_stats = self.write.options.stats_of(self.transformers)
             plan, kept = self._plan(rows.schema, written.statistics.with_given(given_stats))
-            return self._committed(plan, written.indexed(plan, kept))
+            return self._committed(plan, written.indexed(self.transaction, plan, kept))
 
     @property
     def _cube_size(self) -> int:

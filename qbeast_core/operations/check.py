@@ -32,7 +32,9 @@ class CheckReport:
     """The outcome of a check."""
 
     problems: tuple[str, ...]
-    """What is wrong, one sentence each; reads are right all the same, they only cost more."""
+    """What is wrong, one sentence each. Reads of the whole table are right all the same, and a file
+    that counts as not indexed only costs more. Where rows are not where their blocks say, or have
+    a wrong slice, samples and filters may miss them: write the table anew."""
     files: int
     unindexed_files: int
     rows: int
@@ -194,7 +196,7 @@ def _rows_by_block(
 def _wrong_slices(snapshot: TableSnapshot, index: TableIndex) -> list[str]:
     """Rows whose stored slice is not that of their weight; one that has none is always read."""
     try:
-        computed = row_slice(index.configuration.latest.weight_columns)
+        computed = row_slice(index.weight_columns)
         stored = snapshot.stored_rows(index.with_rows)
         wrong = stored.where(column(SLICE_COLUMN) != computed).count()
     except QbeastError as problem:

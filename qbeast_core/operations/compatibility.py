@@ -9,6 +9,7 @@ from pyspark.sql.types import StructType
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.errors import IncompatibleTable
+from qbeast_core.index import TableIndex
 from qbeast_core.model.legacy import has_legacy_tags
 from qbeast_core.model.slices import SLICE_COLUMN
 
@@ -48,7 +49,7 @@ _UNIFORM = {version: f"icebergCompat{version}" for version in ("V1", "V2", "V3")
 
 
 def check_writable(snapshot: TableSnapshot, table: str) -> None:
-    """Raise IncompatibleTable if indexed files must not be added to the table."""
+    """Raise IncompatibleTable if indexed files must not, or cannot, be added to the table."""
     check_supported(snapshot, table)
     legacy = sum(has_legacy_tags(file.tags) for file in snapshot.files)
     if legacy:
@@ -56,6 +57,9 @@ def check_writable(snapshot: TableSnapshot, table: str) -> None:
             f"{table} has {legacy} files with the tags of qbeast 0.5 or older, some of which may "
             "hold copies of rows; run migrate_format on the table first"
         )
+    index = TableIndex.of(snapshot)
+    if index.configuration.last_revision_id is not None:
+        index.check_columns(table)
 
 
 def check_supported(snapshot: TableSnapshot, table: str) -> None:

@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
 
+from qbeast_core.delta.column_identity import name_in_files
 from qbeast_core.delta.expressions import FunctionCall, function_call
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import InvalidOptions
@@ -281,7 +282,7 @@ def column_extremes(
     fields = [field for field in snapshot.schema.fields if field.name.lower() == name.lower()]
     if len(fields) != 1 or not isinstance(fields[0].dataType, NumericType):
         return None
-    stored = fields[0].metadata.get("delta.columnMapping.physicalName", fields[0].name)
+    stored = name_in_files(fields[0])
     ends: list[float] = []
     for i in np.flatnonzero(files).tolist():
         text = snapshot.files[i].stats

@@ -19,7 +19,6 @@ from qbeast_core.delta.transaction import StagedFile, Transaction
 from qbeast_core.errors import SourceChanged
 from qbeast_core.model.block import Block, file_tags, rows_by_cube
 from qbeast_core.model.cube import CubeId
-from qbeast_core.model.revision import Revision
 from qbeast_core.operations.contents import Counting, FileContents, RowsOutside, contents_of
 from qbeast_core.operations.placing import Placing, TreePlan, placed
 from qbeast_core.spark.catalyst import Catalyst
@@ -116,10 +115,11 @@ def write_indexed(
             "changed in between or a task failed. Nothing was committed; run the write again"
         )
     files = completed.result()
-    return tagged(files, [held[file.name] for file in files], plan, kept_blocks)
+    return tagged(transaction, files, [held[file.name] for file in files], plan, kept_blocks)
 
 
 def tagged(
+    transaction: Transaction,
     files: Sequence[StagedFile],
     contents: Sequence[FileContents],
     plan: TreePlan,
@@ -132,11 +132,19 @@ def tagged(
     blocks = [block for held in contents for block in held.blocks]
     if anchors := missing_anchors([*kept_blocks, *blocks], plan.weights):
         contents[0].blocks.extend(anchors)
-    told = (_told(file, held, plan.revision) for file, held in zip(files, contents, strict=True))
+    revision = plan.revision
+    # Delta decides within the transaction what the columns of a new table are called in its files.
+    identity = transaction.identity_of(revision.placing_columns)
+    told = (
+        file.tagged(
+            file_tags(
+                revision.revision_id,
+                held.blocks,
+                revision.weight_key,
+                held.highest_weight,
+                identity.recorded,
+            )
+        )
+        for file, held in zip(files, contents, strict=True)
+    )
     return IndexedFiles(tuple(told), tuple(contents))
-
-
-def _told(file: StagedFile, held: FileContents, revision: Revision) -> StagedFile:
-    """The file with what the log says of its contents."""
-    tags = file_tags(revision.revision_id, held.blocks, revision.weight_key, held.highest_weight)
-    return file.tagged(tags)

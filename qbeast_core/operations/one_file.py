@@ -49,17 +49,19 @@ class OneFile:
     statistics: InputStatistics
     """Of all the rows, each of which is in the sample."""
 
-    def indexed(self, plan: TreePlan, kept_blocks: Sequence[Block]) -> IndexedFiles:
+    def indexed(
+        self, transaction: Transaction, plan: TreePlan, kept_blocks: Sequence[Block]
+    ) -> IndexedFiles:
         """The file with the cubes that its rows belong to by a plan that was made for them.
 
-        `kept_blocks` are as for `write_indexed`.
+        The other arguments are those of `write_indexed`.
 
         Raises:
             Outgrown: by the plan its rows go to several files.
         """
         if plan.files > 1:
             raise Outgrown(self.rows)
-        return tagged([self.file], [self._contents(plan)], plan, kept_blocks)
+        return tagged(transaction, [self.file], [self._contents(plan)], plan, kept_blocks)
 
     def _contents(self, plan: TreePlan) -> FileContents:
         sample = self.statistics.sample

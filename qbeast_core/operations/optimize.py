@@ -172,7 +172,7 @@ def _optimize_revision(
     index = TableIndex.of(snapshot)
     found = scope.of(snapshot, index, revision_id)
     if revision_id == STAGING_REVISION_ID:
-        revision = index.configuration.latest
+        revision = index.current
     else:
         revision = index.configuration.revisions[revision_id]
         found = files_to_rewrite(index, revision, found)

@@ -35,7 +35,7 @@ from qbeast_core.model.transformer import (
     StringHistogramTransformer,
     StringQuantilesTransformer,
     Transformer,
-    wanted_kind,
+    kept_kind,
 )
 from qbeast_core.options import ALL, IndexedColumn, resolve_columns, resolve_sample_key
 from qbeast_core.spark.statistics import Bounds, InputStatistics
@@ -111,6 +111,8 @@ def continued_transformers(
 ) -> tuple[Transformer, ...]:
     """The transformers of an append: those of the table, or what the user asks for explicitly.
 
+    A column that has another type now keeps the kind of its index, if that goes with the type.
+
     Raises:
         IndexMismatch: other columns, or another order of them, than the table is indexed by.
     """
@@ -124,18 +126,20 @@ def continued_transformers(
                 "--full-refresh, in Python with mode='overwrite')"
             )
     kinds = [column.kind for column in wanted] if wanted else [None] * len(current.columns)
-    columns = [
-        # A converted table's columns have no transformer yet, only what was asked for.
-        IndexedColumn(
-            old.column, kind or (wanted_kind(old) if isinstance(old, EmptyTransformer) else None)
-        )
-        for old, kind in zip(current.transformers, kinds, strict=True)
-    ]
-    resolved = resolve_columns(columns, schema, case_sensitive=True)
     return tuple(
-        new if column.kind is not None or isinstance(old, EmptyTransformer) else old
-        for old, new, column in zip(current.transformers, resolved, columns, strict=True)
+        _continued(old, kind, schema) for old, kind in zip(current.transformers, kinds, strict=True)
     )
+
+
+def _continued(old: Transformer, kind: str | None, schema: StructType) -> Transformer:
+    types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    present = types.get(old.column, "")
+    # A converted table's columns have no transformer yet, only what was asked for.
+    if kind is None and not isinstance(old, EmptyTransformer) and old.is_for(present):
+        return old
+    column = IndexedColumn(old.column, kind or kept_kind(old, present))
+    (new,) = resolve_columns([column], schema, case_sensitive=True)
+    return new
 
 
 def chosen_automatically(configuration: Mapping[str, str], option: str) -> bool:

@@ -134,10 +134,10 @@ def commit_rewrite(
         return _commit(transaction, rewrite, index, _Written(), 0, user_metadata)
     with _changes(transaction, rewrite, rewrite.changes) as (changes, measured):
         schema = transaction.snapshot.schema
-        latest = index.configuration.latest
-        transformers = continued_transformers(latest, None, schema, label)
+        current = index.current
+        transformers = continued_transformers(current, None, schema, label)
         statistics = measure(
-            measured, transformers, latest.weight_columns, latest.desired_cube_size
+            measured, transformers, current.weight_columns, current.desired_cube_size
         )
         failpoints.reach(failpoints.BETWEEN_PASSES)
         if not statistics.rows and not len(rewrite.removed):
@@ -149,9 +149,8 @@ def commit_rewrite(
             changes = without_insertions(changes)
         written = _Written()
         if statistics.rows:
-            known = index.configuration
             target = continued_revision(
-                known, known.latest, transformers, statistics, cube_size=None
+                index.configuration, current, transformers, statistics, cube_size=None
             )
             grows = inserts or rewrite.moves_rows
             data = data_rows(changes)
@@ -305,7 +304,11 @@ def retags(
         if anchors := missing_anchors(kept, index.tree(revision).weights):
             file = index.files[staying[0]]
             tags[staying[0]] = file_tags(
-                revision_id, [*file.blocks, *anchors], revision.weight_key, file.highest_weight
+                revision_id,
+                [*file.blocks, *anchors],
+                revision.weight_key,
+                file.highest_weight,
+                index.identity.recorded,
             )
     return tags
 

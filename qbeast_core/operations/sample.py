@@ -64,12 +64,13 @@ def rows_below(
     """The rows with a weight below the limit in the files at these indices.
 
     The weight decides, unless the log says that all rows are below. Slices, where the table stores
-    them, let Parquet skip within a file.
+    them and their columns are what they were, let Parquet skip within a file.
     """
     if all(index.files[i].lies_below(limit) for i in files.tolist()):
         return snapshot.dataframe(files)
     rows = snapshot.stored_rows(files)
-    if snapshot.stores_slices and (lowest := lowest_slice_below(limit)):
+    by_slice = snapshot.stores_slices and index.have_present_columns(files)
+    if by_slice and (lowest := lowest_slice_below(limit)):
         rows = rows.where(reaches(lowest))
     return snapshot.without_slices(rows).where(row_weight(index) < limit)
 
@@ -128,7 +129,7 @@ def where_filters(snapshot: TableSnapshot, where: str | None) -> PushedFilters |
 
 def row_weight(index: TableIndex) -> Column:
     """The weight of each row, int, by which samples of the table are taken."""
-    return weight(index.configuration.latest.weight_columns)
+    return weight(index.weight_columns)
 
 
 def sample_condition_text(index: TableIndex, fraction: float) -> str:
@@ -138,7 +139,7 @@ def sample_condition_text(index: TableIndex, fraction: float) -> str:
     """
     if fraction in (0.0, 1.0):
         return "true" if fraction else "false"
-    weighed = weight_text(index.configuration.latest.weight_columns)
+    weighed = weight_text(index.weight_columns)
     return f"{weighed} < {weight_of_fraction(fraction)}"
 
 

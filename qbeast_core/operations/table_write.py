@@ -15,6 +15,7 @@ from qbeast_core import failpoints
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.errors import InvalidOptions, NotAQbeastTable
+from qbeast_core.index import TableIndex
 from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.model.transformer import Transformer
 from qbeast_core.operations.compatibility import check_writable
@@ -140,13 +141,13 @@ class TableWrite:
     def continued(self, snapshot: TableSnapshot) -> tuple[Revision, tuple[Transformer, ...]]:
         """The revision that an append continues, and how it indexes each column."""
         label = self.destination.label
-        configuration = IndexConfiguration.read(snapshot.configuration)
-        if configuration.last_revision_id is None:
+        index = TableIndex.of(snapshot)
+        if index.configuration.last_revision_id is None:
             raise NotAQbeastTable(
                 f"{label} is a Delta table without a Qbeast index; "
                 "convert it first, or replace it with mode='overwrite'"
             )
-        current = configuration.latest
+        current = index.current
         schema, key = snapshot.schema, self.options.sample_key
         if key is not None:
             check_sample_key(key, current, snapshot.configuration, schema, label)

@@ -95,7 +95,8 @@ def write_table(
         IndexMismatch: an append asks for other columns, another sample key or other slices than
             the table has.
         NotAQbeastTable: an append to a Delta table without an index.
-        IncompatibleTable: the table has features that a write would break.
+        IncompatibleTable: the table has features that a write would break, or has lost a column
+            that its index needs.
         SourceChanged: the rows changed while they were written.
         CommitConflict: other writers came first on every attempt.
         CommitStateUnknown: the commit may have been written; the message says how to find out.

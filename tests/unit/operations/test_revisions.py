@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
+from pyspark.sql import types
 
 from qbeast_core.model.column_stats import ColumnStats
 from qbeast_core.model.datatypes import DataType
@@ -14,11 +16,18 @@ from qbeast_core.model.transformation import (
     StringQuantiles,
 )
 from qbeast_core.model.transformer import (
+    HashTransformer,
     LinearTransformer,
     NumericQuantilesTransformer,
+    StringHistogramTransformer,
     StringQuantilesTransformer,
+    Transformer,
 )
-from qbeast_core.operations.revisions import continued_revision, first_revision
+from qbeast_core.operations.revisions import (
+    continued_revision,
+    continued_transformers,
+    first_revision,
+)
 from qbeast_core.spark.statistics import Bounds, InputStatistics, RowSample
 
 TRANSFORMERS = (LinearTransformer("a", DataType.LONG),)
@@ -122,3 +131,40 @@ def test_a_column_without_two_values_waits_for_its_quantiles() -> None:
         NumericQuantiles((5.0, 6.0), DataType.DOUBLE),
         StringQuantiles(("b", "c")),
     )
+
+
+@pytest.mark.parametrize(
+    ("old", "spark_type", "new"),
+    [
+        (LinearTransformer("a", DataType.INTEGER), types.IntegerType(), None),
+        (
+            LinearTransformer("a", DataType.INTEGER),
+            types.LongType(),
+            LinearTransformer("a", DataType.LONG),
+        ),
+        (
+            HashTransformer("a", DataType.INTEGER),
+            types.LongType(),
+            HashTransformer("a", DataType.LONG),
+        ),
+        (
+            LinearTransformer("a", DataType.INTEGER),
+            types.StringType(),
+            HashTransformer("a", DataType.STRING),
+        ),
+        (StringHistogramTransformer("a", DataType.STRING), types.StringType(), None),
+    ],
+)
+def test_a_column_of_another_type_keeps_its_kind_if_it_can(
+    old: Transformer, spark_type: types.DataType, new: Transformer | None
+) -> None:
+    current = replace(FIRST, transformers=(old,))
+    schema = types.StructType([types.StructField("a", spark_type)])
+    assert continued_transformers(current, None, schema, "t") == (new or old,)
+
+
+def test_a_revision_without_transformations_takes_nothing_from_the_old_ones() -> None:
+    current = replace(FIRST, transformations=())
+    found = continued_revision(KNOWN, current, TRANSFORMERS, seen(5, 9), cube_size=None)
+    (bounds,) = found.transformations
+    assert (found.revision_id, bounds.minimum, bounds.maximum) == (3, 5, 9)

@@ -140,6 +140,27 @@ class QbeastAdapter(SparkAdapter):
     def _get_adapter_specific_run_info(cls, config: RelationConfig) -> dict[str, Any]:
         return {"adapter_type": "qbeast", "table_format": "delta"}
 
+    # -- names, which Spark resolves whatever their case; dbt compares them as they are written
+
+    @available.parse(lambda *_: False)
+    def check_schema_exists(self, database: str | None, schema: str) -> bool:
+        return schema.lower() in {name.lower() for name in self.list_schemas(database or "")}
+
+    @available.parse_list
+    def get_missing_columns(
+        self, from_relation: BaseRelation, to_relation: BaseRelation
+    ) -> list[Any]:
+        present = {column.name.lower() for column in self.get_columns_in_relation(to_relation)}
+        columns = self.get_columns_in_relation(from_relation)
+        return [column for column in columns if column.name.lower() not in present]
+
+    @available.parse_none
+    def assert_valid_snapshot_target_given_strategy(
+        self, relation: BaseRelation, column_names: dict[str, str], strategy: Any
+    ) -> None:
+        lowered = {key: name.lower() for key, name in column_names.items()}
+        super().assert_valid_snapshot_target_given_strategy(relation, lowered, strategy)
+
     # -- called by macros
 
     @available.parse_none

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from dbt.adapters.contracts.relation import HasQuoting, RelationConfig
+from dbt.adapters.contracts.relation import ComponentName, HasQuoting, RelationConfig
 from dbt.adapters.factory import get_adapter_by_type
 from dbt.adapters.spark.relation import SparkRelation
 from dbt_common.exceptions import DbtRuntimeError
@@ -31,6 +31,10 @@ class QbeastRelation(SparkRelation):
             return relation
         sampled: Self = get_adapter_by_type("qbeast").sample_of_run(relation, relation_config)
         return sampled
+
+    def _is_exactish_match(self, field: ComponentName, value: str) -> bool:
+        """Spark finds a name whatever its case, in backticks too."""
+        return bool(self.path.get_lowered_part(field) == value.lower())
 
     def sampled(self, fraction: Any) -> Self:
         """This relation standing for a sample; `fraction` as in `parse_fraction`.

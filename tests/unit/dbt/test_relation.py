@@ -1,4 +1,4 @@
-"""How a relation that stands for a sample is written."""
+"""How a relation that stands for a sample is written, and how one is found."""
 
 from typing import Any
 
@@ -19,6 +19,13 @@ def test_a_sample_is_a_subquery_and_renders_as_its_name() -> None:
 def test_a_sample_of_a_sample_is_the_smaller_of_both() -> None:
     assert EVENTS.sampled(0.1).sampled(0.01) == EVENTS.sampled(0.01).sampled(0.1)
     assert EVENTS.sampled(0.1).sampled(0.01).sample == 0.01
+
+
+def test_a_relation_is_found_whatever_the_case_of_its_name_also_in_quotes() -> None:
+    quoted = EVENTS.quote(schema=True, identifier=True)
+    for relation in (EVENTS, quoted):
+        assert relation.matches(schema="S", identifier="Events")
+        assert not relation.matches(schema="s", identifier="events_2")
 
 
 def test_empty_runs_stay_empty() -> None:

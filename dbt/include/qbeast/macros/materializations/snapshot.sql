@@ -11,7 +11,6 @@
         'the snapshot ' ~ this ~ ' is kept in a Delta table, and ' ~ this ~ ' is something else: '
         ~ 'drop it, or give the snapshot another alias') %}
   {%- endif -%}
-  {%- do qbeast_ensure_schema(this) -%}
   {%- do qbeast_warn_of_grants() -%}
 
   {{ run_hooks(pre_hooks) }}
@@ -59,15 +58,8 @@
 {% endmaterialization %}
 
 
-{% macro qbeast_ensure_schema(relation) %}
-  {%- if not adapter.check_schema_exists(relation.database, relation.schema) -%}
-    {% do create_schema(relation) %}
-  {%- endif -%}
-{% endmacro %}
-
-
-{# A view of the rows to close and to insert; the table has every column of it afterwards but those
-   that only tell what to do. #}
+{# A view of the rows to close and to insert; the table has every column of it afterwards but the one
+   that tells what to do. #}
 {% macro qbeast_snapshot_changes(strategy, target_relation) %}
   {%- set changes = target_relation.incorporate(
       path={'identifier': target_relation.identifier ~ '__dbt_tmp'}, type='view'
@@ -75,14 +67,8 @@
   {%- call statement('build_snapshot_staging_relation') -%}
     {{ create_temporary_view(changes, snapshot_staging_table(strategy, sql, target_relation)) }}
   {%- endcall -%}
-  {%- set instructions = ['dbt_change_type', 'dbt_unique_key'] -%}
-  {%- if strategy.unique_key | is_list -%}
-    {%- for key in strategy.unique_key -%}
-      {% do instructions.append('dbt_unique_key_' ~ loop.index) %}
-    {%- endfor -%}
-  {%- endif -%}
   {%- set missing = adapter.get_missing_columns(changes, target_relation)
-                    | rejectattr('name', 'in', instructions) | list -%}
+                    | rejectattr('name', 'equalto', 'dbt_change_type') | list -%}
   {%- if missing -%}
     {% do create_columns(target_relation, missing) %}
   {%- endif -%}

@@ -144,7 +144,7 @@ def _attempt(spark: SparkSession, address: Address, options: IndexOptions) -> Co
         {
             **snapshot.configuration,
             **option_keys(columns, staging),
-            **options.left_open(snapshot),
+            **options.left_open(snapshot, choice),
             **present.with_revision(staging).write(),
             **slices_key(slices),
         },

@@ -39,12 +39,15 @@ from qbeast_core.model.transformer import (
 )
 from qbeast_core.options import ALL, IndexedColumn, resolve_columns, resolve_sample_key
 from qbeast_core.spark.statistics import Bounds, InputStatistics
+from qbeast_core.tree.column_choice import ColumnChoice
 
 _FIRST_REVISION_ID = 1
 _BY_QUANTILES = (NumericQuantilesTransformer, StringQuantilesTransformer)
 COLUMN_STATS_KEY = "columnStats"
 AUTOMATIC_KEY = "qbeast.automatic"
 """What was left to the first write to choose, names of options separated by commas."""
+CHOSEN_FROM_KEY = "qbeast.chosenFrom"
+"""How many rows were looked at to choose the columns, where they were left to choose."""
 COLUMNS, CUBE_SIZE, KEY = "columns_to_index", "cube_size", "sample_key"
 _OPTION_KEYS = frozenset((COLUMNS_KEY, "cubeSize", "tableFormat", COLUMN_STATS_KEY))
 
@@ -141,6 +144,21 @@ def continued_transformers(
 def chosen_automatically(configuration: Mapping[str, str], option: str) -> bool:
     """Whether an option of a table was left to its first write to choose."""
     return option in configuration.get(AUTOMATIC_KEY, "").split(",")
+
+
+def chosen_from_key(choice: ColumnChoice) -> dict[str, str]:
+    """The key that stores how many rows the columns were chosen from."""
+    return {CHOSEN_FROM_KEY: str(choice.rows)}
+
+
+def renamed_staging(staging: Revision, columns: Sequence[IndexedColumn]) -> Revision:
+    """A staging revision for other columns, under which nothing is indexed."""
+    transformers = tuple(EmptyTransformer(column.name, column.kind) for column in columns)
+    return replace(
+        staging,
+        transformers=transformers,
+        transformations=tuple(EmptyTransformation() for _ in transformers),
+    )
 
 
 def check_sample_key(

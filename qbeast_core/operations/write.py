@@ -138,8 +138,8 @@ def _in_one_pass(
     """
     if write.mode is WriteMode.OVERWRITE:
         return rebuild_by_tree(write, transaction, rows)
-    if write.appends(transaction.snapshot):
-        return Append.of(write, transaction).in_one_file(rows)
+    if write.appends(transaction.snapshot) and not write.decides(transaction.snapshot):
+        return Append.of(write, transaction, rows).in_one_file()
     return None
 
 
@@ -148,5 +148,5 @@ def _after_measuring(write: TableWrite, rows: DataFrame) -> WriteResult:
     transaction = write.begin()
     with transaction.pinned_reads():
         if write.appends(transaction.snapshot):
-            return Append.of(write, transaction).after_measuring(rows)
+            return Append.of(write, transaction, rows).after_measuring()
         return create(write, transaction, rows, nullable(rows.schema))

@@ -112,11 +112,12 @@ class QbeastAdapter(SparkAdapter):
             "age": (now - loaded).total_seconds(),
         }
 
-    def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterator[dict[str, Any]]:
+    def _get_columns_for_catalog(self, relation: BaseRelation) -> list[dict[str, Any]]:
+        """The columns with statistics; a relation that cannot be described gives a warning."""
         from dbt.adapters.qbeast import catalog
 
         with self._running(f"describe {relation}") as session:
-            yield from catalog.catalog_rows(session, relation)
+            return catalog.catalog_rows(session, relation)
 
     @classmethod
     def convert_number_type(cls, agate_table: "agate.Table", col_idx: int) -> str:

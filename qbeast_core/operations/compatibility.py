@@ -31,6 +31,17 @@ def check_writable(snapshot: TableSnapshot, table: str) -> None:
 
 def check_supported(snapshot: TableSnapshot, table: str) -> None:
     """Raise IncompatibleTable if the table has features or partitions that no index keeps up."""
+    check_features(snapshot, table)
+    if snapshot.partition_columns:
+        raise IncompatibleTable(
+            f"{table} is partitioned by {', '.join(snapshot.partition_columns)}; an indexed table "
+            "has no partitions, write all its rows anew without"
+        )
+
+
+def check_features(snapshot: TableSnapshot, table: str) -> None:
+    """Raise IncompatibleTable if the table has features that no index keeps up: also a table that
+    is written anew keeps these."""
     hindrances = [
         _UNSUPPORTED_FEATURES[feature]
         for feature in sorted(snapshot.features & _UNSUPPORTED_FEATURES.keys())
@@ -38,12 +49,7 @@ def check_supported(snapshot: TableSnapshot, table: str) -> None:
     if hindrances:
         raise IncompatibleTable(
             f"{table} uses {', '.join(hindrances)}, which an indexed write would not keep up; "
-            "drop the feature from the table, or rebuild it"
-        )
-    if snapshot.partition_columns:
-        raise IncompatibleTable(
-            f"{table} is partitioned by {', '.join(snapshot.partition_columns)}; an indexed table "
-            "has no partitions, rebuild it without"
+            "write all its rows to another table"
         )
 
 

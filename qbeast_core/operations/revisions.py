@@ -124,7 +124,8 @@ def continued_transformers(
                 f"{table} is indexed by {', '.join(current.columns)}, the write asks for "
                 f"{', '.join(column.name for column in wanted)}; an append cannot change the "
                 "columns: leave columns_to_index as it was, or rebuild the table (in dbt with "
-                "--full-refresh, in Python with mode='overwrite')"
+                "--full-refresh, in Python with mode='overwrite'), "
+                "which keeps no row but those it is given"
             )
     kinds = [column.kind for column in wanted] if wanted else [None] * len(current.columns)
     columns = [
@@ -177,7 +178,8 @@ def check_sample_key(
         raise IndexMismatch(
             f"{table} has {has}, the write asks for sample_key {asked}; all its rows were "
             "placed by the one it has: leave sample_key as it was, or rebuild the table (in dbt "
-            "with --full-refresh, in Python with mode='overwrite')"
+            "with --full-refresh, in Python with mode='overwrite'), "
+            "which keeps no row but those it is given"
         )
 
 
@@ -187,7 +189,8 @@ def check_slices(wanted: bool, stored: bool, table: str) -> None:
         raise IndexMismatch(
             f"{table} {'stores' if stored else 'does not store'} slices, the write asks for slices "
             f"{wanted}; its files have the column or not: leave slices as it was, or rebuild the "
-            "table (in dbt with --full-refresh, in Python with mode='overwrite')"
+            "table (in dbt with --full-refresh, in Python with mode='overwrite'), "
+            "which keeps no row but those it is given"
         )
 
 

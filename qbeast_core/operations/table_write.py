@@ -140,7 +140,7 @@ class TableWrite:
         if known.configuration.last_revision_id is None:
             raise NotAQbeastTable(
                 f"{label} is a Delta table without a Qbeast index; "
-                "convert it first, or replace it with mode='overwrite'"
+                "convert it first, which keeps its rows, or replace them with mode='overwrite'"
             )
         schema, key = snapshot.schema, self.options.sample_key
         if key is not None:

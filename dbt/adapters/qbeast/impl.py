@@ -6,6 +6,7 @@ Those modules that need PySpark are imported where they are used (`connections.p
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.impl import ConstraintSupport, FreshnessResponse
@@ -182,14 +183,18 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_write(
-        self, relation: BaseRelation, sql: str, spec: "ModelSpec", add: bool
+        self,
+        relation: BaseRelation,
+        sql: str,
+        spec: "ModelSpec",
+        increment: "Increment | None" = None,
     ) -> "QbeastAdapterResponse":
         """Writes the model's rows and their index in one commit (`writing.py`)."""
         from dbt.adapters.qbeast import writing
 
-        with self._running(sql):
-            handle = self._handle()
-            return writing.write_model(lambda: handle.frame(sql), _table(relation), spec, add=add)
+        with self._running(sql) as session:
+            query = partial(self._handle().frame, sql)
+            return writing.write_model(session, query, _table(relation), spec, increment)
 
     @available.parse_none
     def qbeast_increment(self, config: Any, context: Mapping[str, Any]) -> "Increment | None":
@@ -202,6 +207,17 @@ class QbeastAdapter(SparkAdapter):
                 advice = incremental.unknown_strategy(increment.strategy)
                 raise DbtRuntimeError(f"{error.msg}: {advice}") from None
         return increment
+
+    @available.parse_none
+    def qbeast_refuse_other_format(
+        self, relation: QbeastRelation, model: Mapping[str, Any], spec: "ModelSpec | None"
+    ) -> None:
+        """For a model that adds rows to a table that is not stored as Delta (`advice.py`)."""
+        from dbt.adapters.qbeast import advice
+
+        with self._running(f"the format of {relation}") as session:
+            name = str(model["name"])
+            raise DbtRuntimeError(advice.of_other_format(session, _table(relation), name, spec))
 
     @available.parse_none
     def qbeast_prepare_own_strategy(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from dbt.adapters.qbeast.advice import full_refresh
 from dbt.adapters.qbeast.column import quote
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
@@ -35,15 +36,15 @@ def fit_to_table(
         raise CompilationError(
             f"The columns of {model} have changed (new: {_list(new)}; gone: {_list(gone)}; of "
             f"another type: {_list(retyped)}) and on_schema_change is 'fail'. Let it be "
-            "'append_new_columns' or 'sync_all_columns', or run with --full-refresh to rebuild "
-            "the table."
+            "'append_new_columns' or 'sync_all_columns', or run with --full-refresh, which keeps "
+            "only rows that the query gives then."
         )
     if on_schema_change == "ignore":
         return frame.select(*[F.col(quote(n)) for n in frame.columns if n not in new])
     if on_schema_change == "sync_all_columns":
         _require_unindexed([*gone, *retyped], placing, model)
         for name in retyped:
-            _retype(session, table, frame.schema[name].dataType.simpleString(), name)
+            _retype(session, table, frame.schema[name].dataType.simpleString(), name, model)
     if new:
         definitions = ", ".join(
             f"{quote(name)} {frame.schema[name].dataType.simpleString()}" for name in new
@@ -93,20 +94,20 @@ def _require_unindexed(changed: Sequence[str], placing: Sequence[str], model: st
             raise DbtRuntimeError(
                 f"{model} is indexed by {name!r} or has it in its sample_key, and its query no "
                 "longer has the column with the type that the table has: keep the column, or take "
-                "it out of columns_to_index and sample_key and rebuild the table with "
-                "--full-refresh"
+                f"it out of columns_to_index and sample_key and build the table anew. "
+                f"{full_refresh(model)}"
             )
 
 
-def _retype(session: SparkSession, table: str, data_type: str, name: str) -> None:
+def _retype(session: SparkSession, table: str, data_type: str, name: str, model: str) -> None:
     try:
         session.sql(f"alter table {table} alter column {quote(name)} type {data_type}")
     except Exception as error:
         raise DbtRuntimeError(
             f"the column {name!r} of {table} cannot become {data_type} in place: cast it in the "
-            "model's query to the type that the table has, set tblproperties "
-            "{'delta.enableTypeWidening': true} for a type that is wider, or rebuild the table "
-            "with --full-refresh"
+            "model's query to the type that the table has, or let the table widen it, by alter "
+            f"table {table} set tblproperties ('delta.enableTypeWidening' = 'true'). "
+            f"{full_refresh(model)}"
         ) from error
 
 

@@ -209,6 +209,29 @@ class QbeastAdapter(SparkAdapter):
         return increment
 
     @available.parse_none
+    def qbeast_known_columns(
+        self,
+        increment: "Increment",
+        query: str,
+        relation: BaseRelation,
+        add: bool,
+        is_indexed: bool,
+    ) -> "Increment":
+        """The increment, once each column that it names is found (`column_lists.py`)."""
+        from dbt.adapters.qbeast import column_lists, same_index
+
+        if not column_lists.names_columns(increment):
+            return increment
+        with self._running(query) as session:
+            table = _table(relation)
+            return column_lists.with_known_columns(
+                increment,
+                self._handle().frame(query).schema,
+                session.table(table).schema if add else None,
+                same_index.placing_columns(session, table) if is_indexed else None,
+            )
+
+    @available.parse_none
     def qbeast_refuse_other_format(
         self, relation: QbeastRelation, model: Mapping[str, Any], spec: "ModelSpec | None"
     ) -> None:

@@ -32,6 +32,9 @@
   {%- if is_indexed -%}
     {%- set query = adapter.qbeast_own_query(query, this, spec) -%}
   {%- endif -%}
+  {%- if increment is not none -%}
+    {%- set increment = adapter.qbeast_known_columns(increment, query, this, add, is_indexed) -%}
+  {%- endif -%}
   {# A view or a table of another format has to make room; a Delta table is replaced in place. #}
   {%- if existing is not none and not is_in_place and not add -%}
     {% do adapter.drop_relation(existing) %}

@@ -409,7 +409,7 @@ class QbeastTable:
         if not _has_index(snapshot):
             raise NotAQbeastTable(
                 f"{label} is a Delta table without a Qbeast index; "
-                "rebuild it with write_table(..., mode='overwrite')"
+                "convert it with convert_to_qbeast, which keeps its rows and its history"
             )
         return cls(snapshot, label)
 

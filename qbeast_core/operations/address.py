@@ -58,7 +58,8 @@ def resolve_address(spark: SparkSession, text: str) -> Address:
     if entry.provider not in (DELTA, PARQUET):
         raise IncompatibleTable(
             f"{entry.name} is stored as {entry.provider or 'an unknown format'}; only tables "
-            "stored as Delta or Parquet can keep their files. Write it anew by write_table"
+            "stored as Delta or Parquet can keep their files. Write all its rows to another table "
+            "by write_table"
         )
     return Address(entry.name, entry.location, entry.provider, entry.name)
 

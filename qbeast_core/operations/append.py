@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.index import TableIndex
 from qbeast_core.model.block import Block
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformer import Transformer
 from qbeast_core.operations.indexing import IndexedFiles, write_indexed
+from qbeast_core.operations.known_index import KnownIndex, fitting_cube_size
 from qbeast_core.operations.one_file import suits, write_one_file
 from qbeast_core.operations.placing import TreePlan, plan_tree
-from qbeast_core.operations.revisions import (
-    CUBE_SIZE,
-    chosen_automatically,
-    continued_revision,
-    stored_keys,
-)
-from qbeast_core.operations.sizing import outgrown_cube_size
+from qbeast_core.operations.revisions import continued_revision
 from qbeast_core.operations.table_write import TableWrite, WriteResult
 from qbeast_core.options import WriteMode
 from qbeast_core.spark.alignment import aligned, is_filled_by_delta
@@ -36,19 +30,27 @@ class Append:
 
     write: TableWrite
     transaction: Transaction
-    current: Revision
-    """The table's latest revision, which the rows belong to if they fit it."""
+    rows: DataFrame
+    """In the table's schema."""
+    known: KnownIndex
     transformers: tuple[Transformer, ...]
     """How each column is indexed from now on."""
 
     @staticmethod
-    def of(write: TableWrite, transaction: Transaction) -> Append:
+    def of(write: TableWrite, transaction: Transaction, given: DataFrame) -> Append:
         """Raises NotAQbeastTable or IndexMismatch where the table has no such index."""
-        return Append(write, transaction, *write.continued(transaction.snapshot))
+        snapshot = transaction.snapshot
+        rows = aligned(given, snapshot.schema, write.destination.label)
+        return Append(write, transaction, rows, *write.continued(snapshot, rows))
 
-    def after_measuring(self, given: DataFrame) -> WriteResult:
+    @property
+    def current(self) -> Revision:
+        """The table's latest revision, which the rows belong to if they fit it."""
+        return self.known.current
+
+    def after_measuring(self) -> WriteResult:
         """Add rows that are looked at once before they are written."""
-        rows = self._aligned(given)
+        rows = self.rows
         statistics = self.write.measure(
             rows, self.transformers, self.current.weight_columns, self._cube_size
         )
@@ -60,13 +62,13 @@ class Append:
         )
         return self._committed(plan, written)
 
-    def in_one_file(self, given: DataFrame) -> WriteResult | None:
+    def in_one_file(self) -> WriteResult | None:
         """Add rows that are few enough for one file and are measured in it; None if they are not.
 
         Raises:
             Outgrown: they were expected to be few, and are not.
         """
-        rows = self._aligned(given)
+        rows = self.rows
         if is_filled_by_delta(rows, self.transaction.snapshot.schema):
             # Delta changes the metadata then, which a new revision cannot do once more.
             return None
@@ -84,9 +86,6 @@ class Append:
     def _cube_size(self) -> int:
         return self.write.options.cube_size or self.current.desired_cube_size
 
-    def _aligned(self, given: DataFrame) -> DataFrame:
-        return aligned(given, self.transaction.snapshot.schema, self.write.destination.label)
-
     def _plan(
         self, schema: StructType, statistics: InputStatistics
     ) -> tuple[TreePlan, Sequence[Block]]:
@@ -97,29 +96,23 @@ class Append:
         snapshot, options = self.transaction.snapshot, self.write.options
         index = TableIndex.of(snapshot)
         revision = continued_revision(
-            index.configuration,
+            self.known.configuration,
             self.current,
             self.transformers,
             statistics,
             cube_size=options.cube_size
-            or _outgrown_cube_size(snapshot, self.current, statistics.rows),
+            or fitting_cube_size(snapshot, self.current, statistics.rows),
         )
         if revision is self.current:
             tree, kept_blocks = index.tree(revision), index.blocks_of(revision)
         else:
             tree, kept_blocks = None, []
-            self.transaction.update_configuration(
-                {
-                    **options.kept_by_append(snapshot.configuration),
-                    "cubeSize": str(revision.desired_cube_size),
-                    **options.given_stats(self.transformers),
-                    **stored_keys(index.configuration, revision),
-                }
-            )
+            known = replace(self.known, stored=options.kept_by_append(self.known.stored))
+            known.add(self.transaction, revision, options.given_stats(self.transformers))
         return plan_tree(revision, statistics.sample, statistics.rows, schema, tree), kept_blocks
 
     def _committed(self, plan: TreePlan, written: IndexedFiles) -> WriteResult:
-        return self.write.result(
+        result = self.write.result(
             self.write.commit(self.transaction, Operation.APPEND, written),
             plan.revision.revision_id,
             WriteMode.APPEND,
@@ -127,17 +120,9 @@ class Append:
             written,
             new_revision=plan.revision is not self.current,
         )
+        return replace(result, column_choice=self.known.column_choice)
 
     def _nothing(self) -> WriteResult:
         """The result of adding no rows."""
         version = self.transaction.snapshot.version
         return self.write.result(version, self.current.revision_id, WriteMode.APPEND)
-
-
-def _outgrown_cube_size(snapshot: TableSnapshot, current: Revision, more_rows: int) -> int | None:
-    """The cube size of a table that chose its own and has outgrown it, with the new rows."""
-    known = [file.rows for file in snapshot.files]
-    if None in known or not chosen_automatically(snapshot.configuration, CUBE_SIZE):
-        return None
-    rows = sum(rows for rows in known if rows is not None) + more_rows
-    return outgrown_cube_size(current.desired_cube_size, rows, snapshot.schema)

@@ -68,7 +68,7 @@ def check_supported(snapshot: TableSnapshot, table: str) -> None:
     if snapshot.partition_columns:
         raise IncompatibleTable(
             f"{table} is partitioned by {', '.join(snapshot.partition_columns)}; an indexed table "
-            "has no partitions, rebuild it without"
+            "has no partitions, write all its rows anew without"
         )
 
 

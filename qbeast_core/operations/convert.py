@@ -22,7 +22,6 @@ from qbeast_core.operations.address import PARQUET, Address, resolve_address
 from qbeast_core.operations.compatibility import (
     check_no_slice_column,
     check_own_files,
-    check_supported,
     check_writable,
 )
 from qbeast_core.operations.index_options import IndexOptions
@@ -120,6 +119,23 @@ def convert_to_qbeast(
     )
 
 
+def check_convertible(spark: SparkSession, table: str, slices: bool | None = None) -> None:
+    """Raise what `convert_to_qbeast` raises for a table that can have no index as it is."""
+    address = resolve_address(spark, table)
+    snapshot = TableSnapshot.load(spark, address.location)
+    if snapshot.exists:
+        _check_convertible(snapshot, address.label, slices)
+    elif address.format == PARQUET:
+        _convertible_rows(spark, address)
+
+
+def _check_convertible(snapshot: TableSnapshot, label: str, slices: bool | None) -> None:
+    check_writable(snapshot, label)
+    check_own_files(snapshot, label)
+    if slices:
+        check_no_slice_column(snapshot.schema, label)
+
+
 def _attempt(spark: SparkSession, address: Address, options: IndexOptions) -> ConvertResult:
     transaction = Transaction(spark, address.location)
     snapshot = transaction.snapshot
@@ -128,16 +144,12 @@ def _attempt(spark: SparkSession, address: Address, options: IndexOptions) -> Co
     present = IndexConfiguration.read(snapshot.configuration)
     if present.last_revision_id is not None:
         return _indexed_already(snapshot, address, present, options)
-    check_supported(snapshot, address.label)
-    check_writable(snapshot, address.label)
-    check_own_files(snapshot, address.label)
+    _check_convertible(snapshot, address.label, options.slices)
     options.check_columns(snapshot.schema)
     sample_key = options.new_sample_key(snapshot, snapshot.schema)
     columns, choice = options.columns_for(snapshot.dataframe())
     transformers = resolve_columns(columns, snapshot.schema)
     slices = options.slices is True
-    if slices:
-        check_no_slice_column(snapshot.schema, address.label)
     rows = snapshot.rows()
     staging = Revision.staging(
         Revision(
@@ -154,7 +166,7 @@ def _attempt(spark: SparkSession, address: Address, options: IndexOptions) -> Co
         {
             **snapshot.configuration,
             **option_keys(columns, staging),
-            **options.left_open(snapshot),
+            **options.left_open(snapshot, choice),
             **present.with_revision(staging).write(),
             **slices_key(slices),
         },
@@ -182,8 +194,8 @@ def _indexed_already(
     if columns is not None and asked != [name.lower() for name in latest.columns]:
         raise IndexMismatch(
             f"{address.label} is indexed already, by {', '.join(latest.columns)}; to index it by "
-            f"{', '.join(column.name for column in columns)}, write it anew with "
-            "write_table(..., mode='overwrite')"
+            f"{', '.join(column.name for column in columns)}, write all its rows anew with "
+            "write_table(..., mode='overwrite'), which keeps no row but those it is given"
         )
     if options.sample_key is not None:
         check_sample_key(
@@ -236,7 +248,7 @@ def _refuse_partitions(address: Address, partitions: Sequence[str]) -> None:
     if partitions:
         raise IncompatibleTable(
             f"{address.label} is partitioned by {', '.join(partitions)}; an indexed table has no "
-            "partitions, write it anew by write_table"
+            "partitions, write all its rows anew by write_table"
         )
 
 

@@ -32,6 +32,7 @@ from qbeast_core.operations.table_write import TableWrite, WriteResult
 from qbeast_core.options import IndexedColumn, WriteMode, resolve_columns
 from qbeast_core.spark.alignment import is_filled_by_delta
 from qbeast_core.spark.slices import with_slices
+from qbeast_core.tree.column_choice import ColumnChoice
 
 # Parquet columns may not have these in their names unless Delta maps them to others.
 _NEED_COLUMN_MAPPING = set(" ,;{}()\n\t=")
@@ -60,7 +61,7 @@ def create(
         plan = plan_tree(revision, statistics.sample, statistics.rows, schema)
         # What is told of its samples is to be told by the next rebuild too.
         again = {} if told else rebuild_key(snapshot, plan)
-    _describe(write, transaction, schema, columns, revision, again)
+    _describe(write, transaction, schema, columns, revision, again, choice)
     written = NO_FILES
     if plan is not None:
         written = write_indexed(transaction, rows, plan, counted_rows=statistics.rows)
@@ -84,7 +85,7 @@ def rebuild_by_tree(
     # Files that do not suit the tree are read again as rows, which may not give identity values.
     if not may_go_by_tree(snapshot) or is_filled_by_delta(rows, schema):
         return None
-    columns = write.options.known_columns(snapshot, schema)
+    columns = write.options.columns_of_tree(snapshot, schema)
     if columns is None:
         return None
     transformers = resolve_columns(columns, schema)
@@ -123,6 +124,7 @@ def _describe(
     columns: Sequence[IndexedColumn],
     revision: Revision,
     again: Mapping[str, str],
+    choice: ColumnChoice | None = None,
 ) -> None:
     """Say what the table is from this transaction on; `again` is for the next rebuild."""
     snapshot = transaction.snapshot
@@ -131,7 +133,7 @@ def _describe(
         **own_properties(write, snapshot, schema),
         **option_keys(columns, revision),
         **write.options.given_stats(revision.transformers),
-        **write.options.left_open(snapshot),
+        **write.options.left_open(snapshot, choice),
         **stored_keys(IndexConfiguration.read({}), revision),
         **slices_key(slices),
         **again,

@@ -62,8 +62,8 @@ def _check_unneeded(gone: Sequence[str], revision: Revision, table: str) -> None
     if needed:
         raise InvalidOptions(
             f"{table} is indexed or sampled by {', '.join(map(repr, needed))}, which cannot be "
-            "dropped: write the table anew by write_table(..., mode='overwrite') with other "
-            "columns_to_index or another sample_key"
+            "dropped: write all rows of the table anew by write_table(..., mode='overwrite') with "
+            "other columns_to_index or another sample_key"
         )
 
 

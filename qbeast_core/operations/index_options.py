@@ -20,13 +20,16 @@ from qbeast_core.model.column_stats import (
 from qbeast_core.model.datatypes import SUPPORTED_SPARK_TYPES
 from qbeast_core.model.revision import IndexConfiguration
 from qbeast_core.model.transformer import Transformer, kinds_for, wanted_kind
+from qbeast_core.operations.known_index import is_guess
 from qbeast_core.operations.revisions import (
     AUTOMATIC_KEY,
+    CHOSEN_FROM_KEY,
     COLUMN_STATS_KEY,
     COLUMNS,
     CUBE_SIZE,
     KEY,
     chosen_automatically,
+    chosen_from_key,
 )
 from qbeast_core.options import (
     ALL,
@@ -114,23 +117,34 @@ class IndexOptions:
     ) -> tuple[tuple[IndexedColumn, ...], ColumnChoice | None]:
         """The columns of a new index, and how they were chosen if they are chosen now."""
         known = self.known_columns(snapshot, rows.schema)
-        return (known, None) if known is not None else self.columns_for(rows)
+        if known is not None:
+            return known, None
+        at_most = self.automatic_columns or len(self._present_columns(snapshot))
+        return self._chosen(rows, at_most)
 
     def columns_for(self, rows: DataFrame) -> tuple[tuple[IndexedColumn, ...], ColumnChoice | None]:
         """The columns that are named, or those chosen for the rows."""
         if self.columns is not None:
             return self.columns, None
-        choice = choose_columns(sample_candidates(rows), self.automatic_columns or 1)
-        return tuple(IndexedColumn(column.name, column.kind) for column in choice.columns), choice
+        return self._chosen(rows, self.automatic_columns or 1)
 
     def known_columns(
         self, snapshot: TableSnapshot, schema: StructType
     ) -> tuple[IndexedColumn, ...] | None:
         """Those asked for, or those of the table that is replaced; None if they are to be chosen.
 
-        Columns that were chosen for the table before stay, as long as the new rows have them with
-        types that can be indexed in the same way.
+        Columns that were chosen for the table before stay, unless they are a guess, as long as the
+        new rows have them with types that can be indexed in the same way.
         """
+        if self.columns is None and is_guess(snapshot):
+            return None
+        return self.columns_of_tree(snapshot, schema)
+
+    def columns_of_tree(
+        self, snapshot: TableSnapshot, schema: StructType
+    ) -> tuple[IndexedColumn, ...] | None:
+        """The same for a rebuild by the tree of the table, whose rows are about as many: a guess
+        stays then."""
         if self.columns is not None:
             return self.columns
         stored = snapshot.configuration
@@ -145,6 +159,12 @@ class IndexOptions:
             for column in present
         )
         return present if all(fit) else None
+
+    def _chosen(
+        self, rows: DataFrame, at_most: int
+    ) -> tuple[tuple[IndexedColumn, ...], ColumnChoice]:
+        choice = choose_columns(sample_candidates(rows), at_most)
+        return tuple(IndexedColumn(column.name, column.kind) for column in choice.columns), choice
 
     def _present_columns(self, snapshot: TableSnapshot) -> tuple[IndexedColumn, ...]:
         configuration = IndexConfiguration.read(snapshot.configuration)
@@ -179,8 +199,11 @@ class IndexOptions:
             return self.slices
         return snapshot.stores_slices and not self.says_columns
 
-    def left_open(self, snapshot: TableSnapshot) -> dict[str, str]:
-        """The key that stores which options the write was left to choose, where there are some."""
+    def left_open(self, snapshot: TableSnapshot, choice: ColumnChoice | None) -> dict[str, str]:
+        """The keys that store which options the write was left to choose, where there are some.
+
+        `choice` is how it chose the columns; None for columns that were known.
+        """
         were_chosen = chosen_automatically(snapshot.configuration, COLUMNS)
         options = {
             COLUMNS: self.automatic_columns is not None or (were_chosen and not self.says_columns),
@@ -188,7 +211,11 @@ class IndexOptions:
             KEY: self._wanted_sample_key(snapshot) == ALL,
         }
         names = [name for name, is_open in options.items() if is_open]
-        return {AUTOMATIC_KEY: ",".join(names)} if names else {}
+        keys = {AUTOMATIC_KEY: ",".join(names)} if names else {}
+        if choice is not None:
+            return keys | chosen_from_key(choice)
+        known = snapshot.configuration.get(CHOSEN_FROM_KEY)
+        return keys | ({CHOSEN_FROM_KEY: known} if known and options[COLUMNS] else {})
 
     def kept_by_append(self, stored: Mapping[str, str]) -> dict[str, str]:
         """A table's configuration after an append, but for the index; a given cube size is not

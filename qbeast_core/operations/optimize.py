@@ -25,13 +25,13 @@ from qbeast_core.index import IndexedFile, TableIndex
 from qbeast_core.model.revision import STAGING_REVISION_ID, Revision
 from qbeast_core.operations.compatibility import check_writable
 from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, write_indexed
+from qbeast_core.operations.known_index import KnownIndex, fitting_cube_size
 from qbeast_core.operations.measuring import measure
 from qbeast_core.operations.placing import plan_tree
 from qbeast_core.operations.retry import until_committed
 from qbeast_core.operations.revisions import (
     continued_revision,
     continued_transformers,
-    stored_keys,
 )
 from qbeast_core.operations.rewrite import retags
 from qbeast_core.operations.sample import choose_files
@@ -219,21 +219,24 @@ def _rewrite(
     snapshot = transaction.snapshot
     transaction.track_reads(chosen)
     rows = snapshot.dataframe(chosen)
+    known, cube_size = KnownIndex.of(snapshot), None
+    if revision.is_staging:
+        known = KnownIndex.for_rows(snapshot, None)
+        revision = known.configuration.latest
+        cube_size = fitting_cube_size(snapshot, revision, 0)
     transformers = continued_transformers(revision, None, snapshot.schema, label)
     statistics = measure(rows, transformers, revision.weight_columns, revision.desired_cube_size)
     if not statistics.rows:
         return NO_FILES, 0, False
     target = continued_revision(
-        index.configuration, revision, transformers, statistics, cube_size=None
+        known.configuration, revision, transformers, statistics, cube_size=cube_size
     )
     staying: list[IndexedFile] = []
     if target is revision:
         present = set(index.files_of(revision.revision_id).tolist()) - set(chosen.tolist())
         staying = [index.files[i] for i in sorted(present)]
     else:
-        transaction.update_configuration(
-            {**snapshot.configuration, **stored_keys(index.configuration, target)}
-        )
+        known.add(transaction, target)
     kept = [block for file in staying for block in file.blocks]
     existing = OTree.of(kept, target.dimensions) if kept else None
     plan = plan_tree(target, statistics.sample, statistics.rows, rows.schema, existing)

@@ -39,12 +39,15 @@ from qbeast_core.model.transformer import (
 )
 from qbeast_core.options import ALL, IndexedColumn, resolve_columns, resolve_sample_key
 from qbeast_core.spark.statistics import Bounds, InputStatistics
+from qbeast_core.tree.column_choice import ColumnChoice
 
 _FIRST_REVISION_ID = 1
 _BY_QUANTILES = (NumericQuantilesTransformer, StringQuantilesTransformer)
 COLUMN_STATS_KEY = "columnStats"
 AUTOMATIC_KEY = "qbeast.automatic"
 """What was left to the first write to choose, names of options separated by commas."""
+CHOSEN_FROM_KEY = "qbeast.chosenFrom"
+"""How many rows were looked at to choose the columns, where they were left to choose."""
 COLUMNS, CUBE_SIZE, KEY = "columns_to_index", "cube_size", "sample_key"
 _OPTION_KEYS = frozenset((COLUMNS_KEY, "cubeSize", "tableFormat", COLUMN_STATS_KEY))
 
@@ -123,7 +126,8 @@ def continued_transformers(
                 f"{table} is indexed by {', '.join(current.columns)}, the write asks for "
                 f"{', '.join(column.name for column in wanted)}; an append cannot change the "
                 "columns: leave columns_to_index as it was, or rebuild the table (in dbt with "
-                "--full-refresh, in Python with mode='overwrite')"
+                "--full-refresh, in Python with mode='overwrite'), "
+                "which keeps no row but those it is given"
             )
     kinds = [column.kind for column in wanted] if wanted else [None] * len(current.columns)
     return tuple(
@@ -147,6 +151,21 @@ def chosen_automatically(configuration: Mapping[str, str], option: str) -> bool:
     return option in configuration.get(AUTOMATIC_KEY, "").split(",")
 
 
+def chosen_from_key(choice: ColumnChoice) -> dict[str, str]:
+    """The key that stores how many rows the columns were chosen from."""
+    return {CHOSEN_FROM_KEY: str(choice.rows)}
+
+
+def renamed_staging(staging: Revision, columns: Sequence[IndexedColumn]) -> Revision:
+    """A staging revision for other columns, under which nothing is indexed."""
+    transformers = tuple(EmptyTransformer(column.name, column.kind) for column in columns)
+    return replace(
+        staging,
+        transformers=transformers,
+        transformations=tuple(EmptyTransformation() for _ in transformers),
+    )
+
+
 def check_sample_key(
     wanted: Sequence[str] | str,
     current: Revision,
@@ -163,7 +182,8 @@ def check_sample_key(
         raise IndexMismatch(
             f"{table} has {has}, the write asks for sample_key {asked}; all its rows were "
             "placed by the one it has: leave sample_key as it was, or rebuild the table (in dbt "
-            "with --full-refresh, in Python with mode='overwrite')"
+            "with --full-refresh, in Python with mode='overwrite'), "
+            "which keeps no row but those it is given"
         )
 
 
@@ -173,7 +193,8 @@ def check_slices(wanted: bool, stored: bool, table: str) -> None:
         raise IndexMismatch(
             f"{table} {'stores' if stored else 'does not store'} slices, the write asks for slices "
             f"{wanted}; its files have the column or not: leave slices as it was, or rebuild the "
-            "table (in dbt with --full-refresh, in Python with mode='overwrite')"
+            "table (in dbt with --full-refresh, in Python with mode='overwrite'), "
+            "which keeps no row but those it is given"
         )
 
 

@@ -23,18 +23,19 @@ from qbeast_core.index import TableIndex
 from qbeast_core.model.block import file_tags
 from qbeast_core.model.revision import Revision
 from qbeast_core.operations.indexing import NO_FILES, IndexedFiles, write_indexed
+from qbeast_core.operations.known_index import KnownIndex, fitting_cube_size, is_open
 from qbeast_core.operations.measuring import measure
 from qbeast_core.operations.placing import plan_tree
 from qbeast_core.operations.revisions import (
     continued_revision,
     continued_transformers,
-    stored_keys,
 )
 from qbeast_core.operations.touched import Candidates
 from qbeast_core.spark.changes import data_rows, feed_rows, without_insertions
 from qbeast_core.spark.evaluation import evaluated_once, is_repeatable
 from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.anchors import missing_anchors
+from qbeast_core.tree.column_choice import ColumnChoice
 
 CHANGE_FEED_KEY = "delta.enableChangeDataFeed"
 
@@ -64,6 +65,8 @@ class RewriteResult:
     bytes_read: int = 0
     """Their size; of most of them, only the columns of the condition were read."""
     seconds: float = 0.0
+    column_choice: ColumnChoice | None = None
+    """Which columns were chosen from these rows, and why; None where they chose none."""
 
     @property
     def changed(self) -> bool:
@@ -128,13 +131,18 @@ def commit_rewrite(
         SourceChanged: the rows were other ones while they were written.
     """
     index = TableIndex.of(transaction.snapshot)
-    if rewrite.changes is None:
+    changes = rewrite.changes
+    if changes is None:
         if not len(rewrite.removed):
             return _unchanged(transaction, rewrite, index)
         return _commit(transaction, rewrite, index, _Written(), 0, user_metadata)
-    with _changes(transaction, rewrite, rewrite.changes) as (changes, measured):
+    if is_open(transaction.snapshot):
+        # Rows in the same places by the guess may be in others by the columns chosen now.
+        rewrite = replace(rewrite, placed_alike=None)
+    with _changes(transaction, rewrite, changes) as (changes, measured):
         schema = transaction.snapshot.schema
-        current = index.current
+        known = KnownIndex.for_rows(transaction.snapshot, measured)
+        current = known.current
         transformers = continued_transformers(current, None, schema, label)
         statistics = measure(
             measured, transformers, current.weight_columns, current.desired_cube_size
@@ -149,17 +157,22 @@ def commit_rewrite(
             changes = without_insertions(changes)
         written = _Written()
         if statistics.rows:
+            cube_size = None
+            if current.is_staging:
+                more_rows = statistics.rows - transaction.snapshot.rows(rewrite.removed)
+                cube_size = fitting_cube_size(transaction.snapshot, current, more_rows)
             target = continued_revision(
-                index.configuration, current, transformers, statistics, cube_size=None
+                known.configuration, current, transformers, statistics, cube_size=cube_size
             )
             grows = inserts or rewrite.moves_rows
             data = data_rows(changes)
-            written = _write(transaction, rewrite, index, data, target, statistics, grows)
+            written = _write(transaction, rewrite, index, known, data, target, statistics, grows)
         if len(rewrite.removed) and has_change_feed(transaction):
             told = statistics.rows + rewrite.rows_updated + rewrite.rows_deleted
-            files = told // index.configuration.latest.desired_cube_size + 1
+            files = told // current.desired_cube_size + 1
             transaction.write_change_feed(feed_rows(changes).coalesce(files))
-        return _commit(transaction, rewrite, index, written, rows_kept, user_metadata)
+        result = _commit(transaction, rewrite, index, written, rows_kept, user_metadata)
+        return replace(result, column_choice=known.column_choice)
 
 
 @contextmanager
@@ -192,15 +205,14 @@ def _write(
     transaction: Transaction,
     rewrite: Rewrite,
     index: TableIndex,
+    known: KnownIndex,
     data: DataFrame,
     target: Revision,
     statistics: InputStatistics,
     grows: bool,
 ) -> _Written:
-    if target is not index.configuration.latest:
-        transaction.update_configuration(
-            {**transaction.snapshot.configuration, **stored_keys(index.configuration, target)}
-        )
+    if target is not known.configuration.latest:
+        known.add(transaction, target)
         plan = plan_tree(target, statistics.sample, statistics.rows, data.schema)
         files = write_indexed(transaction, data, plan, counted_rows=statistics.rows)
         return _Written(files, target)
@@ -238,7 +250,7 @@ def _commit(
     result = RewriteResult(
         version=snapshot.version,
         revision_id=revision.revision_id,
-        new_revision=revision is not index.configuration.latest,
+        new_revision=revision.revision_id != index.configuration.latest.revision_id,
         rows_inserted=written.files.rows - rows_kept,
         rows_updated=rewrite.rows_updated,
         rows_deleted=rewrite.rows_deleted,

@@ -15,13 +15,13 @@ from qbeast_core import failpoints
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.errors import InvalidOptions, NotAQbeastTable
-from qbeast_core.index import TableIndex
-from qbeast_core.model.revision import IndexConfiguration, Revision
+from qbeast_core.model.revision import IndexConfiguration
 from qbeast_core.model.transformer import Transformer
 from qbeast_core.operations.compatibility import check_writable
 from qbeast_core.operations.destination import Destination
 from qbeast_core.operations.index_options import IndexOptions
 from qbeast_core.operations.indexing import NO_FILES, IndexedFiles
+from qbeast_core.operations.known_index import KnownIndex, is_open
 from qbeast_core.operations.measuring import measure
 from qbeast_core.operations.revisions import check_sample_key, check_slices, continued_transformers
 from qbeast_core.options import WriteMode, resolve_columns
@@ -99,7 +99,9 @@ class TableWrite:
             last = IndexConfiguration.read(snapshot.configuration).last_revision_id or 0
             return self.result(snapshot.version, last, WriteMode.APPEND)
         if self.appends(snapshot):
-            self.options.stats_of(self.continued(snapshot)[1])
+            _, transformers = self.continued(snapshot)
+            if not self.decides(snapshot):
+                self.options.stats_of(transformers)
         else:
             self.options.check_new(snapshot, schema)
         return None
@@ -122,8 +124,10 @@ class TableWrite:
         """The columns that the rows are measured by before they are written; none for all."""
         snapshot = self.begin().snapshot
         if self.appends(snapshot):
-            current, transformers = self.continued(snapshot)
-            key = current.sample_key
+            if self.decides(snapshot):
+                return ()
+            known, transformers = self.continued(snapshot)
+            key = known.configuration.latest.sample_key
         else:
             columns = self.options.known_columns(snapshot, given.schema)
             if columns is None:
@@ -138,22 +142,32 @@ class TableWrite:
         """Whether it adds to rows that the table has."""
         return self.mode is WriteMode.APPEND and self._has_table(snapshot)
 
-    def continued(self, snapshot: TableSnapshot) -> tuple[Revision, tuple[Transformer, ...]]:
-        """The revision that an append continues, and how it indexes each column."""
+    def decides(self, snapshot: TableSnapshot) -> bool:
+        """Whether the rows of an append decide by which columns the table is indexed."""
+        return self.options.columns is None and is_open(snapshot)
+
+    def continued(
+        self, snapshot: TableSnapshot, rows: DataFrame | None = None
+    ) -> tuple[KnownIndex, tuple[Transformer, ...]]:
+        """The index that an append continues, and how it indexes each column from now on.
+
+        `rows`, in the table's schema, decide where the append does; None to leave that open.
+        """
         label = self.destination.label
-        index = TableIndex.of(snapshot)
-        if index.configuration.last_revision_id is None:
+        known = KnownIndex.of(snapshot)
+        if known.configuration.last_revision_id is None:
             raise NotAQbeastTable(
                 f"{label} is a Delta table without a Qbeast index; "
-                "convert it first, or replace it with mode='overwrite'"
+                "convert it first, which keeps its rows, or replace them with mode='overwrite'"
             )
-        current = index.current
         schema, key = snapshot.schema, self.options.sample_key
         if key is not None:
-            check_sample_key(key, current, snapshot.configuration, schema, label)
+            check_sample_key(key, known.current, snapshot.configuration, schema, label)
         if self.options.slices is not None:
             check_slices(self.options.slices, snapshot.stores_slices, label)
-        return current, continued_transformers(current, self.options.columns, schema, label)
+        if rows is not None and self.decides(snapshot):
+            known = KnownIndex.for_rows(snapshot, rows, self.options.automatic_columns)
+        return known, continued_transformers(known.current, self.options.columns, schema, label)
 
     def measure(
         self,

@@ -60,7 +60,9 @@ def write_table(
         columns_to_index: as in `["ts", "user_id:hash"]` or `"ts,user_id:hash"`, at most 8. Needed
             for a new table; an append may repeat them and cannot change them. Kinds are `linear`,
             `hash` and `quantiles`. `"auto"` chooses the columns that prune best, at most three, or
-            two with `"auto:2"`; they stay until a rebuild with `rechoose`.
+            two with `"auto:2"`; they stay until a rebuild with `rechoose`. A choice from fewer than
+            256 rows is a guess: any rebuild chooses again, and so do the first rows of a table that
+            has none.
         cube_size: rows per cube and about rows per file, or `auto`. On append, a number other than
             the table's opens a new revision, and `auto` keeps the table's; only where that was
             chosen by `auto` too and the table has outgrown it eight times, one is opened.
@@ -153,8 +155,8 @@ def _in_one_pass(
     """
     if write.mode is WriteMode.OVERWRITE:
         return rebuild_by_tree(write, transaction, write.aligned(transaction.snapshot, rows))
-    if write.appends(transaction.snapshot):
-        return Append.of(write, transaction).in_one_file(rows)
+    if write.appends(transaction.snapshot) and not write.decides(transaction.snapshot):
+        return Append.of(write, transaction, rows).in_one_file()
     return None
 
 
@@ -163,6 +165,6 @@ def _after_measuring(write: TableWrite, rows: DataFrame) -> WriteResult:
     transaction = write.begin()
     with transaction.pinned_reads():
         if write.appends(transaction.snapshot):
-            return Append.of(write, transaction).after_measuring(rows)
+            return Append.of(write, transaction, rows).after_measuring()
         rows = write.aligned(transaction.snapshot, rows)
         return create(write, transaction, rows, write.stored_schema(transaction.snapshot, rows))

@@ -23,6 +23,8 @@ WORTH_A_DIMENSION = 0.25
 """The least value of a further column; less would cost the others more than it gives."""
 
 _ENOUGH_BITS = 8.0
+ENOUGH_ROWS = int(2**_ENOUGH_BITS)
+"""Fewer rows cannot show that a column has the full spread: a choice from them is a guess."""
 _LINEAR_BINS = 64
 _MANY_DISTINCT = 0.9
 _SEED = 7

@@ -2,25 +2,47 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.events.types import AdapterEventWarning
 from dbt.adapters.qbeast.column import quote
+from dbt.adapters.qbeast.spark_errors import as_dbt_error, message_and_trace
+from dbt_common.events.functions import warn_or_error
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable
 
+logger = AdapterLogger("Qbeast")
+
 _OWNER = re.compile(r"^Owner: (.*)$", re.MULTILINE)
 
 
-def catalog_rows(session: SparkSession, relation: BaseRelation) -> Iterator[dict[str, Any]]:
-    """One row of dbt's catalog for each column, numbered from 1."""
+def catalog_rows(session: SparkSession, relation: BaseRelation) -> list[dict[str, Any]]:
+    """One row of dbt's catalog for each column, numbered from 1.
+
+    A relation that Spark cannot describe, such as a view of a dropped table, has none and gives a
+    warning: the catalog of the other relations is right without it.
+    """
+    with _warning(f"{relation.render()} is missing from the catalog"):
+        return list(_described(session, relation))
+    return []
+
+
+def _described(session: SparkSession, relation: BaseRelation) -> Iterator[dict[str, Any]]:
     name = f"{quote(relation.schema or '')}.{quote(relation.identifier or '')}"
     owner = _OWNER.search(getattr(relation, "information", None) or "")
     # dbt-spark's statements give an empty comment to what has no description.
     comment = session.catalog.getTable(name).description or None
-    statistics = index_statistics(session, name) if getattr(relation, "is_delta", None) else {}
-    for index, field in enumerate(session.table(name).schema.fields, start=1):
+    fields = session.table(name).schema.fields
+    statistics: dict[str, Any] = {}
+    if getattr(relation, "is_delta", None):
+        with _warning(f"the catalog has no statistics of {relation.render()}"):
+            statistics = index_statistics(session, name)
+    for index, field in enumerate(fields, start=1):
         yield {
             "table_database": None,
             "table_schema": relation.schema,
@@ -69,3 +91,17 @@ def index_statistics(session: SparkSession, table: str) -> dict[str, Any]:
             ("include", number is not None),
         )
     }
+
+
+@contextmanager
+def _warning(what: str) -> Iterator[None]:
+    """Turns what Spark, Delta or qbeast_core raise into a warning that says why."""
+    try:
+        yield
+    except Exception as error:
+        told = as_dbt_error(error)
+        if not isinstance(told, DbtRuntimeError):
+            raise
+        logger.debug("\n".join(message_and_trace(error)))
+        message = f"{what}: {told.msg}"
+        warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))

@@ -113,11 +113,12 @@ class QbeastAdapter(SparkAdapter):
             "age": (now - loaded).total_seconds(),
         }
 
-    def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterator[dict[str, Any]]:
+    def _get_columns_for_catalog(self, relation: BaseRelation) -> list[dict[str, Any]]:
+        """The columns with statistics; a relation that cannot be described gives a warning."""
         from dbt.adapters.qbeast import catalog
 
         with self._running(f"describe {relation}") as session:
-            yield from catalog.catalog_rows(session, relation)
+            return catalog.catalog_rows(session, relation)
 
     @classmethod
     def convert_number_type(cls, agate_table: "agate.Table", col_idx: int) -> str:
@@ -203,14 +204,18 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_write(
-        self, relation: BaseRelation, sql: str, spec: "ModelSpec", add: bool
+        self,
+        relation: BaseRelation,
+        sql: str,
+        spec: "ModelSpec",
+        increment: "Increment | None" = None,
     ) -> "QbeastAdapterResponse":
         """Writes the model's rows and their index in one commit (`writing.py`)."""
         from dbt.adapters.qbeast import writing
 
         with self._running(sql) as session:
-            frame = partial(self._handle().frame, sql)
-            return writing.write_model(session, frame, _table(relation), spec, add=add)
+            query = partial(self._handle().frame, sql)
+            return writing.write_model(session, query, _table(relation), spec, increment)
 
     @available.parse_none
     def qbeast_increment(self, config: Any, context: Mapping[str, Any]) -> "Increment | None":
@@ -225,6 +230,40 @@ class QbeastAdapter(SparkAdapter):
         return increment
 
     @available.parse_none
+    def qbeast_known_columns(
+        self,
+        increment: "Increment",
+        query: str,
+        relation: BaseRelation,
+        add: bool,
+        is_indexed: bool,
+    ) -> "Increment":
+        """The increment, once each column that it names is found (`column_lists.py`)."""
+        from dbt.adapters.qbeast import column_lists, same_index
+
+        if not column_lists.names_columns(increment):
+            return increment
+        with self._running(query) as session:
+            table = _table(relation)
+            return column_lists.with_known_columns(
+                increment,
+                self._handle().frame(query).schema,
+                session.table(table).schema if add else None,
+                same_index.placing_columns(session, table) if is_indexed else None,
+            )
+
+    @available.parse_none
+    def qbeast_refuse_other_format(
+        self, relation: QbeastRelation, model: Mapping[str, Any], spec: "ModelSpec | None"
+    ) -> None:
+        """For a model that adds rows to a table that is not stored as Delta (`advice.py`)."""
+        from dbt.adapters.qbeast import advice
+
+        with self._running(f"the format of {relation}") as session:
+            name = str(model["name"])
+            raise DbtRuntimeError(advice.of_other_format(session, _table(relation), name, spec))
+
+    @available.parse_none
     def qbeast_view_of_increment(
         self,
         view: BaseRelation,
@@ -237,9 +276,9 @@ class QbeastAdapter(SparkAdapter):
         from dbt.adapters.qbeast import writing
 
         with self._running(sql) as session:
-            frame = partial(self._handle().frame, sql)
+            query = partial(self._handle().frame, sql)
             names = (view.identifier or "", _table(relation), str(relation.identifier))
-            writing.view_of_increment(session, frame, *names, increment, spec)
+            writing.view_of_increment(session, query, *names, increment, spec)
 
     @available.parse_none
     def qbeast_persist_docs(

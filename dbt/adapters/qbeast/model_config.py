@@ -80,6 +80,9 @@ class ModelSpec:
     """What an indexed model asks for. Column names are checked later, against the query."""
 
     name: str
+    """Of its table."""
+    selector: str
+    """What selects the model on dbt's command line."""
     columns_to_index: str | list[str]
     cube_size: int | str
     column_stats: str | Mapping[str, Any] | None
@@ -88,8 +91,6 @@ class ModelSpec:
     """Whether the table stores slices; None where nothing is said."""
     rechoose: bool
     """Whether a rebuild chooses automatic columns anew."""
-    increment: Increment | None
-    """What a run does with a table that exists; None to rebuild it."""
     batch: str | None
     """The condition of the rows of this run's microbatch."""
     tells_increments: bool
@@ -164,13 +165,13 @@ def model_spec(
     root = config.get("location_root")
     return ModelSpec(
         name=str(model["alias"]),
+        selector=str(model.get("name") or model["alias"]),
         columns_to_index=columns if isinstance(columns, str) else list(columns),
         cube_size=_or(config.get("cube_size"), "auto"),
         column_stats=config.get("column_stats"),
         sample_key=config.get("sample_key"),
         slices=config.get("slices"),
         rechoose=full_refresh,
-        increment=model_increment(config),
         batch=batch_condition(config) or None,
         tells_increments="is_incremental" in (model.get("raw_code") or ""),
         optimize=_optimize(config.get("optimize")),

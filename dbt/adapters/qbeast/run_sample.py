@@ -122,7 +122,9 @@ def require_no_mixture(session: "SparkSession", table: str, fraction: float | No
     if present != fraction:
         raise DbtRuntimeError(
             f"{table.replace('`', '')} was built from {told(present)}, and this run would add rows "
-            f"from {told(fraction)}: build it anew with --full-refresh (a snapshot: drop it first)"
+            f"from {told(fraction)}: take the same {VARIABLE} again, or build the table anew with "
+            "--full-refresh, which keeps only the rows of that run (a snapshot has to be dropped "
+            "for that, and loses its history)"
         )
 
 

@@ -1,18 +1,33 @@
 """Whether a table has the index that its model or snapshot asks for."""
 
+from collections.abc import Sequence
+
+from dbt.adapters.qbeast import advice
 from dbt.adapters.qbeast.model_config import ModelSpec
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from qbeast_core import QbeastTable
 from qbeast_core.errors import IndexMismatch, NotAQbeastTable
-from qbeast_core.options import parse_automatic, parse_columns, parse_sample_key
+from qbeast_core.model.column_stats import parse_column_stats, resolve_column_stats
+from qbeast_core.options import (
+    parse_automatic,
+    parse_columns,
+    parse_sample_key,
+    resolve_columns,
+    resolve_sample_key,
+)
 
 
 def require_same_index(session: SparkSession, table: str, spec: ModelSpec) -> None:
     """Raises IndexMismatch when the model is to be indexed or sampled in another way than its table
-    is, NotAQbeastTable when its table has no index."""
+    is, NotAQbeastTable when its table has no index, InvalidOptions for `column_stats` of a column
+    that is not indexed."""
     present = QbeastTable.for_name(session, table)
+    if not present.latest_revision.is_staging:
+        stats = parse_column_stats(spec.column_stats)
+        resolve_column_stats(stats, present.latest_revision.transformers)
     names = present.columns_to_index
     if parse_automatic(spec.columns_to_index) is None:
         names = [column.name for column in parse_columns(spec.columns_to_index)]
@@ -34,6 +49,22 @@ def require_same_index(session: SparkSession, table: str, spec: ModelSpec) -> No
         )
 
 
+def placing_columns(session: SparkSession, table: str) -> Sequence[str]:
+    """The columns that a table's index places rows by; none without an index."""
+    if not QbeastTable.is_qbeast(session, table):
+        return ()
+    return QbeastTable.for_name(session, table).latest_revision.placing_columns
+
+
+def require_known_columns(spec: ModelSpec, schema: StructType) -> None:
+    """Raises UnknownColumn when the model's index names a column that the schema does not have."""
+    if parse_automatic(spec.columns_to_index) is None:
+        resolve_columns(parse_columns(spec.columns_to_index), schema)
+    key = parse_sample_key(spec.sample_key)
+    if key is not None:
+        resolve_sample_key(key, schema)
+
+
 def require_same_index_of_snapshot(session: SparkSession, table: str, spec: ModelSpec) -> None:
     """The same for a snapshot, which dbt cannot rebuild: its history is nowhere else.
 
@@ -44,25 +75,14 @@ def require_same_index_of_snapshot(session: SparkSession, table: str, spec: Mode
     except NotAQbeastTable as error:
         raise DbtRuntimeError(
             f"the table of the snapshot {spec.name} has no index yet, and the snapshot has "
-            f"columns_to_index={spec.columns_to_index!r}: give it one, which keeps its rows and "
-            f"rewrites no file, by dbt run-operation convert_to_qbeast --args "
-            f"'{{models: {spec.name}}}', or remove columns_to_index"
+            f"columns_to_index={spec.columns_to_index!r}. "
+            + advice.to_get_an_index(session, table, spec, f"{{models: {spec.name}}}")
         ) from error
     except IndexMismatch as error:
-        name = table.replace("`", "")
-        options = {
-            "columns_to_index": spec.columns_to_index,
-            "sample_key": spec.sample_key,
-            "slices": spec.slices,
-        }
-        wanted = ", ".join(
-            f"{key}={value!r}" for key, value in options.items() if value is not None
-        )
         raise DbtRuntimeError(
-            f"{error}. dbt does not rebuild a snapshot, for its history is nowhere else: leave "
-            f"{', '.join(options)} as they were, or write the table anew with all its rows, in "
-            f"Python: write_table(spark.table({name!r}), table={name!r}, mode='overwrite', "
-            f"{wanted})"
+            f"{error}. dbt does not rebuild a snapshot, for its history is nowhere else: leave it "
+            "as it was, or write the table anew with all its rows, in Python: "
+            f"{advice.keeping_all_rows(table, spec)}"
         ) from error
 
 

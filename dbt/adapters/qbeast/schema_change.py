@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from dbt.adapters.qbeast.advice import full_refresh
 from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.incremental import APPEND_NEW, FAIL, SYNC_ALL
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
@@ -73,7 +74,7 @@ def fit_to_table(
             f"The columns of {model} have changed (new: {_list(found, Change.NEW)}; gone: "
             f"{_list(found, Change.GONE)}; of another type: {_list(found, Change.RETYPED)}) and "
             "on_schema_change is 'fail'. Let it be 'append_new_columns' or 'sync_all_columns', or "
-            "run with --full-refresh to rebuild the table."
+            "run with --full-refresh, which keeps only rows that the query gives then."
         )
     if on_schema_change == SYNC_ALL:
         _synchronise(session, table, found, model)
@@ -167,13 +168,13 @@ def _synchronise(
     if fields and not _is_mapped(session, table):
         raise DbtRuntimeError(
             f"the query of {model} no longer has {', '.join(map(str, fields))}, and Delta drops a "
-            "field inside of a column only where columns are mapped: keep it in the query, set "
-            "tblproperties {'delta.columnMapping.mode': 'name'} on the table, or rebuild the table "
-            "with --full-refresh"
+            "field inside of a column only where columns are mapped: keep it in the query, or "
+            f"alter table {table} set tblproperties ('delta.columnMapping.mode' = 'name'). "
+            f"{full_refresh(model)}"
         )
     for each in changed:
         if each.change is Change.RETYPED:
-            _retype(session, table, each)
+            _retype(session, table, each, model)
 
 
 def _drop(session: SparkSession, table: str, gone: Sequence[Difference]) -> None:
@@ -197,8 +198,8 @@ def _require_unindexed(
             raise DbtRuntimeError(
                 f"{model} is indexed by {each.path[0]!r} or has it in its sample_key, and its "
                 "query no longer has the column with the type that the table has: keep the "
-                "column, or take it out of columns_to_index and sample_key and rebuild the table "
-                "with --full-refresh"
+                "column, or take it out of columns_to_index and sample_key and build the table "
+                f"anew. {full_refresh(model)}"
             )
 
 
@@ -207,16 +208,16 @@ def _is_mapped(session: SparkSession, table: str) -> bool:
     return mode.value in ("name", "id")
 
 
-def _retype(session: SparkSession, table: str, retyped: Difference) -> None:
+def _retype(session: SparkSession, table: str, retyped: Difference, model: str) -> None:
     data_type = sql_type(retyped.data_type)
     try:
         session.sql(f"alter table {table} alter column {retyped.quoted} type {data_type}")
     except Exception as error:
         raise DbtRuntimeError(
             f"the column '{retyped}' of {table} cannot become {data_type} in place: cast it in the "
-            "model's query to the type that the table has, set tblproperties "
-            "{'delta.enableTypeWidening': true} for a type that is wider, or rebuild the table "
-            "with --full-refresh"
+            "model's query to the type that the table has, or let the table widen it, by alter "
+            f"table {table} set tblproperties ('delta.enableTypeWidening' = 'true'). "
+            f"{full_refresh(model)}"
         ) from error
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dbt.adapters.events.types import AdapterEventInfo, AdapterEventWarning
-from dbt.adapters.qbeast import run_sample
+from dbt.adapters.qbeast import advice, run_sample
 from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.descriptions import with_comments
 from dbt.adapters.qbeast.incremental import (
@@ -21,16 +21,20 @@ from dbt.adapters.qbeast.incremental import (
 from dbt.adapters.qbeast.model_config import ModelSpec
 from dbt.adapters.qbeast.response import QbeastAdapterResponse as Response
 from dbt.adapters.qbeast.response import response_of_rewrite, response_of_write
-from dbt.adapters.qbeast.same_index import require_same_index
+from dbt.adapters.qbeast.same_index import require_known_columns, require_same_index
 from dbt.adapters.qbeast.schema_change import fit_to_table, table_schema
 from dbt_common.events.functions import fire_event, warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import IndexMismatch, NotAQbeastTable
+from qbeast_core.operations.rewrite import RewriteResult
 from qbeast_core.operations.table_write import WriteResult
+from qbeast_core.options import parse_automatic
 from qbeast_core.spark.alignment import aligned
+from qbeast_core.tree.column_choice import ColumnChoice
 
 # dbt's names for the two sides of a merge, which predicates use.
 _SOURCE, _TARGET = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"
@@ -43,26 +47,25 @@ def write_model(
     query: Callable[[], DataFrame],
     table: str,
     spec: ModelSpec,
-    *,
-    add: bool,
+    increment: Increment | None,
 ) -> Response:
     """Commits the rows of a model's query.
 
     Args:
         query: makes the frame of the model's query; its rows are computed once.
         table: the quoted name, `schema`.`table`.
-        add: whether the table exists and the model's increment says what to do with it.
+        increment: what is done with the table's rows; None to build it anew.
 
     Raises:
         DbtRuntimeError: the table's index or schema is another one than the model's.
         QbeastError: anything else that qbeast_core refuses.
     """
-    increment = spec.increment if add else None
-    with _naming_full_refresh():
-        if increment is None:
-            return _rebuild(query(), table, spec)
-        require_same_index(session, table, spec)
-        rows = _fitting(query, table, spec.name, increment)
+    if increment is None:
+        return _rebuild(session, query(), table, spec)
+    with _advising(session, table, spec):
+        if increment.strategy != INSERT_OVERWRITE:
+            _require_same_index(session, query, table, spec)
+        rows = _fitting(query, table, spec.selector, increment)
         return _STRATEGIES[increment.strategy](rows, table, spec, increment)
 
 
@@ -90,7 +93,7 @@ def view_of_increment(
         DbtRuntimeError: the table's index or schema is another one than the model's.
     """
     if spec is not None:
-        with _naming_full_refresh():
+        with _advising(session, table, spec):
             require_same_index(session, table, spec)
     rows = _fitting(query, table, model, increment, keeps_others=increment.strategy == MERGE)
     if increment.is_own:
@@ -147,15 +150,42 @@ def merge_snapshot(
     return response_of_rewrite("snapshotted", result)
 
 
+def _require_same_index(
+    session: SparkSession, query: Callable[[], DataFrame], table: str, spec: ModelSpec
+) -> None:
+    try:
+        require_same_index(session, table, spec)
+    except IndexMismatch:
+        # A misspelt name is told as one, and not as another index.
+        columns = {**_fields(session.table(table)), **_fields(query())}
+        require_known_columns(spec, StructType([*columns.values()]))
+        raise
+
+
+def _fields(frame: DataFrame) -> dict[str, StructField]:
+    return {field.name.lower(): field for field in frame.schema.fields}
+
+
 @contextmanager
-def _naming_full_refresh() -> Iterator[None]:
+def _advising(session: SparkSession, table: str, spec: ModelSpec) -> Iterator[None]:
+    """Says how the table can get the index that its model asks for: first what keeps its rows."""
     try:
         yield
-    except (IndexMismatch, NotAQbeastTable) as error:
-        raise DbtRuntimeError(f"{error}. To rebuild the table, run with --full-refresh.") from error
+    except NotAQbeastTable as error:
+        raise DbtRuntimeError(
+            f"the table of {spec.name} has no index yet, and the model has "
+            f"columns_to_index={spec.columns_to_index!r}. "
+            f"{advice.to_get_an_index(session, table, spec, advice.arguments_of(table, spec))}. "
+            f"{advice.full_refresh(spec.selector)}."
+        ) from error
+    except IndexMismatch as error:
+        raise DbtRuntimeError(
+            f"{error}. Leave it as it was, or, to keep all rows, write the table anew in Python: "
+            f"{advice.keeping_all_rows(table, spec)}. {advice.full_refresh(spec.selector)}."
+        ) from error
 
 
-def _rebuild(frame: DataFrame, table: str, spec: ModelSpec) -> Response:
+def _rebuild(session: SparkSession, frame: DataFrame, table: str, spec: ModelSpec) -> Response:
     result = write_table(
         with_comments(frame, spec.descriptions.columns),
         table=table,
@@ -168,19 +198,37 @@ def _rebuild(frame: DataFrame, table: str, spec: ModelSpec) -> Response:
         properties=spec.properties,
         comment=spec.descriptions.table or "",
         location=spec.location,
-        rechoose=spec.rechoose,
+        rechoose=spec.rechoose or _chose_from_other_rows(session, table, spec),
         issue_warnings=False,
     )
     return _told(spec, "rebuilt", result)
 
 
+def _chose_from_other_rows(session: SparkSession, table: str, spec: ModelSpec) -> bool:
+    """Whether the table chose its columns from a sample of its inputs, which may have few of a
+    column's values, and the rows are of all of them now, or the other way round."""
+    if parse_automatic(spec.columns_to_index) is None:
+        return False
+    return run_sample.built_from(session, table) != spec.built_from
+
+
 def _told(spec: ModelSpec, done: str, result: WriteResult) -> Response:
     """The response of a write, after what else there is to say of it, in dbt's own way."""
-    if result.column_choice is not None:
-        fire_event(AdapterEventInfo(**_event(f"{spec.name}: {result.column_choice}")))
+    _tell_choice(spec, result.column_choice)
     for warning in result.warnings:
         _warn(f"{spec.name}: {warning}")
     return response_of_write(done, result)
+
+
+def _told_rewrite(spec: ModelSpec, done: str, result: RewriteResult) -> Response:
+    """The same for a change of an existing table."""
+    _tell_choice(spec, result.column_choice)
+    return response_of_rewrite(done, result)
+
+
+def _tell_choice(spec: ModelSpec, choice: ColumnChoice | None) -> None:
+    if choice is not None:
+        fire_event(AdapterEventInfo(**_event(f"{spec.name}: {choice}")))
 
 
 def _append(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
@@ -196,7 +244,7 @@ def _append(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment)
         sample_key=spec.sample_key,
         slices=spec.slices,
     )
-    return response_of_write("appended", result)
+    return _told(spec, "appended", result)
 
 
 def _merge(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
@@ -215,7 +263,7 @@ def _merge(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) 
         source_alias=_SOURCE,
         target_alias=_TARGET,
     )
-    return response_of_rewrite("merged", result)
+    return _told_rewrite(spec, "merged", result)
 
 
 def _delete_insert(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
@@ -226,7 +274,7 @@ def _delete_insert(frame: DataFrame, table: str, spec: ModelSpec, increment: Inc
         source_alias=_SOURCE,
         target_alias=_TARGET,
     )
-    return response_of_rewrite("replaced", result)
+    return _told_rewrite(spec, "replaced", result)
 
 
 def _insert_overwrite(
@@ -256,7 +304,7 @@ def _replace_where(frame: DataFrame, table: str, spec: ModelSpec, increment: Inc
     if increment.strategy == MICROBATCH:
         condition = spec.batch or ""
     result = QbeastTable.for_name(frame.sparkSession, table).replace_where(frame, condition)
-    return response_of_rewrite("replaced", result)
+    return _told_rewrite(spec, "replaced", result)
 
 
 _STRATEGIES: dict[str, Callable[[DataFrame, str, ModelSpec, Increment], Response]] = {

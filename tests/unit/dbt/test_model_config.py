@@ -10,6 +10,7 @@ from dbt.adapters.qbeast.model_config import (
     descriptions,
     is_incremental,
     is_indexed,
+    model_increment,
     model_spec,
     refuse_misplaced_keys,
     sample_of_test,
@@ -33,7 +34,6 @@ def test_defaults() -> None:
     found = spec()
     assert found.columns_to_index == ["id"]
     assert found.cube_size == "auto"
-    assert found.increment is None
     assert found.optimize == "never"
     assert found.tells_increments
     assert found.descriptions == Descriptions(None, ())
@@ -80,7 +80,7 @@ def test_zero_is_not_taken_for_nothing() -> None:
 )
 def test_when_rows_are_added(materialized: str, strategy: str | None, adds: bool) -> None:
     config = {"materialized": materialized, "incremental_strategy": strategy}
-    assert (spec(**config).increment is not None) is adds
+    assert (model_increment(config) is not None) is adds
     assert is_incremental(config) is adds
 
 
@@ -122,14 +122,6 @@ def test_columns_make_a_table_an_indexed_one() -> None:
         ({"optimize": True}, "optimize=True is not known"),
         ({"sample": 0.1}, "sample=0.1 is for data tests.*qbeast_sample"),
         ({"file_format": "parquet"}, "remove file_format"),
-        ({"incremental_strategy": "delete+insert"}, "needs unique_key"),
-        ({"incremental_strategy": "replace_where"}, "needs incremental_predicates"),
-        ({"incremental_strategy": "microbatch"}, "write that in place of materialized='qbeast'"),
-        (
-            {"unique_key": "id", "merge_update_columns": "a", "merge_exclude_columns": "b"},
-            "not both",
-        ),
-        ({"unique_key": "id", "on_schema_change": "sync"}, "'append_new_columns', 'sync_all"),
         ({"tblproperties": ["a"]}, "mapping"),
         ({"tblproperties": {"qbeast.x": 1}}, "may not set qbeast.x"),
     ],
@@ -139,9 +131,27 @@ def test_what_does_not_go_with_an_index_is_refused(config: dict[str, Any], told:
         spec(**config)
 
 
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"incremental_strategy": "delete+insert"}, "needs unique_key"),
+        ({"incremental_strategy": "replace_where"}, "needs incremental_predicates"),
+        ({"incremental_strategy": "microbatch"}, "write that in place of materialized='qbeast'"),
+        (
+            {"unique_key": "id", "merge_update_columns": "a", "merge_exclude_columns": "b"},
+            "not both",
+        ),
+        ({"unique_key": "id", "on_schema_change": "sync"}, "'append_new_columns', 'sync_all"),
+    ],
+)
+def test_what_no_increment_can_be_is_refused(config: dict[str, Any], told: str) -> None:
+    with pytest.raises(DbtRuntimeError, match=told):
+        model_increment({"materialized": "qbeast", **config})
+
+
 def test_batches_go_with_the_materialization_that_dbt_batches() -> None:
-    found = spec(materialized="incremental", incremental_strategy="microbatch")
-    assert found.increment is not None and found.increment.strategy == "microbatch"
+    found = model_increment({"materialized": "incremental", "incremental_strategy": "microbatch"})
+    assert found is not None and found.strategy == "microbatch"
 
 
 def test_a_macro_is_no_key_of_the_configuration() -> None:

@@ -17,6 +17,9 @@
 
   {%- if add -%}
     {% do adapter.qbeast_require_no_mixture(this, built_from) %}
+  {%- elif increment is not none and existing is not none and existing.is_table
+        and not should_full_refresh() -%}
+    {% do adapter.qbeast_refuse_other_format(existing, model, spec) %}
   {%- endif -%}
   {%- do qbeast_warn_of_grants() -%}
 
@@ -29,6 +32,9 @@
   {%- if is_indexed -%}
     {%- set query = adapter.qbeast_own_query(query, this, spec) -%}
   {%- endif -%}
+  {%- if increment is not none -%}
+    {%- set increment = adapter.qbeast_known_columns(increment, query, this, add, is_indexed) -%}
+  {%- endif -%}
   {# A view or a table of another format has to make room; a Delta table is replaced in place. #}
   {%- if existing is not none and not is_in_place and not add -%}
     {% do adapter.drop_relation(existing) %}
@@ -39,7 +45,8 @@
     {%- set query = get_select_subquery(query) -%}
   {%- endif -%}
   {%- if is_indexed and not (add and increment.is_own) -%}
-    {% do store_result('main', response=adapter.qbeast_write(target_relation, query, spec, add)) %}
+    {% do store_result('main', response=adapter.qbeast_write(
+        target_relation, query, spec, increment if add else none)) %}
     {% do write(query) %}
   {%- elif add -%}
     {% do qbeast_add_by_sql(increment, query, target_relation, spec) %}

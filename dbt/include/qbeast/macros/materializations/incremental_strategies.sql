@@ -41,12 +41,13 @@
 {# Without a key nothing matches, and all rows are inserted. #}
 {% macro qbeast_merge_sql(increment, rows, target, columns) %}
   {%- set conditions = increment.predicates | list if increment.unique_key else ['false'] -%}
-  {%- for key in increment.unique_key -%}
+  {%- for key in increment.quoted_key -%}
     {% do conditions.append('DBT_INTERNAL_SOURCE.' ~ key ~ ' = DBT_INTERNAL_DEST.' ~ key) %}
   {%- endfor -%}
   {%- set excluded = increment.exclude_columns | map('lower') | list -%}
-  {%- set updated = increment.update_columns | list -%}
-  {%- for column in columns if not increment.update_columns and column.name | lower not in excluded -%}
+  {%- set chosen = increment.update_columns | map('lower') | list -%}
+  {%- set updated = [] -%}
+  {%- for column in columns if (column.name | lower in chosen if chosen else column.name | lower not in excluded) -%}
     {% do updated.append(column.quoted) %}
   {%- endfor -%}
   {%- set names = columns | map(attribute='quoted') | list -%}
@@ -74,17 +75,17 @@
   merge into {{ target }} as DBT_INTERNAL_DEST
   using (
     select distinct true as dbt_internal_deletes
-      {%- for key in increment.unique_key %}, {{ key }} as dbt_internal_key_{{ loop.index }}{% endfor %}
+      {%- for key in increment.quoted_key %}, {{ key }} as dbt_internal_key_{{ loop.index }}{% endfor %}
       {%- for column in columns %}, null as dbt_internal_{{ loop.index }}{% endfor %}
     from {{ rows }}
     union all
     select false
-      {%- for key in increment.unique_key %}, null{% endfor %}
+      {%- for key in increment.quoted_key %}, null{% endfor %}
       {%- for column in columns %}, {{ column.quoted }}{% endfor %}
     from {{ rows }}
   ) as DBT_INTERNAL_SOURCE
   on dbt_internal_deletes
-    {%- for key in increment.unique_key %} and dbt_internal_key_{{ loop.index }} = DBT_INTERNAL_DEST.{{ key }}{% endfor %}
+    {%- for key in increment.quoted_key %} and dbt_internal_key_{{ loop.index }} = DBT_INTERNAL_DEST.{{ key }}{% endfor %}
     {%- for predicate in increment.predicates %} and ({{ predicate }}){% endfor %}
   when matched then delete
   when not matched and not dbt_internal_deletes then

@@ -9,7 +9,7 @@
   {%- if existing is not none and not (existing.is_table and existing.is_delta) -%}
     {% do exceptions.raise_compiler_error(
         'the snapshot ' ~ this ~ ' is kept in a Delta table, and ' ~ this ~ ' is something else: '
-        ~ 'drop it, or give the snapshot another alias') %}
+        ~ 'rename it, or give the snapshot another alias') %}
   {%- endif -%}
   {%- do qbeast_warn_of_grants() -%}
 
@@ -20,7 +20,7 @@
   {%- if existing is none -%}
     {%- set query = build_snapshot_table(strategy, compiled_code) -%}
     {%- if is_indexed -%}
-      {% do store_result('main', response=adapter.qbeast_write(target_relation, query, spec, false)) %}
+      {% do store_result('main', response=adapter.qbeast_write(target_relation, query, spec)) %}
       {% do write(query) %}
     {%- else -%}
       {%- call statement('main') -%}

@@ -1,0 +1,149 @@
+"""What to do about a table that is not stored as its model asks, without losing rows unawares."""
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from dbt.adapters.qbeast.model_config import ModelSpec
+from pyspark.sql import SparkSession
+
+from qbeast_core.delta.catalog import Catalog
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.errors import IncompatibleTable, QbeastError
+from qbeast_core.operations.compatibility import check_features
+from qbeast_core.operations.convert import check_convertible
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
+_NOT_A_TEXT = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
+
+
+def full_refresh(model: str) -> str:
+    """What builds a table anew, and what that costs."""
+    return (
+        f"`dbt run --full-refresh -s {model}` builds the table anew from the model's query; rows "
+        "that the query no longer gives are lost"
+    )
+
+
+def keeping_all_rows(table: str, spec: ModelSpec) -> str:
+    """The Python call that writes a Delta table anew, with the index that its model asks for.
+
+    Args:
+        table: the quoted name of the table.
+    """
+    return _write_call(table, _plain(table), "overwrite", spec)
+
+
+def to_get_an_index(session: SparkSession, table: str, spec: ModelSpec, arguments: str) -> str:
+    """What gives a Delta table without an index the one that its model asks for.
+
+    Args:
+        table: the quoted name of the table.
+        arguments: those of `convert_to_qbeast` that do, as YAML.
+    """
+    problem = _hindrance(session, table, spec)
+    if problem is None:
+        return f"Give it one, which keeps its rows and its history: {_convert(arguments)}"
+    rewriting = "To keep its rows and its history, write it anew with all its rows in Python"
+    done = f"{rewriting}: {keeping_all_rows(table, spec)}"
+    if _keeps_features(session, table):
+        before, copy = _with_suffix(table, "__before"), _with_suffix(table, "__indexed")
+        done = (
+            f"To keep its rows, copy them in Python: {_write_call(table, copy, 'error', spec)}. "
+            f"Then run the SQL `alter table {_plain(table)} rename to {before}` and `alter table "
+            f"{copy} rename to {_plain(table)}`: {before} has the history"
+        )
+    return f"It cannot be given one as it is: {problem}. {done}. Or remove columns_to_index"
+
+
+def of_other_format(session: SparkSession, table: str, model: str, spec: ModelSpec | None) -> str:
+    """What to say of a model that adds rows to a table that is not stored as Delta, which would
+    have to be dropped for that.
+
+    Args:
+        table: the quoted name of the table.
+        spec: what the model asks of its index; None without one.
+    """
+    keeping = f"A Parquet table becomes one by the SQL `convert to delta {table}`, with its rows"
+    if spec is not None:
+        problem = _hindrance(session, table, spec)
+        keeping = f"It cannot become one: {problem}. Copy its rows to another table first"
+        if problem is None:
+            keeping = f"Convert it, which keeps its rows: {_convert(arguments_of(table, spec))}"
+    return (
+        f"{_plain(table)} is not stored as Delta, and {model} adds rows to a Delta table. "
+        f"{keeping}. Or leave the model's configuration as it was. {full_refresh(model)}."
+    )
+
+
+def _hindrance(session: SparkSession, table: str, spec: ModelSpec) -> str | None:
+    """Why a table cannot be given an index as it is; None if it can."""
+    try:
+        check_convertible(session, table, slices=spec.slices)
+    except QbeastError as problem:
+        return str(problem)
+    return None
+
+
+def _keeps_features(session: SparkSession, table: str) -> bool:
+    """Whether the table has features that no index keeps up, and writing it anew keeps."""
+    snapshot = TableSnapshot.load(session, Catalog(session).find(table).location)
+    try:
+        check_features(snapshot, table)
+    except IncompatibleTable:
+        return True
+    return False
+
+
+def _write_call(table: str, to: str, mode: str, spec: ModelSpec) -> str:
+    options = ", ".join(f"{key}={value!r}" for key, value in _options(spec).items())
+    return f"write_table(spark.table({_plain(table)!r}), table={to!r}, mode={mode!r}, {options})"
+
+
+def _with_suffix(table: str, suffix: str) -> str:
+    return _plain(f"{table.removesuffix('`')}{suffix}`")
+
+
+def _convert(arguments: str) -> str:
+    return (
+        f"dbt run-operation convert_to_qbeast --args {shlex.quote(arguments)}. It rewrites no "
+        "file. Then run again"
+    )
+
+
+def arguments_of(table: str, spec: ModelSpec) -> str:
+    """The arguments by which `convert_to_qbeast` gives a table the index of its model."""
+    return _yaml({"table": _plain(table), **_options(spec)})
+
+
+def _options(spec: ModelSpec) -> dict[str, Any]:
+    options = {
+        "columns_to_index": spec.columns_to_index,
+        "cube_size": None if spec.cube_size == "auto" else spec.cube_size,
+        "sample_key": spec.sample_key,
+        "slices": spec.slices,
+    }
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def _plain(table: str) -> str:
+    """The name without backticks, where it needs none."""
+    plain = table.replace("`", "")
+    return plain if _WORD.fullmatch(plain) else table
+
+
+def _yaml(value: Any) -> str:
+    """YAML in one line.
+
+    >>> _yaml({"table": "s.m", "columns_to_index": ["id", "kind:hash"], "slices": True})
+    '{table: s.m, columns_to_index: [id, "kind:hash"], slices: true}'
+    """
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_yaml(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_yaml, value)) + "]"
+    if isinstance(value, str) and _WORD.fullmatch(value) and value.lower() not in _NOT_A_TEXT:
+        return value
+    return json.dumps(value)

@@ -1,0 +1,151 @@
+"""The column lists of an incremental model, checked against the columns that there are."""
+
+import difflib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from dbt.adapters.qbeast.column import quote
+from dbt.adapters.qbeast.incremental import DELETE_INSERT, MERGE, Increment
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql.types import StructType
+
+Path = tuple[str, ...]
+"""The names from a column to a field of its structs; of a column, its own alone."""
+_ADDS_COLUMNS = ("append_new_columns", "sync_all_columns")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that a list may name."""
+
+    schema: StructType
+    owner: str
+    """Whose they are, for messages."""
+
+    def find(self, name: str, *, nested: bool = False) -> Path | None:
+        """The column that a configuration names, as the schema spells it; None if there is none.
+
+        Names have any case, and backticks or not. With `nested` the field of a struct is found too,
+        as the names from the column to it.
+        """
+        plain = _without_backticks(name)
+        found = next((f for f in self.schema.fields if f.name == plain), None)
+        found = found or next(
+            (f for f in self.schema.fields if f.name.lower() == plain.lower()), None
+        )
+        if found is not None:
+            return (found.name,)
+        first, dot, rest = name.partition(".")
+        path = self.find(first) if dot and nested else None
+        if path is None:
+            return None
+        data_type = self.schema[path[0]].dataType
+        if not isinstance(data_type, StructType):
+            return None
+        below = Columns(data_type, self.owner).find(rest, nested=True)
+        return None if below is None else (*path, *below)
+
+
+def names_columns(increment: Increment) -> bool:
+    """Whether the strategy goes by lists of columns. A strategy of the project's own may be given
+    anything."""
+    keys = increment.unique_key if increment.strategy in (MERGE, DELETE_INSERT) else ()
+    lists = (increment.update_columns, increment.exclude_columns)
+    return bool(keys) or (increment.strategy == MERGE and any(lists))
+
+
+def with_known_columns(
+    increment: Increment,
+    query: StructType,
+    table: StructType | None,
+    placing: Collection[str] | None = None,
+) -> Increment:
+    """The increment with its columns spelled as they are.
+
+    Args:
+        query: the schema of the model's query.
+        table: that of its table; None if the run makes the table.
+        placing: the columns that the table's index places rows by; None for a model without an
+            index, whose key may be a field of a struct.
+
+    Raises:
+        DbtRuntimeError: a list names a column that does not exist.
+    """
+    given = Columns(query, "the source, the model's query")
+    present = given if table is None else Columns(table, "the model's table")
+    either = given
+    if table is not None:
+        either = Columns(_both(table, query), "the model's query or its table")
+    if increment.on_schema_change in _ADDS_COLUMNS:
+        # The table is given the columns of the query first.
+        present = either
+    if increment.strategy in (MERGE, DELETE_INSERT):
+        keys: list[Path] = []
+        for name in increment.unique_key:
+            # That it keeps a column of its index, sync_all_columns says itself.
+            is_kept = increment.on_schema_change == "sync_all_columns" and name in (placing or ())
+            owners = (either,) if is_kept else (given, present)
+            keys.append(_find("unique_key", name, owners, nested=placing is None))
+        increment = replace(
+            increment,
+            unique_key=tuple(dict.fromkeys(".".join(path) for path in keys)),
+            quoted_key=tuple(dict.fromkeys(".".join(map(quote, path)) for path in keys)),
+        )
+    if increment.strategy == MERGE:
+        updated = [
+            _find("merge_update_columns", name, (given, present))
+            for name in increment.update_columns
+        ]
+        excluded = [
+            _find("merge_exclude_columns", name, (either,)) for name in increment.exclude_columns
+        ]
+        increment = replace(
+            increment,
+            update_columns=tuple(dict.fromkeys(name for (name,) in updated)),
+            exclude_columns=tuple(dict.fromkeys(name for (name,) in excluded)),
+        )
+    return increment
+
+
+def unknown_column(option: str, name: str, columns: Sequence[str], owner: str) -> str:
+    """What to say of a column that does not exist.
+
+    >>> unknown_column("unique_key", "idd", ["id", "day"], "the model's query")
+    "unique_key names 'idd', which is not a column of the model's query. Did you mean 'id'? The \
+columns are id, day"
+    """
+    by_lower = {column.lower(): column for column in columns}
+    close = difflib.get_close_matches(_without_backticks(name).lower(), by_lower, n=1)
+    meant = f" Did you mean {by_lower[close[0]]!r}?" if close else ""
+    return (
+        f"{option} names {name!r}, which is not a column of {owner}.{meant} The columns are "
+        f"{', '.join(columns)}"
+    )
+
+
+def _find(option: str, name: str, owners: Sequence[Columns], nested: bool = False) -> Path:
+    """The column that a list names, which each of the owners has."""
+    found: Path = ()
+    for columns in owners:
+        path = columns.find(name, nested=nested)
+        if path is None:
+            known = columns.schema.fieldNames()
+            raise DbtRuntimeError(unknown_column(option, name, known, columns.owner))
+        found = path
+    return found
+
+
+def _both(one: StructType, other: StructType) -> StructType:
+    """The columns of both; one that both have is that of the first."""
+    known = set(map(str.lower, one.fieldNames()))
+    return StructType([*one.fields, *(f for f in other.fields if f.name.lower() not in known)])
+
+
+def _without_backticks(name: str) -> str:
+    """
+    >>> _without_backticks("`a``b`"), _without_backticks("a.b")
+    ('a`b', 'a.b')
+    """
+    if len(name) > 2 and name.startswith("`") and name.endswith("`"):
+        return name[1:-1].replace("``", "`")
+    return name

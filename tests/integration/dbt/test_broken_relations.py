@@ -1,0 +1,87 @@
+"""Relations that Spark cannot describe: dbt warns of them and works on the others."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+from pyspark.sql import SparkSession
+
+TABLE = "{{ config(materialized='table', tags=['sound']) }} select 1 as id"
+INDEXED = (
+    "{{ config(materialized='table', columns_to_index='id') }} select id, 2 as n from range(9)"
+)
+PARQUET = "{{ config(materialized='table', file_format='parquet') }} select 1 as a"
+VIEW = "{{ config(materialized='view') }} select * from {{ ref('BASE') }}"
+
+
+class TestBrokenRelations:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {
+            "sound.sql": TABLE.replace("table'", "table', columns_to_index='id'"),
+            "sound_view.sql": VIEW.replace("BASE", "sound"),
+            "dropped.sql": TABLE.replace("sound", "broken"),
+            "of_dropped.sql": VIEW.replace("BASE", "dropped"),
+            "narrowed.sql": INDEXED,
+            "of_narrowed.sql": VIEW.replace("BASE", "narrowed"),
+            "deleted.sql": INDEXED,
+            "unreadable.sql": INDEXED,
+            "no_statistics.sql": INDEXED,
+            "parquet.sql": PARQUET,
+        }
+
+    def test_the_others_are_described_and_run(self, project: Any, spark: SparkSession) -> None:
+        schema = project.test_schema
+        run_dbt(["run"])
+
+        def directory(name: str) -> Path:
+            location = spark.sql(f"describe detail {schema}.{name}").first()
+            assert location is not None
+            return Path(location.location.removeprefix("file:"))
+
+        deleted, unreadable = directory("deleted"), directory("unreadable")
+        spark.sql(f"drop table {schema}.dropped")
+        spark.sql(f"create or replace table {schema}.narrowed using delta as select 1 as id")
+        shutil.rmtree(deleted)
+        for file in (unreadable / "_delta_log").iterdir():
+            file.write_text("this is no log") if file.is_file() else shutil.rmtree(file)
+        spark.sql(
+            f"alter table {schema}.no_statistics set tblproperties "
+            "('qbeast.revision.1' = '{}', 'qbeast.lastRevisionID' = '1')"
+        )
+        spark.catalog.clearCache()
+        delta = spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
+        delta.clearCache()
+
+        catalog, log = run_dbt_and_capture(["docs", "generate"])
+        described = {
+            name.rpartition(".")[2]: set(node.columns) for name, node in catalog.nodes.items()
+        }
+        assert described == {
+            "sound": {"id"},
+            "sound_view": {"id"},
+            "narrowed": {"id"},
+            "no_statistics": {"id", "n"},
+            "parquet": {"a"},
+        }
+        assert not catalog.errors
+        reasons = dict(
+            re.findall(r"Qbeast adapter: \S+\.(\w+) is missing from the catalog: (.{10,})", log)
+        )
+        assert set(reasons) == {"of_dropped", "of_narrowed", "deleted", "unreadable"}
+        assert "TABLE_OR_VIEW_NOT_FOUND" in reasons["of_dropped"]
+        assert "INCOMPATIBLE_VIEW_SCHEMA_CHANGE" in reasons["of_narrowed"]
+        assert "no statistics of " in log
+        nodes = {name.rpartition(".")[2]: node for name, node in catalog.nodes.items()}
+        assert nodes["sound"].stats["rows"].value == 1
+
+        assert len(run_dbt(["run", "-s", "sound", "sound_view", "parquet"])) == 3
+        # Those that are broken come back by a run.
+        assert len(run_dbt(["run", "-s", "dropped+", "narrowed+", "deleted"])) == 5
+        names = run_dbt(["docs", "generate"], expect_pass=True).nodes
+        assert {"model.test.of_dropped", "model.test.of_narrowed", "model.test.deleted"} <= set(
+            names
+        )

@@ -93,7 +93,7 @@ class TableIndex:
 
     @staticmethod
     def of(snapshot: TableSnapshot) -> TableIndex:
-        """The index of a snapshot; parsed once per version of a table."""
+        """The index of a snapshot; parsed once per state of a table."""
 
         def read() -> TableIndex:
             configuration = IndexConfiguration.read(snapshot.configuration)

@@ -1,4 +1,4 @@
-"""What was read of the last few versions of tables, so that it is read once per version."""
+"""What was read of the last few states of tables, so that each is read once."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -69,7 +69,6 @@ class TableSnapshot:
         self.location = str(delta_log.dataPath().toString())
         self.version = int(jvm_snapshot.version())
         metadata = fields_of(jvm_snapshot.metadata())
-        self.table_id: str = metadata["id"]
         self.configuration: dict[str, str] = metadata["configuration"]
         self.partition_columns = tuple(metadata["partitionColumns"])
         self._schema_json: str = metadata.get("schemaString") or ""
@@ -83,10 +82,14 @@ class TableSnapshot:
         none = Jvm(spark).none
         return cls(spark, delta_log, delta_log.update(False, none, none))
 
-    @property
-    def key(self) -> tuple[str, str, int, int]:
-        """What tells this version from all others in this process."""
-        return (self.location, self.table_id, self.version, id(self._jvm.jvm))
+    @cached_property
+    def key(self) -> Hashable:
+        """Tells this state of the table from all others in this process.
+
+        A version number does not: whoever puts a table's log back to an earlier state commits
+        other rows under the same number.
+        """
+        return self._key_of(self._snapshot, self.version)
 
     @property
     def exists(self) -> bool:
@@ -172,7 +175,7 @@ class TableSnapshot:
         """The log's own `AddFile` objects of the files at `indices`, as a Scala Seq."""
         return self._jvm.pick(self._live_files.adds, indices)
 
-    def followed_by(self, change: Change, table_id: str) -> Callable[[int], None]:
+    def followed_by(self, change: Change) -> Callable[[int], None]:
         """Spares the next version's reader the log, when the next version is this change.
 
         What is returned is to be told the version that the change got. It takes no part in the
@@ -186,10 +189,19 @@ class TableSnapshot:
 
         def committed(version: int) -> None:
             # Where another writer came between, its files are missing here.
-            if following and version == self.version + 1:
-                _live_files.put((self.location, table_id, version, id(self._jvm.jvm)), following)
+            if not following or version != self.version + 1:
+                return
+            # What Delta goes on with, unless it finds other files in the log.
+            newest = self._delta_log.unsafeVolatileSnapshot()
+            if newest.version() == version:
+                _live_files.put(self._key_of(newest, version), following)
 
         return committed
+
+    def _key_of(self, jvm_snapshot: Any, version: int) -> Hashable:
+        """Delta keeps one object as long as it finds the log's files unchanged."""
+        identity = self._jvm.jvm.java.lang.System.identityHashCode(jvm_snapshot)
+        return (self.location, version, identity, id(self._jvm.jvm))
 
     @cached_property
     def _live_files(self) -> _LiveFiles:

@@ -100,11 +100,6 @@ class Transaction:
         self._new_properties: dict[str, str] = {}
         self.snapshot = TableSnapshot(spark, self._delta_log, self._txn.snapshot())
 
-    @property
-    def table_id(self) -> str:
-        """The id that the table has or will have."""
-        return str(self._txn.metadata().id())
-
     @contextmanager
     def pinned_reads(self) -> Iterator[None]:
         """Every Delta table that this thread reads inside stays at the version first seen.
@@ -304,7 +299,7 @@ class Transaction:
             files=[staged.file for staged in (*adds, *retagged)],
             adds=added,
         )
-        committed = self.snapshot.followed_by(change, self.table_id)
+        committed = self.snapshot.followed_by(change)
         removed = self._removals(gone, data_change)
         if metrics:
             self._register(metrics)

@@ -32,6 +32,7 @@ from qbeast_core.delta.metadata import (
     snapshot_with,
     stores_slices,
 )
+from qbeast_core.delta.settings import is_set, setting
 from qbeast_core.model.slices import SLICE_COLUMN
 
 TIMESTAMPS_KEY = "spark.sql.parquet.outputTimestampType"
@@ -40,6 +41,8 @@ MICROSECONDS = "TIMESTAMP_MICROS"
 _CALENDAR_KEY = "spark.sql.parquet.datetimeRebaseModeInWrite"
 _CHOSEN_COLUMNS = "delta.dataSkippingStatsColumns"
 _CHOSEN_COUNT = "delta.dataSkippingNumIndexedCols"
+_CHOSEN_LENGTH = "delta.dataSkippingStringPrefixLength"
+_CHOICES = frozenset((_CHOSEN_COLUMNS, _CHOSEN_COUNT, _CHOSEN_LENGTH))
 _DEFAULT_COUNT = 32
 _NESTED = (ArrayType, MapType, StructType, VariantType)
 LEAST_ROWS = 250_000
@@ -61,11 +64,11 @@ class LateStatistics:
         self._others = [name for name in schema.fieldNames() if name not in in_footers]
         self.applies = (
             bool(in_footers)
-            and jvm.spark.conf.get(_COLLECT_KEY, "true") == "true"
-            # Delta counts leaves, and a user's own choice of columns is theirs.
+            and setting(jvm.spark, _COLLECT_KEY)
+            # Delta counts leaves, and a user's own choices are theirs.
             and len(schema) <= _DEFAULT_COUNT
             and not any(isinstance(field.dataType, _NESTED) for field in schema)
-            and not {_CHOSEN_COLUMNS, _CHOSEN_COUNT} & set(configuration)
+            and not _CHOICES & set(configuration)
         )
         """Whether Delta leaves statistics of ordinary columns to be found after the writing."""
         self._found_later = in_footers if self.applies else {}
@@ -98,7 +101,7 @@ class LateStatistics:
 
     @cached_property
     def _prefix_length(self) -> int:
-        return int(str(self._jvm.spark.conf.get(_PREFIX_KEY, "32")))
+        return int(setting(self._jvm.spark, _PREFIX_KEY))
 
     @cached_property
     def _kinds_in_files(self) -> dict[str, Kind]:
@@ -186,9 +189,9 @@ def _in_footers(schema: StructType, spark: SparkSession) -> dict[str, Kind]:
     extremes.
     """
     told_otherwise: set[Kind] = set()
-    if spark.conf.get(_CALENDAR_KEY) == "LEGACY":
+    if setting(spark, _CALENDAR_KEY) == "LEGACY":
         told_otherwise |= {Kind.DATE, Kind.INSTANT}
-    if spark.conf.get(TIMESTAMPS_KEY, MICROSECONDS) != MICROSECONDS:
+    if is_set(spark, TIMESTAMPS_KEY) and setting(spark, TIMESTAMPS_KEY) != MICROSECONDS:
         told_otherwise.add(Kind.INSTANT)
     kinds = {field.name: kind_of(field.dataType) for field in schema}
     return {name: kind for name, kind in kinds.items() if kind and kind not in told_otherwise}

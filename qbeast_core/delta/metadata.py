@@ -9,7 +9,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
 from qbeast_core.delta.jvm import Jvm
+from qbeast_core.errors import InvalidOptions
 from qbeast_core.model.slices import SLICE_COLUMN, SLICES_KEY
 
 COLUMN_MAPPING_KEY = "delta.columnMapping.mode"
@@ -17,6 +22,11 @@ COLUMN_MAPPING_KEY = "delta.columnMapping.mode"
 
 PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
 """In the metadata of a column or field, the name that it has in files, where it has another one."""
+
+
+def maps_columns(configuration: Mapping[str, str]) -> bool:
+    """Whether columns have other names in the files, as Delta reads that property."""
+    return configuration.get(COLUMN_MAPPING_KEY, "none").lower() != "none"
 
 
 def fields_of(metadata: Any) -> dict[str, Any]:
@@ -28,6 +38,32 @@ def metadata_of(jvm: Jvm, fields: Mapping[str, Any]) -> Any:
     """The action with these fields."""
     from_json = jvm.singleton("org.apache.spark.sql.delta.actions.Action").fromJson
     return from_json(json.dumps({"metaData": dict(fields)}))
+
+
+def without_internal_metadata(jvm: Jvm, schema: StructType) -> str:
+    """A schema as JSON text without what Spark notes of columns for itself.
+
+    A column that was a hidden one of other files (`select *, _metadata`) would be hidden again.
+    """
+    known = jvm.singleton("org.apache.spark.sql.types.DataType").fromJson(schema.json())
+    util = jvm.singleton("org.apache.spark.sql.catalyst.util.package")
+    return str(util.removeInternalMetadata(known).json())
+
+
+def checked_properties(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
+    """Table properties as Delta spells and takes them; it ignores the case of their names.
+
+    Raises:
+        InvalidOptions: Delta has no such property, or the property takes no such value.
+    """
+    jvm = Jvm(spark)
+    configs = jvm.singleton("org.apache.spark.sql.delta.DeltaConfigs")
+    try:
+        taken = configs.validateConfigurations(jvm.scala_map(properties))
+    except PySparkException as problem:
+        first_line = str(problem).partition("\n")[0]
+        raise InvalidOptions(f"Delta does not take these properties: {first_line}") from problem
+    return dict(json.loads(jvm.json_of(taken)))
 
 
 def features_of(protocol: Any) -> frozenset[str]:

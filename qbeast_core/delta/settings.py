@@ -10,6 +10,25 @@ from pyspark.sql import SparkSession
 
 from qbeast_core.delta.jvm import Jvm, activate
 
+_LOADED_WITH_DELTA = "org.apache.spark.sql.delta.sources.DeltaSQLConf"
+
+
+def setting(spark: SparkSession, key: str) -> Any:
+    """A setting of Spark or Delta as these take it, whatever its spelling; the default if unset.
+
+    A boolean, a number or a text.
+    """
+    jvm = Jvm(spark)
+    jvm.singleton(_LOADED_WITH_DELTA)
+    known = jvm.singleton("org.apache.spark.sql.internal.SQLConf")
+    value = jvm.session.sessionState().conf().getConf(known.getConfigEntry(key))
+    return value if isinstance(value, (bool, int, float)) else str(value)
+
+
+def is_set(spark: SparkSession, key: str) -> bool:
+    """Whether the session has a value for it that is not just the default."""
+    return spark.conf.get(key, None) is not None
+
 
 def copy_settings(source: SparkSession, target: SparkSession) -> None:
     """Everything that is set in one session is set in the other too, without a call for each."""

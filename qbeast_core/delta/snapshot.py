@@ -112,6 +112,12 @@ class TableSnapshot:
         return features_of(self._snapshot.protocol())
 
     @cached_property
+    def has_change_feed(self) -> bool:
+        """Whether the table keeps a change data feed, by either of Delta's names for that."""
+        configs = self._jvm.singleton("org.apache.spark.sql.delta.DeltaConfigs")
+        return bool(configs.CHANGE_DATA_FEED().fromMetaData(self._snapshot.metadata()))
+
+    @cached_property
     def is_clustered(self) -> bool:
         """Whether Delta clusters the table's files by columns (liquid clustering)."""
         if "clustering" not in self.features:
@@ -189,12 +195,11 @@ class TableSnapshot:
 
         def committed(version: int) -> None:
             # Where another writer came between, its files are missing here.
-            if not following or version != self.version + 1:
-                return
-            # What Delta goes on with, unless it finds other files in the log.
-            newest = self._delta_log.unsafeVolatileSnapshot()
-            if newest.version() == version:
-                _live_files.put(self._key_of(newest, version), following)
+            if following and version == self.version + 1:
+                # Delta goes on with this snapshot, unless it finds other files in the log.
+                newest = self._delta_log.unsafeVolatileSnapshot()
+                if newest.version() == version:
+                    _live_files.put(self._key_of(newest, version), following)
 
         return committed
 

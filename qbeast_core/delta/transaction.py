@@ -30,8 +30,9 @@ from qbeast_core.delta.metadata import (
     names_in_files,
     snapshot_with,
     stores_slices,
+    without_internal_metadata,
 )
-from qbeast_core.delta.settings import session_with
+from qbeast_core.delta.settings import is_set, session_with
 from qbeast_core.delta.snapshot import Change, DataFile, TableSnapshot, delta_log_of
 from qbeast_core.model.slices import SLICE_COLUMN
 
@@ -204,7 +205,7 @@ class Transaction:
         wanted = _SKIPPED_INSIDE | {
             f"{_DICTIONARY}#{stored.get(column, column)}": "false" for column in without_dictionary
         }
-        chosen = {k: v for k, v in wanted.items() if self._spark.conf.get(k, None) is None}
+        chosen = {k: v for k, v in wanted.items() if not is_set(self._spark, k)}
         with late.left_for_later(), session_with(self._spark, chosen | late.settings) as copy:
             rows = self._jvm.in_session(copy, df)
             # isOptimize keeps Delta from shuffling again or compacting after the commit.
@@ -404,7 +405,7 @@ class Transaction:
                 "name": before.get("name"),
                 "description": before.get("description") if comment is None else comment or None,
                 "format": {"provider": "parquet", "options": {}},
-                "schemaString": schema.json(),
+                "schemaString": without_internal_metadata(self._jvm, schema),
                 "partitionColumns": [],
                 "configuration": dict(configuration),
                 "createdTime": int(time.time() * 1000),

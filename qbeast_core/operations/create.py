@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from qbeast_core import failpoints
-from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY
+from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY, maps_columns
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.model.revision import IndexConfiguration, Revision
@@ -111,10 +111,9 @@ def own_properties(
     write: TableWrite, snapshot: TableSnapshot, schema: StructType
 ) -> dict[str, str]:
     """The properties of a new or replaced table, but for those of its index."""
-    return {
-        **_kept_properties(write.properties, snapshot.configuration),
-        **_column_mapping(schema),
-    }
+    kept = _kept_properties(write.properties, snapshot.configuration)
+    special = any(_NEED_COLUMN_MAPPING & set(name) for name in schema.fieldNames())
+    return {**kept, COLUMN_MAPPING_KEY: "name"} if special and not maps_columns(kept) else kept
 
 
 def _describe(
@@ -174,9 +173,3 @@ def _kept_properties(given: Mapping[str, str] | None, present: Mapping[str, str]
     # Delta does not let a table go back to unmapped column names.
     mapping = {k: v for k, v in own.items() if k.startswith("delta.columnMapping.")}
     return {**mapping, **given}
-
-
-def _column_mapping(schema: StructType) -> dict[str, str]:
-    """What a table needs for names that Parquet files cannot have."""
-    special = any(_NEED_COLUMN_MAPPING & set(name) for name in schema.fieldNames())
-    return {COLUMN_MAPPING_KEY: "name"} if special else {}

@@ -11,7 +11,6 @@ from qbeast_core.operations.rewrite import (
     Rewrite,
     RewriteResult,
     commit_rewrite,
-    has_change_feed,
 )
 from qbeast_core.operations.sample import where_filters
 from qbeast_core.operations.target import Target
@@ -45,7 +44,7 @@ def deletion(transaction: Transaction, condition: str, operation: Operation) -> 
     if partly:
         left = snapshot.dataframe(np.array(partly, dtype=np.int64)).where(~holds(condition))
         parts.append(copies(left, snapshot.schema))
-    if found and has_change_feed(transaction):
+    if found and transaction.snapshot.has_change_feed:
         gone = snapshot.dataframe(removed).where(condition)
         parts.append(deletions(gone, snapshot.schema))
     return Rewrite(

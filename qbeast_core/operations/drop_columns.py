@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pyspark.sql.types import StructType
 
-from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY
+from qbeast_core.delta.metadata import maps_columns
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.errors import InvalidOptions
@@ -34,7 +34,7 @@ def drop_columns(target: Target, names: Sequence[str]) -> None:
         snapshot = transaction.snapshot
         gone = [column_of(snapshot.schema, name, "columns", target.label) for name in names]
         _check_unneeded(gone, IndexConfiguration.read(snapshot.configuration).latest, target.label)
-        if snapshot.configuration.get(COLUMN_MAPPING_KEY) in ("name", "id"):
+        if maps_columns(snapshot.configuration):
             listed = ", ".join(map(quoted, gone))
             try:
                 target.spark.sql(

@@ -102,10 +102,15 @@ class Matching:
         """The files that may hold a match, as the index and Delta's statistics say."""
         known = key_condition(self.source, self.keys, self.snapshot.schema, self.match.target)
         if known is None:
-            return Candidates(self.snapshot, np.array([], dtype=np.int64))
+            return self.within(np.array([], dtype=np.int64))
         table = self.snapshot.dataframe()
         matching = table.alias(self.match.target).where(known).join(self.source, self.condition)
-        return Candidates.of(self.snapshot, index, filters_on(matching, table))
+        filters = filters_on(matching, table)
+        return self.within(Candidates.of(self.snapshot, index, filters).files)
+
+    def within(self, files: NDArray[np.int64]) -> Candidates:
+        """These files as those that are joined with the source."""
+        return Candidates(self.snapshot, files, tuple(self.source.columns))
 
     def target_rows(self, files: NDArray[np.int64]) -> DataFrame:
         return self.snapshot.dataframe(files).alias(self.match.target)
@@ -209,7 +214,7 @@ class _Plan:
     def _updates(self, removed: NDArray[np.int64]) -> DataFrame:
         assert self.updated is not None
         match, schema = self.matching.match, self.snapshot.schema
-        marker = Candidates(self.snapshot, removed).names.outside
+        marker = self.matching.within(removed).names.outside
         marked = self.matching.source.withColumn(marker, F.lit(True)).alias(match.source)
         joined = self.matching.target_rows(removed).join(
             marked, self.matching.condition & self.update_where, "left"

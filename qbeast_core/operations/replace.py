@@ -17,7 +17,6 @@ from qbeast_core.operations.rewrite import (
     Rewrite,
     RewriteResult,
     commit_rewrite,
-    has_change_feed,
 )
 from qbeast_core.operations.target import Target, check_assignable
 from qbeast_core.spark.alignment import aligned
@@ -84,7 +83,7 @@ def _matching_deletion(transaction: Transaction, matching: Matching) -> Rewrite:
         rows = matching.target_rows(np.array(partly, dtype=np.int64))
         left = rows.join(matching.source, condition, "left_anti")
         parts.append(copies(left, snapshot.schema))
-    if found and has_change_feed(transaction):
+    if found and transaction.snapshot.has_change_feed:
         gone = matching.target_rows(removed).join(matching.source, condition, "left_semi")
         parts.append(deletions(gone, snapshot.schema))
     return Rewrite(

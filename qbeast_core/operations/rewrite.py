@@ -37,8 +37,6 @@ from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.anchors import missing_anchors
 from qbeast_core.tree.column_choice import ColumnChoice
 
-CHANGE_FEED_KEY = "delta.enableChangeDataFeed"
-
 
 @dataclass(frozen=True)
 class RewriteResult:
@@ -114,11 +112,6 @@ class Rewrite:
         return snapshot.rows(self.removed) - self.rows_deleted
 
 
-def has_change_feed(transaction: Transaction) -> bool:
-    """Whether the table keeps a change data feed."""
-    return transaction.snapshot.configuration.get(CHANGE_FEED_KEY, "").lower() == "true"
-
-
 def commit_rewrite(
     transaction: Transaction,
     rewrite: Rewrite,
@@ -167,7 +160,7 @@ def commit_rewrite(
             grows = inserts or rewrite.moves_rows
             data = data_rows(changes)
             written = _write(transaction, rewrite, index, known, data, target, statistics, grows)
-        if len(rewrite.removed) and has_change_feed(transaction):
+        if len(rewrite.removed) and transaction.snapshot.has_change_feed:
             told = statistics.rows + rewrite.rows_updated + rewrite.rows_deleted
             files = told // current.desired_cube_size + 1
             transaction.write_change_feed(feed_rows(changes).coalesce(files))
@@ -183,7 +176,7 @@ def _changes(
     alike = rewrite.placed_alike
     if alike is not None and not is_repeatable(alike, rewrite.given):
         alike = None
-    if alike is not None and not has_change_feed(transaction):
+    if alike is not None and not transaction.snapshot.has_change_feed:
         # They are read once, to be written.
         yield changes, alike
         return

@@ -29,6 +29,8 @@ class Candidates:
     snapshot: TableSnapshot
     files: NDArray[np.int64]
     """Indices into `snapshot.files`."""
+    others: tuple[str, ...] = ()
+    """The columns of what its rows are joined with."""
 
     @staticmethod
     def of(snapshot: TableSnapshot, index: TableIndex, filters: PushedFilters | None) -> Candidates:
@@ -41,8 +43,8 @@ class Candidates:
 
     @property
     def names(self) -> WorkingColumns:
-        """The names of the columns that `rows` adds."""
-        return WorkingColumns(self.snapshot.schema.fieldNames(), dimensions=1)
+        """The names of the columns that `rows` adds; neither side of a join has them."""
+        return WorkingColumns([*self.snapshot.schema.fieldNames(), *self.others], dimensions=1)
 
     def rows(self) -> DataFrame:
         """Their rows with `names.file`, the path of the file."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from qbeast_core.delta.metadata import checked_properties
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.errors import SampleWarning
 from qbeast_core.operations.append import Append
@@ -114,7 +115,7 @@ def write_table(
         options=IndexOptions.parse(
             columns_to_index, cube_size, column_stats, sample_key, slices, rechoose
         ),
-        properties=properties,
+        properties=None if properties is None else checked_properties(spark, properties),
         user_metadata=user_metadata,
         started=started,
         overwrite_schema=overwrite_schema,

@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from qbeast_core import QbeastTable
-from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY
+from qbeast_core.delta.catalog import Catalog
+from qbeast_core.delta.metadata import maps_columns
 from qbeast_core.spark.alignment import known_part
 from qbeast_core.spark.schema import same_type
 
@@ -204,8 +205,7 @@ def _require_unindexed(
 
 
 def _is_mapped(session: SparkSession, table: str) -> bool:
-    (mode,) = session.sql(f"show tblproperties {table} ('{COLUMN_MAPPING_KEY}')").collect()
-    return mode.value in ("name", "id")
+    return maps_columns(Catalog(session).properties(table))
 
 
 def _retype(session: SparkSession, table: str, retyped: Difference, model: str) -> None:

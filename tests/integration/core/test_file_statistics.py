@@ -15,6 +15,7 @@ from benchmarks.scans import scanned
 from qbeast_core import write_table
 from qbeast_core.delta import footers, transaction
 from qbeast_core.delta.settings import changed_settings, session_with
+from qbeast_core.delta.transaction import Transaction
 from tests.counters import counting
 from tests.integration.core.brute_force import assert_sound, live_adds
 
@@ -127,8 +128,12 @@ def test_footers_are_read_by_tasks(
         {"spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY"},
         {"spark.sql.parquet.outputTimestampType": "INT96"},
         {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"},
+        {"spark.sql.parquet.datetimeRebaseModeInWrite": "legacy"},
+        {"spark.sql.parquet.datetimeRebaseModeInWrite": " Legacy "},
+        {"spark.sql.parquet.outputTimestampType": " int96 "},
+        {"spark.sql.parquet.outputTimestampType": "timestamp_micros"},
     ],
-    ids=["another calendar", "96 bits", "milliseconds"],
+    ids=lambda settings: ", ".join(settings.values()),
 )
 def test_moments_have_theirs_however_they_are_stored(
     spark: SparkSession, tmp_path: Path, settings: dict[str, str]
@@ -142,6 +147,12 @@ def test_moments_have_theirs_however_they_are_stored(
     assert ours == plain
     assert plain["minValues"]["day"] == "1000-02-01"
     assert plain["minValues"]["at"].startswith("1019-05-")
+    for condition in ("day = date'1000-02-01'", "at < timestamp'1019-06-01 00:00:00'"):
+        found = [
+            spark.read.format("delta").load(str(tmp_path / table)).where(condition).count()
+            for table in ("t", "plain")
+        ]
+        assert found[0] == found[1] > 0
 
 
 def test_numbers_that_are_none_are_never_skipped(spark: SparkSession, tmp_path: Path) -> None:
@@ -186,10 +197,11 @@ def test_a_choice_of_columns_is_respected(
     assert set(found["minValues"]) == {"id", "word"}
 
 
+@pytest.mark.parametrize("spelled", ["false", " FALSE "])
 def test_none_are_collected_where_the_user_wants_none(
-    spark: SparkSession, rows: DataFrame, tmp_path: Path
+    spark: SparkSession, rows: DataFrame, tmp_path: Path, spelled: str
 ) -> None:
-    with changed_settings(spark, {"spark.databricks.delta.stats.collect": "false"}):
+    with changed_settings(spark, {"spark.databricks.delta.stats.collect": spelled}):
         write_table(rows, path=str(tmp_path), columns_to_index="id", cube_size=400)
     adds = live_adds(tmp_path).values()
     assert not any(json.loads(add.get("stats") or "{}").get("minValues") for add in adds)
@@ -222,6 +234,22 @@ def test_the_users_length_of_a_prefix_is_respected(
     )
     assert ours == plain
     assert ours["minValues"]["longer_than_a_prefix"] == ("z" * 60 + "0")[:length]
+
+
+def test_a_tables_own_length_of_a_prefix_is_respected(rows: DataFrame, tmp_path: Path) -> None:
+    properties = {"delta.DATASKIPPINGstringPrefixLength": "5"}
+    write_table(rows, path=str(tmp_path), columns_to_index="id", properties=properties)
+    (found,) = statistics(tmp_path).values()
+    assert found["minValues"]["longer_than_a_prefix"] == "zzzzz"
+
+
+def test_statistics_are_found_later_however_the_setting_says_so(
+    spark: SparkSession, rows: DataFrame, tmp_path: Path
+) -> None:
+    with changed_settings(spark, {"spark.databricks.delta.stats.collect": " TRUE "}):
+        written = Transaction(spark, str(tmp_path))
+        written.create_table(rows.schema, {})
+        assert written.late_statistics(rows=1500).pending
 
 
 def test_the_choice_made_while_writing_is_not_stored(

@@ -51,17 +51,31 @@ def test_every_operation_keeps_columns_of_such_names(
     assert_sound(spark, path)
 
 
-def test_the_files_of_source_rows_may_be_kept(spark: SparkSession, tmp_path: Path) -> None:
-    source, path = str(tmp_path / "source"), str(tmp_path / "t")
-    spark.range(300).selectExpr("id", "id % 97 as a").repartition(3).write.parquet(source)
-    rows = spark.read.parquet(source).selectExpr("*", "_metadata as _metadata")
-    write_table(rows, path=path, columns_to_index="a", cube_size=50)
-    write_table(rows, path=path)
-    kept = QbeastTable.for_path(spark, path)
-    assert kept.dataframe().select("_metadata.file_path").distinct().count() == 3
-    assert kept.check().ok
-    kept.delete("_metadata.file_size < 0 or id = 7")
-    assert plain(spark, path).count() == 598
+@pytest.mark.parametrize("kind", ["hidden in the source", "text"])
+def test_a_column_may_be_called_metadata(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    source, path, twin = (str(tmp_path / name) for name in ("source", "t", "twin"))
+    rows = spark.range(0, 300, 1, 3).selectExpr("id", "id % 97 as a")
+    given = rows.selectExpr("*", "concat('x', id) as _metadata")
+    if kind != "text":
+        rows.write.parquet(source)
+        given = spark.read.parquet(source).select("*", "_metadata")
+    write_table(given, path=path, columns_to_index="a", cube_size=50)
+    given.write.format("delta").save(twin)
+    write_table(given, path=path)
+    given.write.format("delta").mode("append").save(twin)
+    table, text = QbeastTable.for_path(spark, path), "_metadata"
+    if kind != "text":
+        text = "_metadata.file_path"
+    assert table.delete(f"{text} is null or id = 7").rows_deleted == 2
+    spark.sql(f"delete from delta.`{twin}` where id = 7").collect()
+
+    ours, theirs = plain(spark, path), plain(spark, twin)
+    assert ours.columns == theirs.columns == ["id", "a", "_metadata"]
+    assert [field.metadata for field in ours.schema] == [{}] * 3
+    assert sorted(ours.selectExpr("id", text).collect()) == sorted(
+        theirs.selectExpr("id", text).collect()
+    )
+    assert QbeastTable.for_path(spark, path).check().ok
 
 
 def test_a_change_feed_reserves_the_names_of_its_columns(

@@ -1,0 +1,59 @@
+"""Table properties mean what they mean to Delta, however they are spelled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from qbeast_core import QbeastTable, write_table
+from qbeast_core.errors import InvalidOptions
+from tests.integration.core.brute_force import assert_sound, configuration, last_version, plain
+
+
+@pytest.mark.parametrize(
+    "feed",
+    [
+        {"delta.ENABLEchangeDataFeed": "TRUE"},
+        # The name that it had in early releases.
+        {"delta.enableChangeDataCapture": "true"},
+    ],
+    ids=lambda feed: next(iter(feed)),
+)
+def test_a_change_feed_is_kept(spark: SparkSession, tmp_path: Path, feed: dict[str, str]) -> None:
+    path = str(tmp_path)
+    write_table(spark.range(100), path=path, columns_to_index="id", properties=feed)
+    QbeastTable.for_path(spark, path).delete("id >= 90")
+    read = spark.read.format("delta").option("readChangeFeed", True)
+    changes = read.option("startingVersion", 1).load(path).groupBy("_change_type").count()
+    assert [tuple(change) for change in changes.collect()] == [("delete", 10)]
+    assert_sound(spark, path, range(90), fractions=[0.5])
+
+
+def test_columns_are_mapped(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    rows = spark.range(100).selectExpr("id", "id * 2 as b")
+    mapped = {"delta.COLUMNMAPPING.mode": "NAME"}
+    write_table(rows, path=path, columns_to_index="id", properties=mapped)
+    assert configuration(path)["delta.columnMapping.mode"] == "NAME"
+    files = plain(spark, path).inputFiles()
+    QbeastTable.for_path(spark, path).drop_columns("b")
+    # Delta takes a mapped column out of the schema, without rewriting a file.
+    assert plain(spark, path).inputFiles() == files
+    assert plain(spark, path).columns == ["id"]
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [{"delta.noSuchProperty": "1"}, {"delta.enableChangeDataFeed": " true "}],
+    ids=lambda properties: next(iter(properties)),
+)
+def test_what_delta_does_not_take_is_refused(
+    spark: SparkSession, tmp_path: Path, properties: dict[str, str]
+) -> None:
+    with pytest.raises(InvalidOptions, match="Delta does not take"):
+        write_table(
+            spark.range(10), path=str(tmp_path / "t"), columns_to_index="id", properties=properties
+        )
+    assert last_version(tmp_path / "t") == -1

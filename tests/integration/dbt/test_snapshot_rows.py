@@ -10,6 +10,7 @@ from dbt.tests.util import run_dbt
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable
+from tests.integration.dbt.projects import message_of
 
 TIME = "strategy: timestamp, updated_at: updated_at"
 CHECK = "strategy: check, check_cols"
@@ -62,7 +63,7 @@ class Histories:
         found = {}
         for name in SNAPSHOTS:
             if snapshots == "*" or name in snapshots.split():
-                records = self._records(name)
+                records = self.records(name)
                 valid = [r for r in records if r.until is None and not r.is_deleted]
                 assert Counter((r.id, r.part, r.v) for r in valid) == present, name
                 self._require_one_after_the_other(records)
@@ -77,7 +78,7 @@ class Histories:
                 assert record.until is not None
                 assert record.since < record.until <= following.since
 
-    def _records(self, name: str) -> list[Record]:
+    def records(self, name: str) -> list[Record]:
         table = self.spark.table(f"{self.schema}.{name}")
         since, until, scd_id, is_deleted = "dbt_valid_from", "dbt_valid_to", "dbt_scd_id", "false"
         if "record" in name:
@@ -133,6 +134,16 @@ class TestSnapshotRows:
         names = "check_record check_indexed"
         for name, records in histories.run(row(1, "a", 5), empty, unknown, snapshots=names).items():
             assert len(records) == len(changed[name]) + 1, name
+
+        # Two rows whose key is NULL are not one row that changed.
+        before = set(histories.records("time_indexed"))
+        spark.sql(
+            f"insert into {project.test_schema}.present values {row(3, None, 3, '2024-04-01')}"
+        )
+        failed = run_dbt(["snapshot", "-s", "time_indexed"], expect_pass=False)
+        told = message_of(failed, "time_indexed")
+        assert "unique_key of time_indexed, part, is NULL in several rows" in told
+        assert set(histories.records("time_indexed")) == before
 
         for name in SNAPSHOTS:
             if name.endswith("_indexed"):

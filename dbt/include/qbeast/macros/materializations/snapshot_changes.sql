@@ -21,6 +21,13 @@
   {%- set current = config.get('dbt_valid_to_current') or 'null' -%}
   {%- set is_open = '(' ~ columns.dbt_valid_to ~ ' is null or ' ~ columns.dbt_valid_to ~ ' <=> ' ~ current ~ ')' -%}
   {%- set known_until = 'coalesce(snapshotted_data.dbt_known_until, closed_data.dbt_known_until)' -%}
+  {%- set key_names = [] -%}
+  {%- for key in keys -%}
+    {% do key_names.append('dbt_unique_key_' ~ loop.index) %}
+  {%- endfor -%}
+  {%- set ambiguous = 'the unique_key of ' ~ target_relation.identifier ~ ', ' ~ keys | join(', ')
+                      ~ ', is NULL in several rows of the source, and which records belong to a row that '
+                      ~ 'changed is not known: name columns that tell the rows apart, or leave them out' -%}
   {%- set source_columns = get_columns_in_query(source_sql) -%}
   with snapshot_query as (
 
@@ -33,6 +40,12 @@
       {{ strategy.updated_at }} as dbt_row_updated_at,
       {{ strategy.scd_id }} as dbt_row_scd_id
     from snapshot_query
+  ),
+
+  repeated_keys as (
+    select {{ key_names | join(', ') }} from source_data
+    where {{ key_names | join(' is null or ') }} is null
+    group by all having count(*) > 1
   ),
 
   {# Strategies look for changes since `dbt_valid_from`. A row that came back begins later than its
@@ -79,7 +92,9 @@
       {%- else %}
       false as dbt_was_gone,
       {%- endif %}
-      {{ strategy.row_changed }} as dbt_is_changed
+      {{ strategy.row_changed }} as dbt_is_changed,
+      (source_data.{{ key_names | join(' is null or source_data.') }} is null)
+        and (select count(*) > 0 from repeated_keys) as dbt_may_be_another
     from source_data
     {{ 'full' if closes_deletes else 'left' }} join snapshotted_data
       on {{ qbeast_snapshot_same_key(keys, 'snapshotted_data') }}
@@ -94,6 +109,7 @@
       explode(case
         when dbt_is_gone and not dbt_was_gone then array('delete' {{- ", 'insert'" if records_deletes }})
         when dbt_is_new then array('insert')
+        when dbt_is_changed and dbt_may_be_another then raise_error('{{ escape_single_quotes(ambiguous) }}')
         when not dbt_is_gone and (dbt_is_changed or dbt_was_gone) then array('update', 'insert')
       end) as dbt_change_type
     from compared

@@ -314,6 +314,18 @@ class QbeastAdapter(SparkAdapter):
             same_index.require_same_index_of_snapshot(session, _table(relation), spec)
 
     @available.parse_none
+    def qbeast_view_of_snapshot(
+        self, view: BaseRelation, sql: str, relation: BaseRelation, own_columns: Sequence[str]
+    ) -> None:
+        """Makes the view of a snapshot's source, as its table stores it (`writing.py`)."""
+        from dbt.adapters.qbeast import writing
+
+        with self._running(sql):
+            query = partial(self._handle().frame, sql)
+            names = (view.identifier or "", _table(relation), str(relation.identifier))
+            writing.view_of_snapshot(query, *names, own_columns)
+
+    @available.parse_none
     def qbeast_merge_snapshot(
         self,
         relation: BaseRelation,

@@ -1,6 +1,6 @@
 """A model's query written as an indexed table."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,6 +10,7 @@ from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.descriptions import with_comments
 from dbt.adapters.qbeast.incremental import (
     APPEND,
+    APPEND_NEW,
     DELETE_INSERT,
     INSERT_OVERWRITE,
     MERGE,
@@ -101,6 +102,30 @@ def view_of_increment(
     elif increment.strategy in _WITHOUT_COLUMN_LIST:
         rows = aligned(rows, table_schema(session, table), model)
     rows.createOrReplaceTempView(view)
+
+
+def view_of_snapshot(
+    query: Callable[[], DataFrame],
+    view: str,
+    table: str,
+    snapshot: str,
+    own_columns: Sequence[str],
+) -> None:
+    """Makes the temporary view of a snapshot's source, after its table got what is new in it.
+
+    The view has the columns of the table as the table stores them. Those that the source lacks are
+    null.
+
+    Args:
+        view: the name of the view.
+        table: the quoted name of the snapshot, `schema`.`table`.
+        own_columns: the columns that dbt adds to a snapshot, which the view leaves out.
+    """
+    rows = fit_to_table(query, table, APPEND_NEW, snapshot)
+    own = {name.lower() for name in own_columns}
+    fields = table_schema(rows.sparkSession, table).fields
+    schema = StructType([field for field in fields if field.name.lower() not in own])
+    aligned(rows, schema, snapshot).createOrReplaceTempView(view)
 
 
 def _fitting(

@@ -127,3 +127,49 @@ class TestSeed:
         run_dbt(["seed"])
         rows = spark.table(f"{project.test_schema}.numbers").collect()
         assert sorted((row.id, row.name) for row in rows) == [("1", "one"), ("2", "two")]
+
+
+SOURCE = """
+{{ config(materialized='table') }}
+{% if var('second', false) %}
+select 1 as id, named_struct('last', 'L', 'new', 1, 'first', 'F') as person, 'here' as more
+union all select 2, named_struct('last', 'X', 'new', 2, 'first', 'Y'), 'here'
+{% else %}
+select 1 as id, named_struct('first', 'F', 'last', 'L') as person, 'old' as gone
+{% endif %}
+"""
+SNAPSHOTS = """
+snapshots:
+  - name: indexed
+    relation: ref('source')
+    config: {unique_key: id, strategy: check, check_cols: [person], columns_to_index: [id]}
+  - name: plain
+    relation: ref('source')
+    config: {unique_key: id, strategy: check, check_cols: [person]}
+"""
+
+
+class TestSnapshot:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"source.sql": SOURCE}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        return {"snapshots.yml": SNAPSHOTS}
+
+    def test_a_source_may_get_and_lose_columns_and_fields(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        run_dbt(["build"])
+        for _ in range(2):
+            run_dbt(["build", "--vars", "{second: true}"])
+            for name in ("indexed", "plain"):
+                table = spark.table(f"{project.test_schema}.{name}").where("dbt_valid_to is null")
+                rows = table.orderBy("id").select("id", "person.*", "gone", "more").collect()
+                assert [tuple(row) for row in rows] == [
+                    (1, "F", "L", 1, None, "here"),
+                    (2, "Y", "X", 2, None, "here"),
+                ], name
+                # The field that came was null in the record before.
+                assert spark.table(f"{project.test_schema}.{name}").count() == 3, name

@@ -37,7 +37,7 @@
     {%- endif -%}
     {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
     {% do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) %}
-    {%- set changes = qbeast_snapshot_changes(strategy, target_relation) -%}
+    {%- set changes = qbeast_snapshot_changes(strategy, target_relation, columns) -%}
     {%- if is_indexed -%}
       {%- set response = adapter.qbeast_merge_snapshot(
           target_relation, changes.identifier, columns, config.get('dbt_valid_to_current')) -%}
@@ -59,13 +59,17 @@
 
 
 {# A view of the rows to close and to insert; the table has every column of it afterwards but the one
-   that tells what to do. #}
-{% macro qbeast_snapshot_changes(strategy, target_relation) %}
+   that tells what to do. The table gets the source's new columns and fields first, and the source is
+   read as the table stores it, so that rows are compared by the names of their fields. #}
+{% macro qbeast_snapshot_changes(strategy, target_relation, columns) %}
   {%- set changes = target_relation.incorporate(
       path={'identifier': target_relation.identifier ~ '__dbt_tmp'}, type='view'
     ).include(database=false, schema=false) -%}
+  {%- set source = changes.incorporate(path={'identifier': target_relation.identifier ~ '__dbt_source'}) -%}
+  {% do adapter.qbeast_view_of_snapshot(source, sql, target_relation, columns.values() | list) %}
+  {%- set source_sql = 'select * from ' ~ source -%}
   {%- call statement('build_snapshot_staging_relation') -%}
-    {{ create_temporary_view(changes, snapshot_staging_table(strategy, sql, target_relation)) }}
+    {{ create_temporary_view(changes, snapshot_staging_table(strategy, source_sql, target_relation)) }}
   {%- endcall -%}
   {%- set missing = adapter.get_missing_columns(changes, target_relation)
                     | rejectattr('name', 'equalto', 'dbt_change_type') | list -%}

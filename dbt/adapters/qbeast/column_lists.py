@@ -107,6 +107,12 @@ def with_known_columns(
     return increment
 
 
+def require_known_columns(option: str, names: Sequence[str], query: StructType) -> None:
+    """Raises DbtRuntimeError for a name in a list that is not a column of a query."""
+    for name in names:
+        _find(option, name, (Columns(query, "the query"),))
+
+
 def unknown_column(option: str, name: str, columns: Sequence[str], owner: str) -> str:
     """What to say of a column that does not exist.
 

@@ -253,6 +253,18 @@ class QbeastAdapter(SparkAdapter):
             )
 
     @available.parse_none
+    def qbeast_known_check_cols(self, config: Any, query: str) -> None:
+        """For a snapshot by `check_cols`, which dbt looks at in its second run only."""
+        from dbt.adapters.qbeast import column_lists
+
+        names = config.get("check_cols")
+        if config.get("strategy") != "check" or not names or names == "all":
+            return
+        with self._running(query):
+            schema = self._handle().frame(query).schema
+            column_lists.require_known_columns("check_cols", list(map(str, names)), schema)
+
+    @available.parse_none
     def qbeast_refuse_other_format(
         self, relation: QbeastRelation, model: Mapping[str, Any], spec: "ModelSpec | None"
     ) -> None:

@@ -110,6 +110,38 @@ class TestKnownColumns:
         assert rows("plain_nested") == [("new", "second")]
 
 
+SNAPSHOT = """
+snapshots:
+  - name: NAME
+    relation: ref('source')
+    config: {unique_key: id, strategy: check, check_cols: [LIST], columns_to_index: INDEX}
+"""
+
+
+class TestCheckCols:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"source.sql": "select 1 as id, 'a' as name"}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        texts = {"good": ("`Name`", "id"), "bad": ("nam", "none"), "bad_indexed": ("nam", "id")}
+        return {
+            f"{name}.yml": SNAPSHOT.replace("NAME", name)
+            .replace("LIST", f'"{columns}"')
+            .replace("INDEX", index)
+            for name, (columns, index) in texts.items()
+        }
+
+    def test_the_first_run_refuses_unknown_ones(self, project: Any, spark: SparkSession) -> None:
+        results = run_dbt(["build"], expect_pass=False)
+        for name in ("bad", "bad_indexed"):
+            message = message_of(results, name)
+            assert "check_cols names 'nam'" in message and "Did you mean 'name'?" in message
+            assert not spark.catalog.tableExists(f"{project.test_schema}.{name}")
+        assert spark.table(f"{project.test_schema}.good").count() == 1
+
+
 INDEX_LISTS = {
     "columns_to_index": "columns_to_index=['id', 'vv']",
     "sample_key": "columns_to_index='id', sample_key='vv'",

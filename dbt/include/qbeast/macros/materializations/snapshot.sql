@@ -15,6 +15,7 @@
 
   {{ run_hooks(pre_hooks) }}
 
+  {%- do adapter.qbeast_known_check_cols(config, compiled_code) -%}
   {%- set strategy = strategy_dispatch(config.get('strategy'))(
       model, 'snapshotted_data', 'source_data', model['config'], existing is not none) -%}
   {%- if existing is none -%}

@@ -130,8 +130,6 @@ def test_footers_are_read_by_tasks(
         {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"},
         {"spark.sql.parquet.datetimeRebaseModeInWrite": "legacy"},
         {"spark.sql.parquet.datetimeRebaseModeInWrite": " Legacy "},
-        {"spark.sql.parquet.outputTimestampType": " int96 "},
-        {"spark.sql.parquet.outputTimestampType": "timestamp_micros"},
     ],
     ids=lambda settings: ", ".join(settings.values()),
 )

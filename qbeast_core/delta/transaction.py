@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from py4j.protocol import Py4JJavaError
 from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -34,6 +35,7 @@ from qbeast_core.delta.metadata import (
 )
 from qbeast_core.delta.settings import is_set, session_with
 from qbeast_core.delta.snapshot import Change, DataFile, TableSnapshot, delta_log_of
+from qbeast_core.errors import InvalidOptions
 from qbeast_core.model.slices import SLICE_COLUMN
 
 _DELTA = "org.apache.spark.sql.delta."
@@ -138,6 +140,9 @@ class Transaction:
         """The features and properties that `create_table` or `replace_table` would give the table.
 
         By Delta's own rules: the session's defaults count too. The transaction stays as it is.
+
+        Raises:
+            InvalidOptions: Delta does not take the properties for these columns.
         """
         present = self.snapshot.exists
         trial = self._delta_log.startTransaction(
@@ -145,10 +150,14 @@ class Transaction:
         )
         kept_from = trial.metadata() if present else None
         metadata = self._metadata(schema, configuration, None, kept_from)
-        if present:
-            trial.updateMetadataForTableOverwrite(metadata)
-        else:
-            trial.updateMetadataForNewTable(metadata)
+        try:
+            if present:
+                trial.updateMetadataForTableOverwrite(metadata)
+            else:
+                trial.updateMetadataForNewTable(metadata)
+        except Py4JJavaError as problem:
+            # One that PySpark has no class for.
+            raise InvalidOptions(str(problem.java_exception.getMessage())) from problem
         return features_of(trial.protocol()), dict(fields_of(trial.metadata())["configuration"])
 
     def update_configuration(

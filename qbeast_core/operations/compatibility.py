@@ -45,7 +45,9 @@ _KEPT_FEATURES = frozenset(
 )
 """What an indexed write keeps right; clustering and UniForm only while they are switched off."""
 _ROW_TRACKING = "rowTracking"
-_UNIFORM = {version: f"icebergCompat{version}" for version in ("V1", "V2", "V3")}
+_FORMATS_KEY = "delta.universalFormat.enabledFormats"
+_COMPATIBILITY = {f"icebergCompat{v}": f"delta.enableIcebergCompat{v}" for v in ("V1", "V2", "V3")}
+_NEVER_OFF = "icebergCompatV3"
 
 
 def check_writable(snapshot: TableSnapshot, table: str) -> None:
@@ -87,16 +89,15 @@ def check_features(snapshot: TableSnapshot, table: str) -> None:
             f"run ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableRowTracking' = 'false') and "
             f"ALTER TABLE {name} DROP FEATURE {_ROW_TRACKING} first",
         )
-    if version := _uniform_version(snapshot.features, snapshot.configuration):
-        remedy = (
-            f"run ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS "
-            "('delta.universalFormat.enabledFormats') and "
-            f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableIcebergCompat{version}' = "
-            "'false') first"
-        )
-        if version == "V3":
+    if uniform := _uniform(snapshot.features, snapshot.configuration):
+        off = [f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{_FORMATS_KEY}')"]
+        if uniform in _COMPATIBILITY:
+            key = _COMPATIBILITY[uniform]
+            off.append(f"ALTER TABLE {name} SET TBLPROPERTIES ('{key}' = 'false')")
+        remedy = f"run {' and '.join(off)} first"
+        if uniform == _NEVER_OFF:
             remedy = "Delta cannot switch that off, so write the rows to another table"
-        raise _incompatible(table, f"uses UniForm (IcebergCompat{version})", remedy)
+        raise _incompatible(table, f"uses UniForm ({uniform})", remedy)
     if unknown := _unknown(snapshot.features):
         raise _incompatible(
             table,
@@ -109,13 +110,11 @@ def check_planned(
     transaction: Transaction, schema: StructType, properties: Mapping[str, str], table: str
 ) -> None:
     """Raise IncompatibleTable if a table that is created or replaced has such features then."""
-    if transaction.snapshot.exists:
-        check_features(transaction.snapshot, table)
     features, configuration = transaction.planned(schema, properties)
-    version = _uniform_version(features, configuration)
+    uniform = _uniform(features, configuration)
     found = [
         *(["row tracking"] if _ROW_TRACKING in features else []),
-        *([f"UniForm (IcebergCompat{version})"] if version else []),
+        *([f"UniForm ({uniform})"] if uniform else []),
         *_unknown(features),
     ]
     if found:
@@ -154,13 +153,12 @@ def _is_inside(file: DataFile, root: str) -> bool:
     return not is_absolute or file.path.startswith(root)
 
 
-def _uniform_version(features: Collection[str], configuration: Mapping[str, str]) -> str | None:
-    """The version of Iceberg's compatibility that is switched on; None for none."""
-    for version, feature in _UNIFORM.items():
-        key = f"delta.enableIcebergCompat{version}"
-        if feature in features and configuration.get(key, "").strip().lower() == "true":
-            return version
-    return None
+def _uniform(features: Collection[str], configuration: Mapping[str, str]) -> str | None:
+    """What of UniForm is switched on, a feature or a format; None for nothing."""
+    for feature, key in _COMPATIBILITY.items():
+        if feature in features and configuration.get(key, "").lower() == "true":
+            return feature
+    return configuration.get(_FORMATS_KEY) or None
 
 
 def _unknown(features: Collection[str]) -> list[str]:

@@ -22,6 +22,7 @@ from qbeast_core.operations.address import PARQUET, Address, resolve_address
 from qbeast_core.operations.compatibility import (
     check_no_slice_column,
     check_own_files,
+    check_planned,
     check_writable,
 )
 from qbeast_core.operations.index_options import IndexOptions
@@ -108,6 +109,7 @@ def convert_to_qbeast(
         schema = _convertible_rows(spark, address).schema
         options.check_columns(schema)
         options.new_sample_key(snapshot, schema)
+        check_planned(Transaction(spark, address.location), schema, {}, address.label)
         try:
             spark.sql(f"CONVERT TO DELTA {address.name or f'parquet.{quoted(address.location)}'}")
         except Exception:

@@ -17,7 +17,7 @@ from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.errors import InvalidOptions, NotAQbeastTable
 from qbeast_core.model.revision import IndexConfiguration
 from qbeast_core.model.transformer import Transformer
-from qbeast_core.operations.compatibility import check_writable
+from qbeast_core.operations.compatibility import check_features, check_writable
 from qbeast_core.operations.destination import Destination
 from qbeast_core.operations.index_options import IndexOptions
 from qbeast_core.operations.indexing import NO_FILES, IndexedFiles
@@ -87,6 +87,8 @@ class TableWrite:
         self.destination.check_adoptable(transaction.snapshot)
         if self.appends(transaction.snapshot):
             check_writable(transaction.snapshot, self.destination.label)
+        elif self.mode is WriteMode.OVERWRITE and transaction.snapshot.exists:
+            check_features(transaction.snapshot, self.destination.label)
         return transaction
 
     def check(self, snapshot: TableSnapshot, schema: StructType) -> WriteResult | None:

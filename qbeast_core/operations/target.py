@@ -27,8 +27,14 @@ class Target:
     label: str
 
     def snapshot(self) -> TableSnapshot:
-        """Its newest version."""
-        return TableSnapshot.load(self.spark, self.location)
+        """Its newest version, which a change starts from.
+
+        Raises:
+            IncompatibleTable: the table has features that a write would break.
+        """
+        newest = TableSnapshot.load(self.spark, self.location)
+        check_writable(newest, self.label)
+        return newest
 
     def until_committed(self, attempt: Callable[[Transaction], RewriteResult]) -> RewriteResult:
         """The result of the first attempt that no concurrent commit defeats.

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, convert_to_qbeast, write_table
 from qbeast_core.delta.settings import changed_settings
-from qbeast_core.errors import IncompatibleTable
+from qbeast_core.errors import IncompatibleTable, InvalidOptions
 from tests.integration.core.brute_force import assert_sound, last_version
 
 ROW_TRACKING = {"delta.enableRowTracking": "true"}
@@ -25,6 +25,7 @@ REFUSED = {
     "row tracking": ROW_TRACKING,
     "row tracking, by its feature": {"delta.feature.rowTracking": "supported"},
     "UniForm": UNIFORM,
+    "UniForm for Hudi": {"delta.universalFormat.enabledFormats": "hudi"},
 }
 
 
@@ -48,6 +49,24 @@ def test_a_default_of_the_session_counts_too(spark: SparkSession, tmp_path: Path
         write_table(rows, path=path, columns_to_index="id", properties=off)
     write_table(rows, path=path)
     assert_sound(spark, path)
+    source = str(tmp_path / "parquet")
+    rows.write.parquet(source)
+    with changed_settings(spark, {default: "true"}), pytest.raises(IncompatibleTable):
+        convert_to_qbeast(spark, f"parquet.`{source}`", ["id"])
+    assert not Path(source, "_delta_log").exists()
+
+
+@pytest.mark.parametrize("name", ["delta.feature.noSuchFeature", "delta.noSuchProperty"])
+def test_a_property_that_delta_does_not_know_is_refused(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(InvalidOptions, match="noSuch"):
+        write_table(
+            spark.range(3),
+            path=str(tmp_path / "t"),
+            columns_to_index="id",
+            properties={name: "supported"},
+        )
 
 
 def clustered(spark: SparkSession, path: str) -> None:
@@ -92,6 +111,26 @@ def test_the_advice_makes_the_table_writable(
     write_table(rows, path=path)
     QbeastTable.for_path(spark, path).optimize()
     assert_sound(spark, path)
+
+
+def test_a_change_is_refused_before_its_source_is_computed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    write_table(spark.range(10), path=path, columns_to_index="id")
+    spark.sql(f"alter table delta.`{path}` cluster by (id)").collect()
+    failing = spark.range(1).selectExpr("raise_error('computed') is null as id")
+    table = QbeastTable.for_path(spark, path)
+    changes: list[Callable[[], Any]] = [
+        lambda: table.merge(failing, on="id"),
+        lambda: table.replace_matching(failing, on="id"),
+        lambda: table.replace_where(failing, "id > 5"),
+        lambda: write_table(failing, path=path),
+        lambda: write_table(failing, path=path, mode="overwrite"),
+    ]
+    for change in changes:
+        with pytest.raises(IncompatibleTable, match="CLUSTER BY NONE"):
+            change()
 
 
 def test_a_property_cannot_bring_the_feature_to_a_table_that_exists(

@@ -64,8 +64,7 @@ def write_model(
     if increment is None:
         return _rebuild(session, query(), table, spec)
     with _advising(session, table, spec):
-        if increment.strategy != INSERT_OVERWRITE:
-            _require_same_index(session, query, table, spec)
+        _require_same_index(session, query, table, spec)
         rows = _fitting(query, table, spec.selector, increment)
         return _STRATEGIES[increment.strategy](rows, table, spec, increment)
 

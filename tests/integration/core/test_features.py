@@ -60,7 +60,7 @@ def test_a_default_of_the_session_counts_too(spark: SparkSession, tmp_path: Path
 def test_a_property_that_delta_does_not_know_is_refused(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
-    with pytest.raises(InvalidOptions, match="(?i)noSuch"):
+    with pytest.raises(InvalidOptions, match=r"(?i)noSuch"):
         write_table(
             spark.range(3),
             path=str(tmp_path / "t"),

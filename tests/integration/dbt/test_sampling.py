@@ -306,7 +306,7 @@ class TestTargetOnASample:
         assert properties(spark, f"{schema}.history")["qbeast.builtFromSample"] == "0.1"
         (failed,) = run_dbt(["snapshot", "--vars", "{qbeast_sample: 1}"], expect_pass=False)
         assert "was built from a sample of 10 percent" in failed.message
-        assert "a snapshot: drop it first" in failed.message
+        assert "a snapshot has to be dropped for that" in failed.message
         assert ids("history") == tenth
 
 

@@ -24,7 +24,7 @@ from benchmarks.cases import CASES, ON_REQUEST
 from benchmarks.comparison import table_of
 from benchmarks.results import RESULTS, Recorder, environment
 from benchmarks.session import spark_session
-from qbeast_core.delta.jvm import delta_version
+from qbeast_core.jvm.gateway import delta_version
 
 
 def main() -> None:

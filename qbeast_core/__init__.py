@@ -11,22 +11,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from qbeast_core.operations.convert import ConvertResult as ConvertResult
-    from qbeast_core.operations.convert import convert_to_qbeast as convert_to_qbeast
-    from qbeast_core.operations.migrate import MigrateResult as MigrateResult
-    from qbeast_core.operations.migrate import migrate_format as migrate_format
-    from qbeast_core.operations.table_write import WriteResult as WriteResult
-    from qbeast_core.operations.write import write_table as write_table
+    from qbeast_core.maintain.convert import ConvertResult as ConvertResult
+    from qbeast_core.maintain.convert import convert_to_qbeast as convert_to_qbeast
+    from qbeast_core.maintain.migrate import MigrateResult as MigrateResult
+    from qbeast_core.maintain.migrate import migrate_format as migrate_format
     from qbeast_core.table import QbeastTable as QbeastTable
+    from qbeast_core.write.request import WriteResult as WriteResult
+    from qbeast_core.write.table import write_table as write_table
 
 _PUBLIC = {
-    "ConvertResult": "qbeast_core.operations.convert",
-    "MigrateResult": "qbeast_core.operations.migrate",
+    "ConvertResult": "qbeast_core.maintain.convert",
+    "MigrateResult": "qbeast_core.maintain.migrate",
     "QbeastTable": "qbeast_core.table",
-    "WriteResult": "qbeast_core.operations.table_write",
-    "convert_to_qbeast": "qbeast_core.operations.convert",
-    "migrate_format": "qbeast_core.operations.migrate",
-    "write_table": "qbeast_core.operations.write",
+    "WriteResult": "qbeast_core.write.request",
+    "convert_to_qbeast": "qbeast_core.maintain.convert",
+    "migrate_format": "qbeast_core.maintain.migrate",
+    "write_table": "qbeast_core.write.table",
 }
 
 __all__ = sorted(_PUBLIC)

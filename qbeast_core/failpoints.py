@@ -1,13 +1,10 @@
 """Named points in a write at which tests make something happen.
 
-A test registers a callable with `at`, or starts a process with `QBEAST_FAILPOINT=<name>` to have
-that process killed there as by `kill -9`. With neither, `reach` is one look into an empty dict.
+A test registers a callable with `at`. Without one, `reach` is one look into an empty dict.
 """
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -35,11 +32,3 @@ def at(name: str, action: Callable[[], object]) -> Iterator[None]:
         yield
     finally:
         _actions.pop(name, None)
-
-
-def _kill() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-if _wanted := os.environ.get("QBEAST_FAILPOINT"):
-    _actions[_wanted] = _kill

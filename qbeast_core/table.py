@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 
 from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 
+from qbeast_core.change.delete import delete_rows
+from qbeast_core.change.drop_columns import drop_columns
+from qbeast_core.change.merge import Choice, Match, Merge, merge_rows
+from qbeast_core.change.replace import replace_rows_matching, replace_rows_where
+from qbeast_core.change.rewrite import RewriteResult
+from qbeast_core.change.update import update_rows
 from qbeast_core.delta.catalog import Catalog
 from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import InvalidOptions, NotAQbeastTable
 from qbeast_core.estimation.answer import Estimate
-from qbeast_core.index import TableIndex
+from qbeast_core.locate.address import TableAddress
+from qbeast_core.locate.table import OpenTable
+from qbeast_core.maintain.optimize import OptimizeResult, Scope, optimize_table
 from qbeast_core.model.revision import Revision
-from qbeast_core.operations import sample as sampling
-from qbeast_core.operations.check import CheckReport, check_table
-from qbeast_core.operations.delete import delete_rows
-from qbeast_core.operations.drop_columns import drop_columns
-from qbeast_core.operations.estimate import estimate_table
-from qbeast_core.operations.merge import Choice, Match, Merge, merge_rows
-from qbeast_core.operations.metrics import block_rows, table_metrics
-from qbeast_core.operations.optimize import OptimizeResult, Scope, optimize_table
-from qbeast_core.operations.replace import replace_rows_matching, replace_rows_where
-from qbeast_core.operations.revisions import KEY, chosen_automatically
-from qbeast_core.operations.rewrite import RewriteResult
-from qbeast_core.operations.sample import FileEntry
-from qbeast_core.operations.target import Target
-from qbeast_core.operations.update import update_rows
-from qbeast_core.operations.visualize import visualize_table
 from qbeast_core.options import ALL, parse_fraction
+from qbeast_core.read import sample as sampling
+from qbeast_core.read.check import CheckReport, check_table
+from qbeast_core.read.estimate import estimate_table
+from qbeast_core.read.metrics import block_rows, table_metrics
+from qbeast_core.read.sample import FileEntry
+from qbeast_core.read.visualize import visualize_table
 from qbeast_core.tree.metrics import IndexMetrics
+from qbeast_core.write.revision import KEY, chosen_automatically
 
 
 class QbeastTable:
@@ -42,9 +41,8 @@ class QbeastTable:
     see later commits.
     """
 
-    def __init__(self, snapshot: TableSnapshot, label: str) -> None:
-        self._snapshot = snapshot
-        self._label = label
+    def __init__(self, table: OpenTable) -> None:
+        self._table = table
 
     @classmethod
     def for_name(cls, spark: SparkSession, name: str) -> QbeastTable:
@@ -57,7 +55,7 @@ class QbeastTable:
         if not entry.exists or entry.provider != "delta":
             what = "does not exist" if not entry.exists else "is not a Delta table"
             raise NotAQbeastTable(f"{entry.name} {what}; write it with write_table")
-        return cls._indexed(TableSnapshot.load(spark, entry.location), entry.name)
+        return cls._indexed(OpenTable.newest(spark, TableAddress(entry.location, entry.name)))
 
     @classmethod
     def for_path(cls, spark: SparkSession, path: str) -> QbeastTable:
@@ -66,7 +64,7 @@ class QbeastTable:
         Raises:
             NotAQbeastTable: there is none, or it has no index.
         """
-        return cls._indexed(TableSnapshot.load(spark, path), path)
+        return cls._indexed(OpenTable.newest(spark, TableAddress(path)))
 
     @staticmethod
     def is_qbeast(spark: SparkSession, name: str) -> bool:
@@ -82,12 +80,12 @@ class QbeastTable:
     @property
     def version(self) -> int:
         """The Delta version that this object reads."""
-        return self._snapshot.version
+        return self._table.snapshot.version
 
     @property
     def revisions(self) -> list[Revision]:
         """The revisions of the index, oldest first; number 0 stands for rows without an index."""
-        return list(self._index.configuration.revisions.values())
+        return list(self._table.index.configuration.revisions.values())
 
     @property
     def revision_ids(self) -> list[int]:
@@ -97,7 +95,7 @@ class QbeastTable:
     @property
     def latest_revision(self) -> Revision:
         """The revision that new rows are written under."""
-        return self._index.configuration.latest
+        return self._table.index.configuration.latest
 
     @property
     def columns_to_index(self) -> list[str]:
@@ -110,14 +108,14 @@ class QbeastTable:
 
         None where these are the indexed columns.
         """
-        if chosen_automatically(self._snapshot.configuration, KEY):
+        if chosen_automatically(self._table.snapshot.configuration, KEY):
             return ALL
         return list(self.latest_revision.sample_key) or None
 
     @property
     def slices(self) -> bool:
         """Whether the table stores slices, as a last column that its own reads leave out."""
-        return self._snapshot.stores_slices
+        return self._table.snapshot.stores_slices
 
     @property
     def cube_size(self) -> int:
@@ -126,8 +124,8 @@ class QbeastTable:
 
     def dataframe(self) -> DataFrame:
         """All rows."""
-        whole = None if not self._index.copies.any() else self._index.with_rows
-        return self._snapshot.dataframe(whole)
+        whole = None if not self._table.index.copies.any() else self._table.index.with_rows
+        return self._table.snapshot.dataframe(whole)
 
     def sample(
         self, fraction: float, where: str | None = None, *, pushed: PushedFilters | None = None
@@ -144,9 +142,7 @@ class QbeastTable:
             InvalidOptions: the fraction is not a number from 0 to 1.
             IncompatibleTable: a column that decides which rows are in a sample is gone.
         """
-        return sampling.sample_rows(
-            self._snapshot, self._index, parse_fraction(fraction), where, pushed
-        )
+        return sampling.sample_rows(self._table, parse_fraction(fraction), where, pushed)
 
     def files(
         self,
@@ -157,9 +153,9 @@ class QbeastTable:
     ) -> list[FileEntry]:
         """The files that `sample` reads for the same arguments; without a fraction, of all rows."""
         part = 1.0 if fraction is None else parse_fraction(fraction)
-        filters = pushed or sampling.where_filters(self._snapshot, where)
-        chosen = sampling.choose_files(self._snapshot, self._index, part, filters)
-        return sampling.file_entries(self._snapshot, self._index, chosen)
+        filters = pushed or sampling.where_filters(self._table, where)
+        chosen = sampling.choose_files(self._table, part, filters)
+        return sampling.file_entries(self._table, chosen)
 
     def sample_condition(self, fraction: float) -> str:
         """SQL text that keeps the rows of a sample in any query of this table.
@@ -167,14 +163,14 @@ class QbeastTable:
         Raises:
             As `sample` does.
         """
-        return sampling.sample_condition_text(self._index, parse_fraction(fraction))
+        return sampling.sample_condition_text(self._table, parse_fraction(fraction))
 
     def blocks(self) -> DataFrame:
         """The blocks of the index, one row each.
 
         Columns: path, revision, cubeId, depth, minWeight, maxWeight, elementCount.
         """
-        return block_rows(self._snapshot, self._index)
+        return block_rows(self._table)
 
     def index_metrics(self, revision_id: int | None = None) -> IndexMetrics:
         """Numbers on the index of one revision, the latest by default.
@@ -182,12 +178,12 @@ class QbeastTable:
         Raises:
             InvalidOptions: there is no such revision.
         """
-        return table_metrics(self._snapshot, self._index, revision_id)
+        return table_metrics(self._table, revision_id)
 
     def optimize(
         self,
+        revision_id: int | str | Sequence[str] | None = None,
         *,
-        revision_id: int | str | None = None,
         files: Sequence[str] | None = None,
         fraction: float = 1.0,
         dry_run: bool = False,
@@ -199,7 +195,7 @@ class QbeastTable:
 
         Args:
             revision_id: a revision, `"all"`, `"unindexed"` for the files without an index alone,
-                or None for these and the latest revision.
+                or None for these and the latest revision. A list stands for `files`.
             files: paths as `files()` gives them; no other file is rewritten. Without a
                 revision_id, they may be of any revision.
             fraction: below 1, only files that a sample of this fraction reads are rewritten, and
@@ -215,10 +211,12 @@ class QbeastTable:
             What was rewritten before the error stays so.
         """
         named = [files] if isinstance(files, str) else files
+        if revision_id is not None and not isinstance(revision_id, int | str):
+            if named is not None:
+                raise InvalidOptions("name the files by a first list or by files=, not by both")
+            revision_id, named = None, list(revision_id)
         scope = Scope(revision_id, named, parse_fraction(fraction))
-        return optimize_table(
-            self._snapshot.spark, self._snapshot.location, self._label, scope, dry_run
-        )
+        return optimize_table(self._table.spark, self._table.address, scope, dry_run)
 
     def merge(
         self,
@@ -260,7 +258,7 @@ class QbeastTable:
         """
         match = Match.of(on, where, source_alias, target_alias)
         merge = Merge(match, update, insert, update_where, insert_where)
-        return merge_rows(self._target, source, merge, user_metadata)
+        return merge_rows(self._table, source, merge, user_metadata)
 
     def update(
         self,
@@ -278,7 +276,7 @@ class QbeastTable:
         Raises:
             As `merge` does.
         """
-        return update_rows(self._target, assignments, where, user_metadata)
+        return update_rows(self._table, assignments, where, user_metadata)
 
     def delete(self, where: str, *, user_metadata: str | None = None) -> RewriteResult:
         """Delete the rows that satisfy a SQL condition without subqueries.
@@ -286,7 +284,7 @@ class QbeastTable:
         Raises:
             As `merge` does.
         """
-        return delete_rows(self._target, where, user_metadata)
+        return delete_rows(self._table, where, user_metadata)
 
     def replace_where(
         self, df: DataFrame, where: str, *, user_metadata: str | None = None
@@ -297,7 +295,7 @@ class QbeastTable:
             ReplaceMismatch: a row of `df` does not satisfy the condition.
             Otherwise as `merge` does.
         """
-        return replace_rows_where(self._target, df, where, user_metadata)
+        return replace_rows_where(self._table, df, where, user_metadata)
 
     def replace_matching(
         self,
@@ -317,7 +315,7 @@ class QbeastTable:
             As `merge` does.
         """
         match = Match.of(on, where, source_alias, target_alias)
-        return replace_rows_matching(self._target, df, match, user_metadata)
+        return replace_rows_matching(self._table, df, match, user_metadata)
 
     def drop_columns(self, columns: str | Sequence[str]) -> None:
         """Drop columns by which the table is neither indexed nor sampled, in one commit.
@@ -334,7 +332,7 @@ class QbeastTable:
             CommitStateUnknown: the commit may have been written; the message says how to find out.
             In every other case the table is as it was.
         """
-        drop_columns(self._target, [columns] if isinstance(columns, str) else columns)
+        drop_columns(self._table, [columns] if isinstance(columns, str) else columns)
 
     def estimate(
         self,
@@ -361,9 +359,7 @@ class QbeastTable:
             InvalidOptions: something else is asked for, or there are more than 10,000 groups.
             AnalysisException, ParseException: the SQL does not fit the table.
         """
-        return estimate_table(
-            self._snapshot, self._index, expression, where, group_by, tolerance, confidence
-        )
+        return estimate_table(self._table, expression, where, group_by, tolerance, confidence)
 
     def visualize_index(
         self,
@@ -385,33 +381,25 @@ class QbeastTable:
             InvalidOptions: the path, the revision or the columns are not such.
             UnsupportedEnvironment: plotly is not installed.
         """
-        return visualize_table(self._snapshot, self._index, self._label, path, revision_id, columns)
+        return visualize_table(self._table, path, revision_id, columns)
 
     def check(self) -> CheckReport:
         """Test every promise of the index that log and data can disprove; reads all rows."""
-        return check_table(self._snapshot, self._index)
+        return check_table(self._table)
 
     def __repr__(self) -> str:
-        return f"QbeastTable({self._label!r}, version={self.version})"
-
-    @property
-    def _target(self) -> Target:
-        return Target(self._snapshot.spark, self._snapshot.location, self._label)
-
-    @cached_property
-    def _index(self) -> TableIndex:
-        return TableIndex.of(self._snapshot)
+        return f"QbeastTable({self._table.label!r}, version={self.version})"
 
     @classmethod
-    def _indexed(cls, snapshot: TableSnapshot, label: str) -> QbeastTable:
-        if not snapshot.exists:
-            raise NotAQbeastTable(f"there is no Delta table at {label}")
-        if not _has_index(snapshot):
+    def _indexed(cls, table: OpenTable) -> QbeastTable:
+        if not table.snapshot.exists:
+            raise NotAQbeastTable(f"there is no Delta table at {table.label}")
+        if not _has_index(table.snapshot):
             raise NotAQbeastTable(
-                f"{label} is a Delta table without a Qbeast index; "
+                f"{table.label} is a Delta table without a Qbeast index; "
                 "convert it with convert_to_qbeast, which keeps its rows and its history"
             )
-        return cls(snapshot, label)
+        return cls(table)
 
 
 def _has_index(snapshot: TableSnapshot) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from qbeast_core.delta.settings import changed_settings
+from qbeast_core.jvm.settings import changed_settings
 from tests import spark_session
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from qbeast_core.delta.jvm import Jvm
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import InvalidOptions, UnknownSchema
+from qbeast_core.jvm.gateway import Jvm
 
 _ALLOWED_NAME = re.compile(r"[A-Za-z0-9_]+")
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from qbeast_core.delta.conflicts import is_commit_conflict, is_refused_by_storage, reason_of
-from qbeast_core.delta.jvm import Jvm, delta_version
-from qbeast_core.delta.settings import session_with
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import CommitStateUnknown
+from qbeast_core.jvm.gateway import Jvm, delta_version
+from qbeast_core.jvm.settings import session_with
 
 logger = logging.getLogger(__name__)
 

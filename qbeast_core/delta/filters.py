@@ -16,8 +16,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from qbeast_core.delta.jvm import Jvm
-from qbeast_core.delta.settings import session_with
+from qbeast_core.jvm.gateway import Jvm
+from qbeast_core.jvm.settings import session_with
 from qbeast_core.tree.query import And, Anything, Comparison, In, IsNull, Or, Predicate
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)

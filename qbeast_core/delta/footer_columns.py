@@ -34,8 +34,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from qbeast_core.delta.java_calls import JavaCalls
-from qbeast_core.delta.jvm import Jvm
+from qbeast_core.jvm.calls import JavaCalls
+from qbeast_core.jvm.gateway import Jvm
 
 _PARQUET = "org.apache.parquet."
 _METADATA = _PARQUET + "hadoop.metadata."

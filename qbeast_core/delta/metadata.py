@@ -13,8 +13,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from qbeast_core.delta.jvm import Jvm
 from qbeast_core.errors import InvalidOptions
+from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.slices import SLICE_COLUMN, SLICES_KEY
 
 COLUMN_MAPPING_KEY = "delta.columnMapping.mode"

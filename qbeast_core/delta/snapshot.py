@@ -15,11 +15,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from qbeast_core.delta.filters import PushedFilters
-from qbeast_core.delta.jvm import Jvm
 from qbeast_core.delta.metadata import features_of, fields_of, stores_slices
+from qbeast_core.delta.version_cache import VersionCache
 from qbeast_core.errors import UnsupportedEnvironment
+from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.slices import SLICE_COLUMN
-from qbeast_core.version_cache import VersionCache
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,6 @@ from pyspark.sql.types import StructType
 from qbeast_core import phases
 from qbeast_core.delta.column_identity import ColumnIdentity
 from qbeast_core.delta.commit import Commit
-from qbeast_core.delta.footers import MICROSECONDS, TIMESTAMPS_KEY, LateStatistics
-from qbeast_core.delta.jvm import Jvm, activate
 from qbeast_core.delta.metadata import (
     features_of,
     fields_of,
@@ -33,9 +31,11 @@ from qbeast_core.delta.metadata import (
     stores_slices,
     without_internal_metadata,
 )
-from qbeast_core.delta.settings import is_set, session_with
 from qbeast_core.delta.snapshot import Change, DataFile, TableSnapshot, delta_log_of
+from qbeast_core.delta.statistics import MICROSECONDS, TIMESTAMPS_KEY, LateStatistics
 from qbeast_core.errors import InvalidOptions
+from qbeast_core.jvm.gateway import Jvm, activate
+from qbeast_core.jvm.settings import is_set, session_with
 from qbeast_core.model.slices import SLICE_COLUMN
 
 _DELTA = "org.apache.spark.sql.delta."

@@ -15,9 +15,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from qbeast_core.delta.jvm import Jvm
 from qbeast_core.errors import InvalidOptions
-from qbeast_core.spark.catalyst import Catalyst
+from qbeast_core.jvm.catalyst import Catalyst
+from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.spark.columns import column
 from qbeast_core.spark.schema import (
     default_expression,

@@ -24,6 +24,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from qbeast_core.errors import UnsupportedColumnType
+from qbeast_core.jvm.catalyst import Catalyst
 from qbeast_core.model.datatypes import FLOATING, MILLIS_PER_DAY, DataType
 from qbeast_core.model.quantiles import NumericPlaces, TextPlaces
 from qbeast_core.model.transformation import (
@@ -39,7 +40,6 @@ from qbeast_core.model.transformation import (
     Transformation,
 )
 from qbeast_core.model.weight import MIN_WEIGHT
-from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.tree.assignment import SLOT_WEIGHT_BITS, Assignment
 from qbeast_core.tree.curve import HilbertCurve
 from qbeast_core.tree.path import PathLayout

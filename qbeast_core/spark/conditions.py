@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from qbeast_core.errors import InvalidOptions
-from qbeast_core.spark.catalyst import condition_of
+from qbeast_core.jvm.catalyst import condition_of
 
 _SUBQUERIES = ("Exists", "InSubquery", "ListQuery", "ScalarSubquery")
 

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from qbeast_core.errors import SourceChanged
-from qbeast_core.spark.catalyst import about_rows, max_rows
+from qbeast_core.jvm.catalyst import about_rows, max_rows
 from qbeast_core.spark.evaluation import is_scan
 
 ROWS = "rows"

@@ -15,7 +15,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from qbeast_core import phases
-from qbeast_core.spark.catalyst import (
+from qbeast_core.jvm.catalyst import (
     PlanSummary,
     analyzed_plan,
     pruned_plan,

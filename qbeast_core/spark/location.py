@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 
+from qbeast_core.jvm.catalyst import Catalyst
 from qbeast_core.model.revision import Revision
 from qbeast_core.spark import columns
-from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.tree.path import PathLayout
 
 

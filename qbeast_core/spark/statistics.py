@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from qbeast_core import phases
 from qbeast_core.errors import UnsupportedColumnType
+from qbeast_core.jvm.catalyst import Catalyst
 from qbeast_core.model.column_stats import ColumnStats
 from qbeast_core.model.datatypes import FLOATING, Number
 from qbeast_core.model.measured_quantiles import measured_numbers, measured_texts
@@ -34,7 +35,6 @@ from qbeast_core.model.transformer import (
     Transformer,
 )
 from qbeast_core.spark import columns
-from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.spark.drawing import ROWS, aggregated_and_drawn
 from qbeast_core.tree.path import PathLayout
 
@@ -126,6 +126,8 @@ class InputStatistics:
     sample: RowSample
     given_quantiles: Mapping[int, tuple[float, ...] | tuple[str, ...]] = field(default_factory=dict)
     """By the position of the column, the quantiles that the user gives."""
+    warnings: tuple[str, ...] = ()
+    """What the user should know of samples of the rows."""
 
     def with_given(self, given: Sequence[ColumnStats]) -> InputStatistics:
         """The same with what the user says of each column beforehand; ranges only get wider."""

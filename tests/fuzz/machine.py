@@ -26,8 +26,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, convert_to_qbeast, write_table
-from qbeast_core.delta.snapshot import TableSnapshot
-from qbeast_core.index import TableIndex
+from qbeast_core.locate.address import TableAddress
+from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.weight import weight_of_fraction
 from qbeast_core.tree.anchors import violations
 from tests.fuzz.rows import Batch, Condition, Row, conditions, far, near
@@ -361,8 +361,8 @@ class TableMachine(RuleBasedStateMachine):
 
     def assert_index_is_sound(self, in_file: Mapping[str, list[tuple[Row, int]]]) -> None:
         """What `check` finds out by Spark, for the few rows in plain Python."""
-        snapshot = TableSnapshot.load(self.spark, self.path)
-        index = TableIndex.of(snapshot)
+        table = OpenTable.newest(self.spark, TableAddress(self.path))
+        snapshot, index = table.snapshot, table.index
         known = index.configuration.revisions
         for data_file, indexed in zip(snapshot.files, index.files, strict=True):
             assert indexed.problem is None

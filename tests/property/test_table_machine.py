@@ -10,7 +10,7 @@ import pytest
 from hypothesis.stateful import run_state_machine_as_test
 from pyspark.sql import SparkSession
 
-from qbeast_core.delta.settings import changed_settings
+from qbeast_core.jvm.settings import changed_settings
 from tests.fuzz.machine import OPERATIONS, QUICK, TableMachine
 
 CHANGES = sum(not operation.is_read for operation in OPERATIONS.values())

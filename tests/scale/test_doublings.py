@@ -1,6 +1,6 @@
 """A table with an automatic cube size that doubles from a thousand rows to a million.
 
-`tests/unit/operations/test_sizing.py` goes on to a thousand million, by samples alone.
+`tests/unit/write/test_sizing.py` goes on to a thousand million, by samples alone.
 """
 
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.operations import sizing
+from qbeast_core.write import sizing
 
 FIRST, DOUBLINGS = 1000, 10
 

@@ -9,11 +9,11 @@ from typing import Any
 from dbt.adapters.qbeast.model_config import ModelSpec
 from pyspark.sql import SparkSession
 
-from qbeast_core.delta.catalog import Catalog
-from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import IncompatibleTable, QbeastError
-from qbeast_core.operations.compatibility import check_features
-from qbeast_core.operations.convert import check_convertible
+from qbeast_core.locate.address import address_of_text
+from qbeast_core.locate.compatibility import check_features
+from qbeast_core.locate.table import OpenTable
+from qbeast_core.maintain.convert import check_convertible
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
 _NOT_A_TEXT = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
@@ -89,9 +89,8 @@ def _hindrance(session: SparkSession, table: str, spec: ModelSpec) -> str | None
 
 def _keeps_features(session: SparkSession, table: str) -> bool:
     """Whether the table has features that no index keeps up, and writing it anew keeps."""
-    snapshot = TableSnapshot.load(session, Catalog(session).find(table).location)
     try:
-        check_features(snapshot, table)
+        check_features(OpenTable.newest(session, address_of_text(session, table)))
     except IncompatibleTable:
         return True
     return False

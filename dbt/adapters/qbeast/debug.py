@@ -4,7 +4,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.qbeast.environment import find_java
 from pyspark.sql import SparkSession
 
-from qbeast_core.delta import jvm
+from qbeast_core.jvm import gateway as jvm
 
 logger = AdapterLogger("Qbeast")
 

@@ -12,7 +12,7 @@ from dbt.adapters.qbeast.tablesample_spans import without_samples
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
-from qbeast_core.delta.jvm import activate
+from qbeast_core.jvm.gateway import activate
 
 if TYPE_CHECKING:
     from dbt.adapters.qbeast.cursor import Cursor

@@ -14,7 +14,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, convert_to_qbeast, migrate_format
-from qbeast_core.operations.optimize import OptimizeResult
+from qbeast_core.maintain.optimize import OptimizeResult
 
 
 @dataclass

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
-from qbeast_core.operations.rewrite import RewriteResult
-from qbeast_core.operations.table_write import WriteResult
+from qbeast_core.change.rewrite import RewriteResult
+from qbeast_core.write.request import WriteResult
 
 
 @dataclass

@@ -19,8 +19,8 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from qbeast_core.delta import jvm
-from qbeast_core.delta.settings import copy_settings
+from qbeast_core.jvm import gateway as jvm
+from qbeast_core.jvm.settings import copy_settings
 
 logger = AdapterLogger("Qbeast")
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.index import TableIndex
+from qbeast_core.delta.index import TableIndex
 from qbeast_core.model.revision import IndexConfiguration
 from qbeast_core.model.weight import MIN_WEIGHT, fraction_of_weight, weight_of_fraction
 from tests.integration.core.brute_force import (
@@ -30,7 +30,7 @@ FRACTIONS = (0.001, 0.004, 0.01, 0.02, 0.3)
 
 @pytest.fixture(autouse=True)
 def _small_bands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qbeast_core.operations.placing.smallest_band_rows", lambda _: SMALLEST)
+    monkeypatch.setattr("qbeast_core.write.plan.smallest_band_rows", lambda _: SMALLEST)
 
 
 def rows(spark: SparkSession, first: int, count: int) -> Any:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, failpoints, write_table
 from qbeast_core.errors import CommitConflict, IndexMismatch
-from qbeast_core.operations.retry import MAX_ATTEMPTS
+from qbeast_core.locate.retry import MAX_ATTEMPTS
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,

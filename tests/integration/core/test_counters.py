@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 
 from benchmarks.scans import scanned
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.operations import sample as sampling
-from qbeast_core.spark import catalyst
+from qbeast_core.jvm import catalyst
+from qbeast_core.read import sample as sampling
 from tests.counters import counting
 
 pytestmark = pytest.mark.usefixtures("as_for_large_data")

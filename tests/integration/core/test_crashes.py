@@ -22,9 +22,10 @@ ROOT = Path(__file__).parents[3]
 def killed_writer(failpoint: str, warehouse: str, first: int, count: int, **write: Any) -> None:
     """Write in a process of its own that is killed at the fail point."""
     wanted = {"warehouse": warehouse, "first": first, "count": count, "write": write}
+    wanted["die_at"] = failpoint
     ended = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("writer_process.py")), json.dumps(wanted)],
-        env={**os.environ, "QBEAST_FAILPOINT": failpoint, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

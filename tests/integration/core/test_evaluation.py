@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from qbeast_core import failpoints, write_table
-from qbeast_core.delta.settings import changed_settings
 from qbeast_core.errors import SourceChanged
+from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.spark import evaluation
 from qbeast_core.spark.evaluation import is_repeatable, is_repeatable_in, is_scan
 from tests.integration.core.brute_force import (

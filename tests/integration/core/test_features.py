@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, convert_to_qbeast, write_table
-from qbeast_core.delta.settings import changed_settings
 from qbeast_core.errors import IncompatibleTable, InvalidOptions
+from qbeast_core.jvm.settings import changed_settings
 from tests.integration.core.brute_force import assert_sound, last_version
 
 ROW_TRACKING = {"delta.enableRowTracking": "true"}

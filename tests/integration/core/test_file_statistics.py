@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks.scans import scanned
 from qbeast_core import write_table
 from qbeast_core.delta import footers, transaction
-from qbeast_core.delta.settings import changed_settings, session_with
 from qbeast_core.delta.transaction import Transaction
+from qbeast_core.jvm.settings import changed_settings, session_with
 from tests.counters import counting
 from tests.integration.core.brute_force import assert_sound, live_adds
 

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.operations import sizing
+from qbeast_core.write import sizing
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,

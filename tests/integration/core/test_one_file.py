@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, WriteResult, failpoints, phases, write_table
 from qbeast_core.errors import SourceChanged
-from qbeast_core.operations import one_file
 from qbeast_core.spark.statistics import EveryRow
+from qbeast_core.write.ways import single_file as one_file
 from tests.counters import counting
 from tests.integration.core.brute_force import (
     actions,
@@ -160,7 +160,7 @@ def test_rows_that_turn_out_to_be_many_are_measured_and_written_again(
     spark: SparkSession, path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
     monkeypatch.setattr(one_file, "MOST_SAMPLE_ROWS", limit)
-    monkeypatch.setattr("qbeast_core.operations.append.suits", lambda *_: True)
+    monkeypatch.setattr("qbeast_core.write.append.suits", lambda *_: True)
     calls = spark.sparkContext.accumulator(0)
 
     def counted(number: int) -> int:
@@ -179,7 +179,7 @@ def test_rows_that_turn_out_to_be_many_are_measured_and_written_again(
 def test_rows_of_many_files_are_written_again(
     spark: SparkSession, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qbeast_core.operations.append.suits", lambda *_: True)
+    monkeypatch.setattr("qbeast_core.write.append.suits", lambda *_: True)
     result, seen = appended(rows(spark, ROWS, ROWS), path)
     assert seen[:2] == WRITTEN_FIRST[:2] and seen[-4:] == MEASURED_FIRST
     assert result.files > 1

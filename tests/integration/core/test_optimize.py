@@ -315,7 +315,7 @@ def test_only_the_files_that_are_named_are_rewritten(spark: SparkSession, tmp_pa
     table = QbeastTable.for_path(spark, path)
     first, second, _ = (actions(path, version, "add")[0]["path"] for version in (1, 2, 3))
     assert not table.optimize(files=[first]).changed
-    result = table.optimize(files=[first, second])
+    result = table.optimize([first, second])
     assert {remove["path"] for remove in actions(path, 5, "remove")} == {first, second}
     assert (result.rows, result.version) == (40, 5)
     with pytest.raises(InvalidOptions, match="not a file of version 5"):

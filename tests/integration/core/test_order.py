@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import write_table
-from qbeast_core.delta.jvm import Jvm
+from qbeast_core.jvm.catalyst import Catalyst
+from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.datatypes import DataType
 from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.spark import columns
-from qbeast_core.spark.catalyst import Catalyst
 from qbeast_core.tree.curve import HilbertCurve
 from qbeast_core.tree.path import PathLayout
 from tests.integration.core.brute_force import assert_sound

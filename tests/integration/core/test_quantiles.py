@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.delta.jvm import Jvm
+from qbeast_core.jvm.catalyst import Catalyst
+from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.datatypes import DataType
 from qbeast_core.model.transformation import (
     LinearTransformation,
@@ -18,7 +19,6 @@ from qbeast_core.model.transformation import (
     StringQuantiles,
 )
 from qbeast_core.spark import columns
-from qbeast_core.spark.catalyst import Catalyst
 from tests.integration.core.brute_force import (
     actions,
     assert_rows_in_their_cubes,

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, WriteResult, phases, write_table
-from qbeast_core.operations.rebuild import REBUILD_KEY
+from qbeast_core.write.rebuild_key import REBUILD_KEY
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,

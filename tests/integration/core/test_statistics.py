@@ -8,10 +8,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core.errors import SourceChanged
-from qbeast_core.operations.measuring import measure
+from qbeast_core.jvm.catalyst import about_rows
 from qbeast_core.options import parse_columns, resolve_columns
 from qbeast_core.spark import drawing
-from qbeast_core.spark.catalyst import about_rows
+from qbeast_core.write.measure import measure
 from tests.counters import counting
 
 

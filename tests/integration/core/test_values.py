@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.delta.settings import changed_settings
+from qbeast_core.jvm.settings import changed_settings
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,

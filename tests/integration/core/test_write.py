@@ -16,8 +16,8 @@ from qbeast_core.errors import (
     InvalidOptions,
     NotAQbeastTable,
 )
-from qbeast_core.operations import contents
 from qbeast_core.options import WriteMode
+from qbeast_core.write import read_back as contents
 from tests.integration.core.brute_force import (
     actions,
     assert_rows_in_their_cubes,
@@ -81,7 +81,7 @@ def test_a_named_table_is_managed_and_everyone_finds_it(spark: SparkSession, nam
         spark.sql(f"select max(a) from {name} where label = 'row 5'").head()[0] == 5 * 7919 % 2003
     )
     table = QbeastTable.for_name(spark, name)
-    location = table._snapshot.location
+    location = table._table.snapshot.location
     assert_sound(spark, location.removeprefix("file:"), range(2000))
     spark.sql(f"drop table {name}")
     assert not Path(location.removeprefix("file:")).exists()

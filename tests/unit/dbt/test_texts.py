@@ -9,10 +9,10 @@ from dbt.adapters.qbeast.seeds import number_type
 from dbt.adapters.qbeast.spark_errors import as_dbt_error, one_line
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
+from qbeast_core.change.rewrite import RewriteResult
 from qbeast_core.errors import UnknownColumn
-from qbeast_core.operations.rewrite import RewriteResult
-from qbeast_core.operations.table_write import WriteResult
 from qbeast_core.options import WriteMode
+from qbeast_core.write.request import WriteResult
 
 
 def test_the_cause_of_a_failed_job_is_told_in_one_line() -> None:

@@ -1,0 +1,1 @@
+"""Operations that change or remove rows of a table."""

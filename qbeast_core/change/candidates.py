@@ -1,0 +1,91 @@
+"""Which files a change concerns: first by the index and Delta's statistics, then by their rows."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from qbeast_core import phases
+from qbeast_core.delta.filters import PushedFilters
+from qbeast_core.locate.table import OpenTable
+from qbeast_core.read.sample import choose_files
+from qbeast_core.spark.columns import column, file_metadata
+from qbeast_core.spark.location import WorkingColumns
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The files that may hold a row that is looked for, with a name for each row."""
+
+    table: OpenTable
+    files: NDArray[np.int64]
+    """Indices into `table.snapshot.files`."""
+    others: tuple[str, ...] = ()
+    """The columns of what its rows are joined with."""
+
+    @staticmethod
+    def of(table: OpenTable, filters: PushedFilters | None) -> Candidates:
+        """The files that the filters leave; without filters, all of them."""
+        return Candidates(table, choose_files(table, 1.0, filters))
+
+    @property
+    def bytes(self) -> int:
+        return sum(self.table.snapshot.files[i].size_bytes for i in self.files.tolist())
+
+    @property
+    def names(self) -> WorkingColumns:
+        """The names of the columns that `rows` adds; neither side of a join has them."""
+        return WorkingColumns(
+            [*self.table.snapshot.schema.fieldNames(), *self.others], dimensions=1
+        )
+
+    def rows(self) -> DataFrame:
+        """Their rows with `names.file`, the path of the file."""
+        rows = self.table.snapshot.dataframe(self.files)
+        return rows.select(
+            *(column(name) for name in self.table.snapshot.schema.fieldNames()),
+            file_metadata(rows).getField("file_path").alias(self.names.file),
+        )
+
+    def numbered_rows(self) -> DataFrame:
+        """The same with `names.row`, a number that tells each row from all others in one query."""
+        return self.rows().withColumn(self.names.row, F.monotonically_increasing_id())
+
+    def holding(self, found: DataFrame, *counts: Column) -> dict[int, list[int]]:
+        """The files with a row in `found`, which is made from `rows`, and some numbers for each.
+
+        Args:
+            counts: aggregates over the rows of one file that are whole numbers.
+        """
+        phases.enter(phases.FINDING)
+        by_path = found.groupBy(self.names.file).agg(*counts).collect()
+        index_of = self._indices([row[0] for row in by_path])
+        return {index_of[path]: numbers for path, *numbers in map(tuple, by_path)}
+
+    def _indices(self, uris: Sequence[str]) -> dict[str, int]:
+        """The files that Spark names by these URIs, which differ from the log in spelling."""
+        known: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        for i in self.files.tolist():
+            path = _spelled(self.table.snapshot.files[i].path)
+            known[path.rpartition("/")[2]].append((path, i))
+        indices = {}
+        for uri in uris:
+            full = _spelled(uri)
+            same_name = known[full.rpartition("/")[2]]
+            # The log has paths from the table's directory on; of two that fit, the longer is it.
+            fitting = [(path, i) for path, i in same_name if f"/{full}".endswith(f"/{path}")]
+            indices[uri] = max(fitting, key=lambda found: len(found[0]))[1]
+        return indices
+
+
+def _spelled(path: str) -> str:
+    """A path or URI without scheme and escapes, however often it was escaped."""
+    return re.sub(r"^[A-Za-z][\w+.-]*:", "", unquote(unquote(path))).lstrip("/")

@@ -1,0 +1,54 @@
+"""Delete the rows that satisfy a condition."""
+
+from __future__ import annotations
+
+import numpy as np
+from pyspark.sql import functions as F
+
+from qbeast_core.change.candidates import Candidates
+from qbeast_core.change.rewrite import (
+    Rewrite,
+    RewriteResult,
+    change_rows,
+)
+from qbeast_core.delta.transaction import Operation
+from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.read.sample import where_filters
+from qbeast_core.spark.changes import copies, deletions, together
+from qbeast_core.spark.conditions import holds, settled_condition
+
+
+def delete_rows(table: OpenTable, where: str, user_metadata: str | None = None) -> RewriteResult:
+    """Delete; the arguments are those of `QbeastTable.delete`."""
+
+    def decide(begun: WritableTable) -> Rewrite:
+        condition = settled_condition(begun.snapshot.dataframe(), where, "where")
+        return deletion(begun, condition, Operation.DELETE)
+
+    return change_rows(table, decide, user_metadata)
+
+
+def deletion(table: OpenTable, condition: str, operation: Operation) -> Rewrite:
+    """What deleting the rows that satisfy a settled condition comes to."""
+    snapshot = table.snapshot
+    candidates = Candidates.of(table, where_filters(table, condition))
+    found = candidates.holding(candidates.rows().where(condition), F.count(F.lit(1)))
+    removed = np.array(sorted(found), dtype=np.int64)
+    # A file that loses all its rows need not be read again.
+    partly = [i for i in removed.tolist() if snapshot.files[i].rows != found[i][0]]
+    parts = []
+    if partly:
+        left = snapshot.dataframe(np.array(partly, dtype=np.int64)).where(~holds(condition))
+        parts.append(copies(left, snapshot.schema))
+    if found and snapshot.has_change_feed:
+        gone = snapshot.dataframe(removed).where(condition)
+        parts.append(deletions(gone, snapshot.schema))
+    return Rewrite(
+        operation=operation,
+        candidates=candidates,
+        changes=together(parts) if parts else None,
+        removed=removed,
+        moves_rows=False,
+        rows_deleted=sum(count for (count,) in found.values()),
+        predicate=condition,
+    )

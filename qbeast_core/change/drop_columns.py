@@ -1,0 +1,86 @@
+"""Drop columns of an indexed table that its index does not need."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.sql.types import StructType
+
+from qbeast_core.change.columns import column_of
+from qbeast_core.change.rewrite import newest_to_change
+from qbeast_core.delta.metadata import maps_columns
+from qbeast_core.errors import InvalidOptions
+from qbeast_core.locate.address import RELATION_KEY
+from qbeast_core.locate.compatibility import check_writable
+from qbeast_core.locate.retry import until_committed
+from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.options import AUTO, WriteMode
+from qbeast_core.spark.columns import column, quoted
+from qbeast_core.write.create import create
+from qbeast_core.write.index_options import IndexOptions
+from qbeast_core.write.request import WriteRequest
+from qbeast_core.write.revision import COLUMN_STATS_KEY, CUBE_SIZE, chosen_automatically
+
+
+def drop_columns(table: OpenTable, names: Sequence[str]) -> None:
+    """Drop; the arguments are those of `QbeastTable.drop_columns`."""
+    started = time.monotonic()
+    until_committed(table.label, lambda: _attempt(table, names, started))
+
+
+def _attempt(table: OpenTable, names: Sequence[str], started: float) -> None:
+    begun = WritableTable.begin(table.spark, table.address)
+    snapshot = begun.snapshot
+    gone = [column_of(snapshot.schema, name, "columns", table.label) for name in names]
+    _check_unneeded(begun, gone)
+    if maps_columns(snapshot.configuration):
+        _drop_mapped(begun, gone)
+        return
+    check_writable(begun)
+    schema = StructType([field for field in snapshot.schema if field.name not in gone])
+    whole = snapshot.dataframe(begun.index.with_rows)
+    with begun.transaction.pinned_reads():
+        # A row or a column that another writer adds meanwhile would be lost.
+        begun.transaction.read_whole_table()
+        rows = whole.select(*(column(field.name) for field in schema))
+        create(_as_before(begun, started), begun, rows, schema)
+
+
+def _drop_mapped(table: OpenTable, gone: Sequence[str]) -> None:
+    """Drop columns in the metadata alone."""
+    name, listed = quoted(table.snapshot.location), ", ".join(map(quoted, gone))
+    try:
+        table.spark.sql(f"alter table delta.{name} drop columns ({listed})")
+    except Exception:
+        # Where only the reply to the commit was lost, they are gone.
+        if not set(gone).isdisjoint(newest_to_change(table).snapshot.schema.fieldNames()):
+            raise
+
+
+def _check_unneeded(table: OpenTable, gone: Sequence[str]) -> None:
+    placing = table.configuration.latest.placing_columns
+    needed = [name for name in gone if name in placing]
+    if needed:
+        raise InvalidOptions(
+            f"{table.label} is indexed or sampled by {', '.join(map(repr, needed))}, which cannot "
+            "be dropped: write all rows of the table anew by write_table(..., mode='overwrite') "
+            "with other columns_to_index or another sample_key"
+        )
+
+
+def _as_before(table: OpenTable, started: float) -> WriteRequest:
+    """The write of all rows of a table with the options that it has."""
+    stored = table.snapshot.configuration
+    chosen = chosen_automatically(stored, CUBE_SIZE)
+    cube_size = AUTO if chosen else table.configuration.latest.desired_cube_size
+    return WriteRequest(
+        address=replace(table.address, name=stored.get(RELATION_KEY)),
+        mode=WriteMode.OVERWRITE,
+        options=IndexOptions.parse(None, cube_size, stored.get(COLUMN_STATS_KEY) or None),
+        properties=None,
+        comment=None,
+        user_metadata=None,
+        started=started,
+    )

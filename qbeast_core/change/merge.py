@@ -1,0 +1,292 @@
+"""Merge: rows of a source update the rows of the table with the same key, or join them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from qbeast_core.change.candidates import Candidates
+from qbeast_core.change.columns import check_assignable, column_of
+from qbeast_core.change.rewrite import Rewrite, RewriteResult, change_rows, newest_to_change
+from qbeast_core.delta.filters import filters_on
+from qbeast_core.delta.transaction import Operation
+from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
+from qbeast_core.locate.table import OpenTable
+from qbeast_core.spark.alignment import absent_value, assigned
+from qbeast_core.spark.changes import data_rows, insertions, of, together, updates
+from qbeast_core.spark.conditions import holds, settled_condition, understood
+from qbeast_core.spark.evaluation import is_repeatable, stored_rows
+from qbeast_core.spark.keys import key_condition
+from qbeast_core.spark.slices import own_rows
+
+Choice = bool | str | Sequence[str] | Mapping[str, str]
+"""Which columns a merge sets: all that the source has, none, these, or these to expressions."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """When a row of the source and one of the table belong together."""
+
+    on: Sequence[str]
+    where: Sequence[str] = ()
+    source: str = "source"
+    """The alias of the source in conditions and expressions."""
+    target: str = "target"
+
+    @staticmethod
+    def of(
+        on: str | Sequence[str], where: str | Sequence[str] | None, source: str, target: str
+    ) -> Match:
+        """A match as a user says it. Raises InvalidOptions."""
+        names = [on] if isinstance(on, str) else list(on)
+        if not names:
+            raise InvalidOptions("on names no column; name the columns of the key")
+        if source.lower() == target.lower():
+            raise InvalidOptions(f"source and target are both called {source!r}; name them apart")
+        conditions = [where] if isinstance(where, str) else list(where or ())
+        return Match(tuple(names), tuple(conditions), source, target)
+
+
+@dataclass(frozen=True)
+class Merge:
+    """What a merge is to do."""
+
+    match: Match
+    update: Choice = True
+    insert: Choice = True
+    update_where: str | None = None
+    insert_where: str | None = None
+
+
+def merge_rows(
+    table: OpenTable, source: DataFrame, merge: Merge, user_metadata: str | None = None
+) -> RewriteResult:
+    """Merge; the arguments are those of `QbeastTable.merge`."""
+    newest = newest_to_change(table)
+    given = own_rows(source, newest.snapshot.stores_slices)
+    _check(newest, given, merge)
+    with stored_rows(given) as rows:
+        return change_rows(table, lambda begun: _Plan(begun, rows, merge).rewrite(), user_metadata)
+
+
+class Matching:
+    """The rows of a table that a source matches."""
+
+    def __init__(self, table: OpenTable, source: DataFrame, match: Match):
+        schema = table.snapshot.schema
+        self.match = match
+        self.table = table
+        self.source = source.alias(match.source)
+        self.keys = [column_of(schema, name, "on", table.label) for name in match.on]
+        for name in self.keys:
+            column_of(source.schema, name, "on", "the source")
+        self.both = table.snapshot.dataframe().alias(match.target).crossJoin(self.source)
+        conditions = [settled_condition(self.both, text, "where") for text in match.where]
+        same = [of(name, match.target) == of(name, match.source) for name in self.keys]
+        self.condition = reduce(Column.__and__, [*same, *map(F.expr, conditions)])
+
+    def candidates(self) -> Candidates:
+        """The files that may hold a match, as the index and Delta's statistics say."""
+        schema = self.table.snapshot.schema
+        known = key_condition(self.source, self.keys, schema, self.match.target)
+        if known is None:
+            return self.within(np.array([], dtype=np.int64))
+        rows = self.table.snapshot.dataframe()
+        matching = rows.alias(self.match.target).where(known).join(self.source, self.condition)
+        return self.within(Candidates.of(self.table, filters_on(matching, rows)).files)
+
+    def within(self, files: NDArray[np.int64]) -> Candidates:
+        """These files as those that are joined with the source."""
+        return Candidates(self.table, files, tuple(self.source.columns))
+
+    def target_rows(self, files: NDArray[np.int64]) -> DataFrame:
+        return self.table.snapshot.dataframe(files).alias(self.match.target)
+
+
+@dataclass(frozen=True)
+class _Touched:
+    """What a merge finds in the table."""
+
+    matched: NDArray[np.int64]
+    """The files with a matched row."""
+    removed: NDArray[np.int64]
+    """The files with a row to update."""
+    rows_updated: int
+    moves_rows: bool
+    """Whether an update changes where a row lies in the index."""
+
+
+class _Plan:
+    """A merge into one version of the table."""
+
+    def __init__(self, table: OpenTable, source: DataFrame, merge: Merge) -> None:
+        self.merge = merge
+        self.table = table
+        self.schema = table.snapshot.schema
+        self.matching = Matching(table, source, merge.match)
+        self.updated = self._updated_values(source)
+        self.inserted = self._inserted_values(source)
+        self.update_where = self._settled(self.matching.both, merge.update_where, "update_where")
+        self.insert_where = self._settled(self.matching.source, merge.insert_where, "insert_where")
+
+    def rewrite(self) -> Rewrite:
+        candidates = self.matching.candidates()
+        touched = self._touched(candidates)
+        parts, alike = [], []
+        if len(touched.removed):
+            parts.append(self._updates(touched.removed))
+            # Where a row lies that stays in its place, no join has to tell.
+            alike.append(self.table.snapshot.dataframe(touched.removed))
+        if self.inserted is not None:
+            parts.append(self._insertions(touched.matched))
+            alike.append(data_rows(parts[-1]))
+        return Rewrite(
+            operation=Operation.MERGE,
+            candidates=candidates,
+            changes=together(parts) if parts else None,
+            removed=touched.removed,
+            moves_rows=touched.moves_rows,
+            placed_alike=None if touched.moves_rows or not alike else together(alike),
+            rows_updated=touched.rows_updated,
+            given=self.matching.source,
+        )
+
+    def _touched(self, candidates: Candidates) -> _Touched:
+        if not len(candidates.files):
+            return _Touched(candidates.files, candidates.files, 0, False)
+        names, target = candidates.names, self.matching.match.target
+        rows = candidates.numbered_rows().alias(target)
+        pairs = rows.join(self.matching.source, self.matching.condition)
+        updating = F.lit(self.updated is not None) & self.update_where
+        of_row = (
+            pairs.select(
+                names.file,
+                names.row,
+                updating.cast("int").alias("updates"),
+                (updating & self._moves()).cast("int").alias("moves"),
+            )
+            .groupBy(names.file, names.row)
+            .agg(F.sum("updates").alias("times"), F.max("moves").alias("moves"))
+        )
+        found = candidates.holding(
+            of_row, F.sum((F.col("times") > 0).cast("int")), F.max("times"), F.max("moves")
+        )
+        if any(times > 1 for _, times, _ in found.values()):
+            raise self._ambiguity(pairs.where(updating), [names.file, names.row])
+        removed = [i for i, (updated, *_) in found.items() if updated]
+        return _Touched(
+            np.array(sorted(found), dtype=np.int64),
+            np.array(sorted(removed), dtype=np.int64),
+            rows_updated=sum(updated for updated, *_ in found.values()),
+            moves_rows=any(moves for *_, moves in found.values()),
+        )
+
+    def _moves(self) -> Column:
+        """Whether a pair's update changes, or may change, a value that the index goes by."""
+        updated = self.updated or {}
+        placing = self.table.configuration.latest.placing_columns
+        moved = F.lit(False)
+        for name in placing:
+            if name in updated:
+                before = of(name, self.matching.match.target)
+                moved = moved | ~before.eqNullSafe(updated[name])
+        if not is_repeatable(self.matching.both.select(moved), self.matching.source):
+            # What is drawn or tells the time may be another value when it is written.
+            return F.lit(True)
+        return moved
+
+    def _updates(self, removed: NDArray[np.int64]) -> DataFrame:
+        assert self.updated is not None
+        match, schema = self.matching.match, self.schema
+        marker = self.matching.within(removed).names.outside
+        marked = self.matching.source.withColumn(marker, F.lit(True)).alias(match.source)
+        joined = self.matching.target_rows(removed).join(
+            marked, self.matching.condition & self.update_where, "left"
+        )
+        return updates(joined, schema, F.col(marker).isNotNull(), self.updated, alias=match.target)
+
+    def _insertions(self, matched: NDArray[np.int64]) -> DataFrame:
+        assert self.inserted is not None
+        schema, source = self.schema, self.matching.source
+        if len(matched):
+            condition, target = self.matching.condition, self.matching.match.target
+            # Those of the table's rows that have a partner are fewer, and do as well as all.
+            partners = self.matching.target_rows(matched).join(source, condition, "left_semi")
+            source = source.join(partners.alias(target), condition, "left_anti")
+        return insertions(source.where(self.insert_where), schema, self.inserted)
+
+    def _updated_values(self, source: DataFrame) -> dict[str, Column] | None:
+        """What matched rows get, as the table stores it; None where they stay as they are."""
+        merge, schema = self.merge, self.schema
+        chosen = self._chosen("update", merge.update, source)
+        if chosen is None:
+            return None
+        both = self.matching.both
+        with understood(f"update {merge.update!r}", both):
+            return assigned(both, schema, chosen, self.table.label)
+
+    def _inserted_values(self, source: DataFrame) -> dict[str, Column] | None:
+        """What new rows have in each column, as the table stores it; None where there are none."""
+        merge, schema = self.merge, self.schema
+        chosen = self._chosen("insert", merge.insert, source)
+        if chosen is None:
+            return None
+        values = {field.name: chosen.get(field.name, absent_value(field)) for field in schema}
+        rows = self.matching.source
+        with understood(f"insert {merge.insert!r}", rows):
+            return assigned(rows, schema, values, self.table.label, fill=True)
+
+    def _chosen(self, option: str, choice: Choice, source: DataFrame) -> dict[str, Column] | None:
+        """The values that the merge sets, by column; None for none."""
+        if choice is False:
+            return None
+        schema, label = self.schema, self.table.label
+        if isinstance(choice, Mapping):
+            return {
+                column_of(schema, name, option, label): F.expr(text)
+                for name, text in choice.items()
+            }
+        given = {name.lower() for name in source.columns}
+        if choice is True:
+            names = [name for name in schema.fieldNames() if name.lower() in given]
+            if not names:
+                raise UnknownColumn(
+                    f"the source has no column of {label}; "
+                    f"its columns are {', '.join(source.columns)}"
+                )
+        else:
+            listed = [choice] if isinstance(choice, str) else list(choice)
+            names = [column_of(schema, name, option, label) for name in listed]
+            for name in names:
+                column_of(source.schema, name, option, "the source")
+        return {name: of(name, self.merge.match.source) for name in names} or None
+
+    def _ambiguity(self, pairs: DataFrame, row_names: list[str]) -> AmbiguousMerge:
+        keys = [of(name, self.matching.match.target) for name in self.matching.keys]
+        several = pairs.groupBy(*row_names, *keys).count().where("count > 1").first()
+        assert several is not None
+        values = ", ".join(
+            f"{name} {value!r}"
+            for name, value in zip(self.matching.keys, several[2:-1], strict=True)
+        )
+        return AmbiguousMerge(
+            f"{several['count']} rows of the source would update one row of {self.table.label}, "
+            f"that with {values}; keep one row for each key in the source"
+        )
+
+    def _settled(self, rows: DataFrame, text: str | None, option: str) -> Column:
+        return F.lit(True) if text is None else holds(settled_condition(rows, text, option))
+
+
+def _check(table: OpenTable, source: DataFrame, merge: Merge) -> None:
+    """Find what would fail before the source is computed."""
+    check_assignable(table)
+    plan = _Plan(table, source, merge)
+    if plan.updated is None and plan.inserted is None:
+        raise InvalidOptions("the merge is to do nothing; give update or insert")

@@ -1,0 +1,109 @@
+"""Replace rows: delete those that a condition or a key names, and append others in their place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from qbeast_core.change.columns import check_assignable
+from qbeast_core.change.delete import deletion
+from qbeast_core.change.merge import Match, Matching
+from qbeast_core.change.rewrite import (
+    Rewrite,
+    RewriteResult,
+    change_rows,
+    newest_to_change,
+)
+from qbeast_core.delta.transaction import Operation
+from qbeast_core.errors import ReplaceMismatch
+from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.spark.alignment import aligned
+from qbeast_core.spark.changes import copies, deletions, insertions, together
+from qbeast_core.spark.conditions import holds, settled_condition
+from qbeast_core.spark.evaluation import evaluated_once, stored_rows
+from qbeast_core.spark.slices import own_rows
+
+
+def replace_rows_where(
+    table: OpenTable, df: DataFrame, where: str, user_metadata: str | None = None
+) -> RewriteResult:
+    """Replace; the arguments are those of `QbeastTable.replace_where`."""
+    newest = newest_to_change(table)
+    check_assignable(newest)
+    condition = settled_condition(newest.snapshot.dataframe(), where, "where")
+    given = own_rows(df, newest.snapshot.stores_slices)
+    with evaluated_once(aligned(given, newest.snapshot.schema, table.label)) as rows:
+
+        def decide(begun: WritableTable) -> Rewrite:
+            schema = begun.snapshot.schema
+            new = aligned(rows, schema, table.label)
+            _check_satisfying(new, condition)
+            rewrite = deletion(begun, condition, Operation.REPLACE)
+            return _with_insertions(rewrite, insertions(new, schema), rows)
+
+        return change_rows(table, decide, user_metadata)
+
+
+def replace_rows_matching(
+    table: OpenTable, df: DataFrame, match: Match, user_metadata: str | None = None
+) -> RewriteResult:
+    """Replace; the arguments are those of `QbeastTable.replace_matching`."""
+    newest = newest_to_change(table)
+    check_assignable(newest)
+    given = own_rows(df, newest.snapshot.stores_slices)
+    Matching(newest, given, match)
+    aligned(given, newest.snapshot.schema, table.label)
+    with stored_rows(given) as rows:
+
+        def decide(begun: WritableTable) -> Rewrite:
+            schema = begun.snapshot.schema
+            new = insertions(aligned(rows, schema, table.label), schema)
+            rewrite = _matching_deletion(Matching(begun, rows, match))
+            return _with_insertions(rewrite, new, rows)
+
+        return change_rows(table, decide, user_metadata)
+
+
+def _matching_deletion(matching: Matching) -> Rewrite:
+    snapshot, condition = matching.table.snapshot, matching.condition
+    candidates = matching.candidates()
+    found: dict[int, list[int]] = {}
+    if len(candidates.files):
+        rows = candidates.rows().alias(matching.match.target)
+        matched = rows.join(matching.source, condition, "left_semi")
+        found = candidates.holding(matched, F.count(F.lit(1)))
+    removed = np.array(sorted(found), dtype=np.int64)
+    partly = [i for i in removed.tolist() if snapshot.files[i].rows != found[i][0]]
+    parts = []
+    if partly:
+        rows = matching.target_rows(np.array(partly, dtype=np.int64))
+        left = rows.join(matching.source, condition, "left_anti")
+        parts.append(copies(left, snapshot.schema))
+    if found and snapshot.has_change_feed:
+        gone = matching.target_rows(removed).join(matching.source, condition, "left_semi")
+        parts.append(deletions(gone, snapshot.schema))
+    return Rewrite(
+        operation=Operation.REPLACE,
+        candidates=candidates,
+        changes=together(parts) if parts else None,
+        removed=removed,
+        moves_rows=False,
+        rows_deleted=sum(count for (count,) in found.values()),
+    )
+
+
+def _with_insertions(rewrite: Rewrite, new: DataFrame, given: DataFrame) -> Rewrite:
+    parts = [new] if rewrite.changes is None else [rewrite.changes, new]
+    return replace(rewrite, changes=together(parts), given=given)
+
+
+def _check_satisfying(new: DataFrame, condition: str) -> None:
+    stranger = new.where(~holds(condition)).first()
+    if stranger is not None:
+        raise ReplaceMismatch(
+            f"a new row does not satisfy where {condition!r}: {stranger.asDict()!r:.300}; "
+            "replace_where takes rows that satisfy it only: filter them, or widen the condition"
+        )

@@ -1,0 +1,272 @@
+"""Rewrite: some files leave a table, their rows come back changed or not, and new rows join them.
+
+Delete, update, merge and replace differ only in which rows those are. Everything happens in one
+commit. The rows go to the table's latest revision, or to a new one if they do not fit it; those
+that were in it already go back to their cubes. Revisions that only lose files stay walkable
+(invariant I11): what a lost block said of its cube's weight moves to a file that stays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+
+from qbeast_core.change.candidates import Candidates
+from qbeast_core.delta.transaction import Operation
+from qbeast_core.locate.compatibility import check_writable
+from qbeast_core.locate.retry import until_committed
+from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.spark.changes import data_rows, feed_rows, without_insertions
+from qbeast_core.spark.evaluation import evaluated_once, is_repeatable
+from qbeast_core.tree.column_choice import ColumnChoice
+from qbeast_core.write.files import IndexedFiles
+from qbeast_core.write.joined_index import JoinedIndex
+from qbeast_core.write.known_index import KnownIndex, is_open
+from qbeast_core.write.writer import IndexWriter
+
+
+@dataclass(frozen=True)
+class RewriteResult:
+    """What a delete, update, merge or replacement did."""
+
+    version: int
+    """The table's version after it; what it was before if there was nothing to do."""
+    revision_id: int
+    """The revision of the files that were written."""
+    new_revision: bool = False
+    rows_inserted: int = 0
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    rows_copied: int = 0
+    """Rows that only changed their file."""
+    files_removed: int = 0
+    files_added: int = 0
+    bytes_removed: int = 0
+    bytes_added: int = 0
+    files_total: int = 0
+    """The files that the table had before."""
+    files_read: int = 0
+    """The files in which rows were looked for."""
+    bytes_read: int = 0
+    """Their size; of most of them, only the columns of the condition were read."""
+    seconds: float = 0.0
+    column_choice: ColumnChoice | None = None
+    """Which columns were chosen from these rows, and why; None where they chose none."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether there was anything to do."""
+        return bool(self.files_removed or self.files_added)
+
+    def __str__(self) -> str:
+        counts = {
+            "inserted": self.rows_inserted,
+            "updated": self.rows_updated,
+            "deleted": self.rows_deleted,
+        }
+        told = [f"{rows:,} {what}" for what, rows in counts.items() if rows]
+        if not told:
+            return "no row changed"
+        return (
+            f"rows: {', '.join(told)}; {self.files_removed:,} of {self.files_total:,} files "
+            f"rewritten, revision {self.revision_id}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Rewrite:
+    """A rewrite of a table's files that is decided on and not done yet."""
+
+    operation: Operation
+    candidates: Candidates
+    changes: DataFrame | None
+    """The rows to write and to tell of, as `spark.changes` has them; None for none."""
+    removed: NDArray[np.int64]
+    """Indices into the snapshot's files: those that leave."""
+    moves_rows: bool
+    """Whether rows of the table come to places of the index where they were not before."""
+    placed_alike: DataFrame | None = None
+    """As many rows in the same places as those to write, where some cost less to read."""
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    given: DataFrame | None = None
+    """A part of `changes` that is known to give the same rows at each reading."""
+    predicate: str | None = None
+    """For the table's history."""
+
+    def rows_kept(self, table: OpenTable) -> int:
+        """How many rows of the removed files come back."""
+        return table.snapshot.rows(self.removed) - self.rows_deleted
+
+
+def newest_to_change(table: OpenTable) -> OpenTable:
+    """The newest version of a table, which a change is checked against before it is computed.
+
+    Raises:
+        IncompatibleTable: the table has features that a write would break.
+    """
+    newest = OpenTable.newest(table.spark, table.address)
+    check_writable(newest)
+    return newest
+
+
+def change_rows(
+    table: OpenTable,
+    decide: Callable[[WritableTable], Rewrite],
+    user_metadata: str | None = None,
+) -> RewriteResult:
+    """Decide on a rewrite and do it in one commit, again where a concurrent commit defeats it.
+
+    Raises:
+        IncompatibleTable: the table has features that a write would break.
+        SourceChanged: the rows were other ones while they were written.
+        CommitConflict: every attempt was defeated.
+        CommitStateUnknown: an attempt may have been committed.
+    """
+    started = time.monotonic()
+
+    def attempt() -> RewriteResult:
+        begun = WritableTable.begin(table.spark, table.address)
+        check_writable(begun)
+        with begun.transaction.pinned_reads():
+            begun.transaction.read_whole_table()
+            return _do(begun, decide(begun), user_metadata)
+
+    result = until_committed(table.label, attempt)
+    return replace(result, seconds=time.monotonic() - started)
+
+
+def _do(table: WritableTable, rewrite: Rewrite, user_metadata: str | None) -> RewriteResult:
+    """Do it, in one commit; nothing is committed if nothing changes."""
+    changes = rewrite.changes
+    if changes is None:
+        if not len(rewrite.removed):
+            return _unchanged(table, rewrite)
+        writer = IndexWriter(table, JoinedIndex.of(KnownIndex.of(table), removed=rewrite.removed))
+        return _commit(writer, rewrite, _nothing(table), 0, user_metadata)
+    if is_open(table):
+        # Rows in the same places by the guess may be in others by the columns chosen now.
+        rewrite = replace(rewrite, placed_alike=None)
+    with _changes(table, rewrite, changes) as (changes, measured):
+        index = JoinedIndex.of(KnownIndex.for_rows(table, measured), removed=rewrite.removed)
+        writer = IndexWriter(table, index)
+        statistics = writer.measure(measured)
+        if not statistics.rows and not len(rewrite.removed):
+            return _unchanged(table, rewrite)
+        rows_kept = rewrite.rows_kept(table)
+        inserts = statistics.rows > rows_kept
+        if not inserts:
+            # Spark does not look for them again.
+            changes = without_insertions(changes)
+        written = _nothing(table)
+        if statistics.rows:
+            grows = inserts or rewrite.moves_rows
+            written = writer.write_measured(data_rows(changes), statistics, grows=grows)
+        if len(rewrite.removed) and table.snapshot.has_change_feed:
+            changed = statistics.rows + rewrite.rows_updated + rewrite.rows_deleted
+            files = changed // index.current.desired_cube_size + 1
+            table.transaction.write_change_feed(feed_rows(changes).coalesce(files))
+        result = _commit(writer, rewrite, written, rows_kept, user_metadata)
+        return replace(result, column_choice=index.known.column_choice)
+
+
+@contextmanager
+def _changes(
+    table: WritableTable, rewrite: Rewrite, changes: DataFrame
+) -> Iterator[tuple[DataFrame, DataFrame]]:
+    """The changes, as of one evaluation, and rows by which to measure where theirs go."""
+    alike = rewrite.placed_alike
+    if alike is not None and not is_repeatable(alike, rewrite.given):
+        alike = None
+    if alike is not None and not table.snapshot.has_change_feed:
+        # They are read once, to be written.
+        yield changes, alike
+        return
+    with evaluated_once(changes, rewrite.given) as settled:
+        # What was stored costs least to read.
+        stored = settled is not changes
+        yield settled, data_rows(settled) if alike is None or stored else alike
+
+
+def _nothing(table: WritableTable) -> IndexedFiles:
+    return IndexedFiles(table.configuration.latest)
+
+
+def _commit(
+    writer: IndexWriter,
+    rewrite: Rewrite,
+    written: IndexedFiles,
+    rows_kept: int,
+    user_metadata: str | None,
+) -> RewriteResult:
+    snapshot = writer.table.snapshot
+    removed = [snapshot.files[i] for i in rewrite.removed.tolist()]
+    result = RewriteResult(
+        version=snapshot.version,
+        revision_id=written.revision.revision_id,
+        new_revision=written.revision.revision_id != writer.table.configuration.latest.revision_id,
+        rows_inserted=written.rows - rows_kept,
+        rows_updated=rewrite.rows_updated,
+        rows_deleted=rewrite.rows_deleted,
+        rows_copied=rows_kept - rewrite.rows_updated,
+        files_removed=len(removed),
+        files_added=len(written.staged),
+        bytes_removed=sum(file.size_bytes for file in removed),
+        bytes_added=written.bytes,
+        files_total=len(snapshot.files),
+        files_read=len(rewrite.candidates.files),
+        bytes_read=rewrite.candidates.bytes,
+    )
+    version = writer.commit(
+        rewrite.operation,
+        written,
+        rewrite.removed,
+        user_metadata,
+        predicate=rewrite.predicate,
+        metrics=_metrics(rewrite.operation, result),
+    )
+    return replace(result, version=version)
+
+
+def _unchanged(table: WritableTable, rewrite: Rewrite) -> RewriteResult:
+    return RewriteResult(
+        version=table.snapshot.version,
+        revision_id=table.configuration.latest.revision_id,
+        files_total=len(table.snapshot.files),
+        files_read=len(rewrite.candidates.files),
+        bytes_read=rewrite.candidates.bytes,
+    )
+
+
+def _metrics(operation: Operation, result: RewriteResult) -> Mapping[str, int]:
+    """What the table's history tells of the commit, under the names that Delta has for it."""
+    if operation is Operation.MERGE:
+        return {
+            "operationNumSourceRows": result.rows_inserted + result.rows_updated,
+            "numTargetRowsCopied": result.rows_copied,
+            "numTargetRowsInserted": result.rows_inserted,
+            "numTargetRowsUpdated": result.rows_updated,
+            "numTargetRowsDeleted": result.rows_deleted,
+            "numTargetFilesAdded": result.files_added,
+            "numTargetFilesRemoved": result.files_removed,
+            "numTargetBytesAdded": result.bytes_added,
+            "numTargetBytesRemoved": result.bytes_removed,
+        }
+    return {
+        "numOutputRows": result.rows_inserted + result.rows_copied + result.rows_updated,
+        "numFiles": result.files_added,
+        "numOutputBytes": result.bytes_added,
+        "numAddedFiles": result.files_added,
+        "numRemovedFiles": result.files_removed,
+        "numAddedBytes": result.bytes_added,
+        "numRemovedBytes": result.bytes_removed,
+        "numDeletedRows": result.rows_deleted,
+        "numUpdatedRows": result.rows_updated,
+        "numCopiedRows": result.rows_copied,
+    }

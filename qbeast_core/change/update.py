@@ -1,0 +1,67 @@
+"""Set columns of the rows that satisfy a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from pyspark.sql import functions as F
+
+from qbeast_core.change.candidates import Candidates
+from qbeast_core.change.columns import check_assignable, column_of
+from qbeast_core.change.rewrite import Rewrite, RewriteResult, change_rows
+from qbeast_core.delta.transaction import Operation
+from qbeast_core.errors import InvalidOptions
+from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.read.sample import where_filters
+from qbeast_core.spark.alignment import assigned
+from qbeast_core.spark.changes import updates
+from qbeast_core.spark.conditions import holds, settled_condition, understood
+
+
+def update_rows(
+    table: OpenTable,
+    assignments: Mapping[str, str],
+    where: str | None,
+    user_metadata: str | None = None,
+) -> RewriteResult:
+    """Update; the arguments are those of `QbeastTable.update`."""
+    if not isinstance(assignments, Mapping) or not assignments:
+        raise InvalidOptions(
+            f"update sets {assignments!r}; give a mapping of columns to SQL expressions, "
+            "such as {'price': 'price * 2'}"
+        )
+
+    return change_rows(table, lambda begun: _update(begun, assignments, where), user_metadata)
+
+
+def _update(table: WritableTable, assignments: Mapping[str, str], where: str | None) -> Rewrite:
+    check_assignable(table)
+    snapshot = table.snapshot
+    present = snapshot.dataframe()
+    expressions = {
+        column_of(snapshot.schema, name, "update", table.label): F.expr(text)
+        for name, text in assignments.items()
+    }
+    condition = settled_condition(present, "true" if where is None else where, "where")
+    with understood(f"update {dict(assignments)!r}", present):
+        values = assigned(present, snapshot.schema, expressions, table.label)
+    candidates = Candidates.of(table, where_filters(table, condition))
+    found = candidates.holding(candidates.rows().where(condition), F.count(F.lit(1)))
+    removed = np.array(sorted(found), dtype=np.int64)
+    moves_rows = not values.keys().isdisjoint(table.configuration.latest.placing_columns)
+    changes = placed_alike = None
+    if found:
+        rows = snapshot.dataframe(removed)
+        changes = updates(rows, snapshot.schema, holds(condition), values)
+        placed_alike = None if moves_rows else rows
+    return Rewrite(
+        operation=Operation.UPDATE,
+        candidates=candidates,
+        changes=changes,
+        removed=removed,
+        moves_rows=moves_rows,
+        placed_alike=placed_alike,
+        rows_updated=sum(count for (count,) in found.values()),
+        predicate=None if where is None else condition,
+    )

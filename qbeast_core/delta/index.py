@@ -1,0 +1,301 @@
+"""What the log says of a table's index: which files it describes, by which blocks.
+
+A file counts as indexed only if everything that its tags say can be understood and agrees with the
+rest of the log. All others are *unindexed*: read whenever anything is read. Versions up to 0.5 also
+left files that are *copies* of rows in other files (FORMAT section 10); they are never read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql.types import StructType
+
+from qbeast_core.delta.column_identity import ColumnIdentity
+from qbeast_core.delta.snapshot import DataFile, TableSnapshot
+from qbeast_core.delta.version_cache import VersionCache
+from qbeast_core.errors import IncompatibleTable, InvalidOptions
+from qbeast_core.model.block import (
+    BLOCKS_TAG,
+    COLUMNS_TAG,
+    HIGHEST_WEIGHT_TAG,
+    REVISION_TAG,
+    WEIGHT_KEY_TAG,
+    Block,
+    parse_blocks,
+)
+from qbeast_core.model.legacy import has_legacy_tags, is_copy
+from qbeast_core.model.revision import STAGING_REVISION_ID, IndexConfiguration, Revision
+from qbeast_core.options import IndexedColumn, resolve_columns, resolve_sample_key
+from qbeast_core.tree.otree import OTree
+
+
+@dataclass(frozen=True)
+class IndexedFile:
+    """A file's place in the index."""
+
+    revision_id: int
+    """0 for a file that the index does not describe."""
+    blocks: tuple[Block, ...]
+    problem: str | None = None
+    """Why a file that carries index tags is not trusted."""
+    highest_weight: int | None = None
+    """For a file with a band of the root: of its rows, which are of the root alone."""
+    is_copy: bool = False
+    """Whether it has nothing but copies of rows of other files; they are no rows of the table."""
+
+    @property
+    def is_indexed(self) -> bool:
+        return self.revision_id != STAGING_REVISION_ID
+
+    def highest_in(self, block: Block) -> int:
+        """The weight that no row of one of its blocks is above, as the log says."""
+        known = self.highest_weight
+        return block.max_weight if known is None else min(known, block.max_weight)
+
+    def lies_below(self, limit: int) -> bool:
+        """Whether the log says that each of its rows has a weight below the limit."""
+        return self.highest_weight is not None and self.highest_weight < limit
+
+
+@dataclass(frozen=True, eq=False)
+class BlockArrays:
+    """The blocks of one revision side by side, for choosing files without a loop."""
+
+    revision: Revision
+    file: NDArray[np.int64]
+    """int64[blocks]: the index of the block's file."""
+    min_weight: NDArray[np.int64]
+    """int64[blocks]: the smallest weight of its rows; above every weight for a block without."""
+    lower: NDArray[np.float64]
+    """float64[blocks, dimensions]: where its cube begins."""
+    upper: NDArray[np.float64]
+    """float64[blocks, dimensions]: where its cube ends."""
+
+
+class TableIndex:
+    """The index of one version of a table."""
+
+    def __init__(
+        self, configuration: IndexConfiguration, schema: StructType, files: Sequence[DataFile]
+    ) -> None:
+        self.configuration = configuration
+        self._data_files = files
+        self._schema = schema
+        last = configuration.revisions.get(configuration.last_revision_id or STAGING_REVISION_ID)
+        self._distrusted = _distrusted_revisions(configuration, last, schema)
+        self.identity = ColumnIdentity.of(schema, last.placing_columns if last else ())
+        """The columns that a file must have been indexed by."""
+
+    @staticmethod
+    def of(snapshot: TableSnapshot, configuration: IndexConfiguration) -> TableIndex:
+        """The index of a snapshot with this configuration; parsed once per state of a table."""
+
+        def read() -> TableIndex:
+            return TableIndex(configuration, snapshot.schema, snapshot.files)
+
+        return _indexes.get(snapshot.key, read)
+
+    @cached_property
+    def current(self) -> Revision:
+        """The latest revision, as writes continue it.
+
+        Where the files of that revision were written for other columns, it has no transformations:
+        none of the old ones says anything of the new columns, so more rows begin a new revision.
+        """
+        latest = self.configuration.latest
+        number = str(latest.revision_id)
+        own = [file for file in self._data_files if file.tags.get(REVISION_TAG) == number]
+        if own and not any(map(self._has_present_columns, own)):
+            return replace(latest, transformations=())
+        return latest
+
+    def have_present_columns(self, files: NDArray[np.int64]) -> bool:
+        """Whether the files at these indices were written for the columns that rows are placed by
+        now, as far as the table keeps track of them."""
+        return all(self._has_present_columns(self._data_files[i]) for i in files.tolist())
+
+    @property
+    def weight_columns(self) -> tuple[str, ...]:
+        """The columns whose hash is a row's weight.
+
+        Raises:
+            IncompatibleTable: the table has lost one of them, or Spark has no hash of it any more.
+        """
+        names = self.configuration.latest.weight_columns
+        try:
+            resolve_sample_key(names, self._schema)
+        except InvalidOptions as problem:
+            raise _lost("the table cannot be sampled", problem) from None
+        return names
+
+    def check_columns(self, table: str) -> None:
+        """Raise IncompatibleTable unless the table has all columns that more rows are placed by."""
+        latest = self.configuration.latest
+        columns = [IndexedColumn(name, None) for name in latest.columns]
+        try:
+            resolve_columns(columns, self._schema, case_sensitive=True)
+            resolve_sample_key(latest.weight_columns, self._schema)
+        except InvalidOptions as problem:
+            raise _lost(f"{table} cannot be written to", problem) from None
+
+    @cached_property
+    def files(self) -> tuple[IndexedFile, ...]:
+        """One entry for each file of the snapshot, in its order."""
+        return tuple(self._indexed(file) for file in self._data_files)
+
+    @cached_property
+    def unindexed(self) -> NDArray[np.int64]:
+        """The indices of the files that the index does not describe and that have rows."""
+        files = self.files_of(STAGING_REVISION_ID)
+        return files[~self.copies[files]]
+
+    @cached_property
+    def copies(self) -> NDArray[np.bool_]:
+        """bool[files]: which ones an old writer left that have nothing but copies."""
+        return np.array([file.is_copy for file in self.files], dtype=np.bool_)
+
+    @property
+    def with_rows(self) -> NDArray[np.int64]:
+        """The indices of the files that make up the table: all but copies."""
+        return np.flatnonzero(~self.copies)
+
+    def files_of(self, revision_id: int) -> NDArray[np.int64]:
+        """The indices of a revision's files."""
+        found = [i for i, file in enumerate(self.files) if file.revision_id == revision_id]
+        return np.array(found, dtype=np.int64)
+
+    def tree(self, revision: Revision) -> OTree:
+        """The tree of a revision, from the blocks of its live files."""
+        return OTree.of(self.blocks_of(revision), revision.dimensions)
+
+    def blocks_of(self, revision: Revision) -> list[Block]:
+        """The blocks of a revision's live files."""
+        files = self.files_of(revision.revision_id).tolist()
+        return [block for i in files for block in self.files[i].blocks]
+
+    @cached_property
+    def block_arrays(self) -> tuple[BlockArrays, ...]:
+        """The blocks of each revision that has live files."""
+        present = {file.revision_id for file in self.files if file.is_indexed}
+        return tuple(self._arrays(self.configuration.revisions[id_]) for id_ in sorted(present))
+
+    def _arrays(self, revision: Revision) -> BlockArrays:
+        owners, blocks = [], []
+        for i in self.files_of(revision.revision_id).tolist():
+            # A block without rows only tells other readers a weight; there is nothing to read.
+            filled = [block for block in self.files[i].blocks if block.element_count]
+            owners += [i] * len(filled)
+            blocks += filled
+        cubes = [block.cube for block in blocks]
+        shape = (len(blocks), revision.dimensions)
+        return BlockArrays(
+            revision=revision,
+            file=np.array(owners, dtype=np.int64),
+            min_weight=np.array([block.min_weight for block in blocks], dtype=np.int64),
+            lower=np.array([cube.lower for cube in cubes], dtype=np.float64).reshape(shape),
+            upper=np.array([cube.upper for cube in cubes], dtype=np.float64).reshape(shape),
+        )
+
+    def _has_present_columns(self, file: DataFile) -> bool:
+        return self.identity.is_recorded_as(file.tags.get(COLUMNS_TAG))
+
+    def _indexed(self, file: DataFile) -> IndexedFile:
+        if has_legacy_tags(file.tags):
+            return IndexedFile(STAGING_REVISION_ID, (), _LEGACY, is_copy=is_copy(file.tags))
+        tag = file.tags.get(REVISION_TAG)
+        if tag is None or tag == str(STAGING_REVISION_ID):
+            return _UNINDEXED
+        if not (tag.isascii() and tag.isdecimal()):
+            return _untrusted(f"revision tag {tag!r} is not a number")
+        revision = self.configuration.revisions.get(int(tag))
+        if revision is None:
+            return _untrusted(f"revision {tag} is not in the table's configuration")
+        if reason := self._distrusted.get(revision.revision_id):
+            return _untrusted(reason)
+        if not self._has_present_columns(file):
+            written_for = file.tags.get(COLUMNS_TAG, "columns that it does not record")
+            return _untrusted(
+                f"it was indexed by {written_for}; by the names of these, the table has "
+                f"{self.identity.text} now"
+            )
+        if (key := file.tags.get(WEIGHT_KEY_TAG)) != revision.weight_key:
+            made_of = key or "the indexed columns"
+            wanted = revision.weight_key or "the indexed columns"
+            return _untrusted(f"its weights are made of {made_of}, those of the table of {wanted}")
+        if BLOCKS_TAG not in file.tags:
+            return _untrusted("it has a revision tag but no blocks")
+        try:
+            blocks = parse_blocks(file.tags[BLOCKS_TAG], revision.dimensions)
+        except ValueError as problem:
+            return _untrusted(str(problem))
+        counted = sum(block.element_count for block in blocks)
+        if file.stored_rows is not None and counted != file.stored_rows:
+            return _untrusted(f"its blocks count {counted} rows, the file has {file.stored_rows}")
+        if not blocks:
+            return _untrusted("its list of blocks is empty")
+        return IndexedFile(revision.revision_id, blocks, highest_weight=_highest(file.tags, blocks))
+
+
+def _distrusted_revisions(
+    configuration: IndexConfiguration, last: Revision | None, schema: StructType
+) -> dict[int, str]:
+    """The revisions whose files cannot be chosen by the index, with the reason.
+
+    A row's weight is the hash of the latest revision's columns (or of the table's sample key) with
+    their present types; blocks written for other columns or types speak of other weights.
+    """
+    reasons = {}
+    for revision in configuration.revisions.values():
+        if last is None or revision.columns != last.columns:
+            reasons[revision.revision_id] = "its revision indexes other columns than the last one"
+        elif not revision.transformations:
+            reasons[revision.revision_id] = "its revision has no transformations"
+        elif reason := _changed_column(revision, schema):
+            reasons[revision.revision_id] = reason
+    return reasons
+
+
+def _changed_column(revision: Revision, schema: StructType) -> str | None:
+    types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    for name in revision.sample_key:
+        if name not in types:
+            return f"column {name!r} of the sample key is not in the table"
+    for transformer in revision.transformers:
+        name = transformer.column
+        if name not in types:
+            return f"indexed column {name!r} is not in the table"
+        if not transformer.is_for(types[name]):
+            return f"indexed column {name!r} has another type now"
+    return None
+
+
+def _lost(what: str, problem: InvalidOptions) -> IncompatibleTable:
+    return IncompatibleTable(
+        f"{what} by its index: {problem}. Give the column back its name and type, or write the "
+        "table anew by write_table(..., mode='overwrite') with other columns_to_index or another "
+        "sample_key (in dbt with --full-refresh)"
+    )
+
+
+def _highest(tags: Mapping[str, str], blocks: Sequence[Block]) -> int | None:
+    """What the tag says of a file with rows of the root alone; None where it says nothing."""
+    if any(block.cube.depth for block in blocks if block.element_count):
+        return None
+    try:
+        return int(tags[HIGHEST_WEIGHT_TAG])
+    except (KeyError, ValueError):
+        return None
+
+
+def _untrusted(problem: str) -> IndexedFile:
+    return IndexedFile(STAGING_REVISION_ID, (), problem)
+
+
+_UNINDEXED = IndexedFile(STAGING_REVISION_ID, ())
+_LEGACY = "it has the tags of qbeast 0.5 or older; migrate_format turns them into blocks"
+_indexes: VersionCache[TableIndex] = VersionCache()

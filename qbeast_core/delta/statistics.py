@@ -1,0 +1,220 @@
+"""Delta's statistics of columns, found after the files were written and not while.
+
+While it writes, Delta compares every value with the smallest and the largest so far, and copies
+strings and decimals for that. The Parquet writer finds the same values and leaves them in the
+footer, which costs little to read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
+
+from qbeast_core.delta.footer_columns import (
+    FooterStatistics,
+    Kind,
+    column_chunks,
+    kind_of,
+    statistics_of,
+)
+from qbeast_core.delta.metadata import (
+    fields_of,
+    metadata_of,
+    names_in_files,
+    snapshot_with,
+    stores_slices,
+)
+from qbeast_core.jvm.gateway import Jvm, activate
+from qbeast_core.jvm.settings import is_set, setting
+from qbeast_core.model.slices import SLICE_COLUMN
+
+TIMESTAMPS_KEY = "spark.sql.parquet.outputTimestampType"
+MICROSECONDS = "TIMESTAMP_MICROS"
+"""How files have timestamps, unless the session says otherwise: in a form with extremes."""
+_CALENDAR_KEY = "spark.sql.parquet.datetimeRebaseModeInWrite"
+_CHOSEN_COLUMNS = "delta.dataSkippingStatsColumns"
+_CHOSEN_COUNT = "delta.dataSkippingNumIndexedCols"
+_CHOSEN_LENGTH = "delta.dataSkippingStringPrefixLength"
+_CHOICES = frozenset((_CHOSEN_COLUMNS, _CHOSEN_COUNT, _CHOSEN_LENGTH))
+_DEFAULT_COUNT = 32
+_NESTED = (ArrayType, MapType, StructType, VariantType)
+LEAST_ROWS = 250_000
+"""Of fewer rows Delta's own collecting costs less than the job that reads footers."""
+_COLLECT_KEY = "spark.databricks.delta.stats.collect"
+_PREFIX_KEY = "spark.databricks.io.skipping.stringPrefixLength"
+_SECTIONS = ("minValues", "maxValues", "nullCount")
+
+
+class LateStatistics:
+    """The statistics of the files that one Delta transaction writes, in part found later."""
+
+    def __init__(self, jvm: Jvm, delta_log: Any, txn: Any, rows: int) -> None:
+        self._jvm, self._delta_log, self._txn = jvm, delta_log, txn
+        self._metadata = fields_of(txn.metadata())
+        schema = StructType.fromJson(json.loads(self._metadata["schemaString"]))
+        configuration = self._metadata["configuration"]
+        in_footers = _in_footers(schema, jvm.spark) if rows >= LEAST_ROWS else {}
+        self._others = [name for name in schema.fieldNames() if name not in in_footers]
+        self.applies = (
+            bool(in_footers)
+            and setting(jvm.spark, _COLLECT_KEY)
+            # Delta counts leaves, and a user's own choices are theirs.
+            and len(schema) <= _DEFAULT_COUNT
+            and not any(isinstance(field.dataType, _NESTED) for field in schema)
+            and not _CHOICES & set(configuration)
+        )
+        """Whether Delta leaves statistics of ordinary columns to be found after the writing."""
+        self._found_later = in_footers if self.applies else {}
+        if self._lacks_slices():
+            self._found_later[SLICE_COLUMN] = Kind.NUMBER
+
+    @property
+    def pending(self) -> bool:
+        """Whether `added_to` has something to add."""
+        return bool(self._found_later)
+
+    def prepare(self) -> None:
+        """Make now what `added_to` needs beside the files: about a thousand calls of Java.
+
+        For a thread of its own.
+        """
+        if self.pending:
+            activate(self._jvm.spark)
+            _ = self._footers
+
+    @cached_property
+    def _footers(self) -> Column:
+        """What the footer of a file says of the columns, by its `path`, as JSON.
+
+        As texts they are a fifth of the driver's memory that lists of them are.
+        """
+        path, kinds = F.col("path"), self._kinds_in_files
+        chunks = column_chunks(self._jvm, self._delta_log, path, kinds, self._prefix_length)
+        return F.to_json(chunks)
+
+    @cached_property
+    def _prefix_length(self) -> int:
+        return int(setting(self._jvm.spark, _PREFIX_KEY))
+
+    @cached_property
+    def _kinds_in_files(self) -> dict[str, Kind]:
+        """The columns that are found later, by their names in the files."""
+        in_files = names_in_files(self._metadata)
+        return {in_files[column]: kind for column, kind in self._found_later.items()}
+
+    def _lacks_slices(self) -> bool:
+        """Whether the table has a column of slices of which Delta has no statistics.
+
+        Where there are more columns than it has statistics of: slices come last, and other engines
+        choose the files of a sample by them.
+        """
+        if not stores_slices(self._metadata):
+            return False
+        described = snapshot_with(self._jvm, self._delta_log, self._txn.metadata())
+        return SLICE_COLUMN not in described.statCollectionLogicalSchema().fieldNames()
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What is to be set in the session that writes.
+
+        With no column to describe, Delta would still pass each row through an aggregation.
+        """
+        return {_COLLECT_KEY: "false"} if self.applies and not self._others else {}
+
+    @contextmanager
+    def left_for_later(self) -> Iterator[None]:
+        """Delta collects only what nobody finds later from what the transaction writes inside."""
+        if not (self.applies and self._others):
+            yield
+            return
+        replace_metadata = getattr(self._txn, "newMetadata_$eq")
+        present = self._txn.newMetadata()
+        replace_metadata(self._jvm.some(self._with_statistics_of(self._others)))
+        try:
+            yield
+        finally:
+            replace_metadata(present)
+
+    def added_to(self, adds: Any, entries: Sequence[Mapping[str, Any]]) -> list[str | None]:
+        """The files' statistics with those of their footers added, as JSON texts.
+
+        `adds` (a Scala Seq) and `entries` (the log's JSON form) are the actions of the same files,
+        at least one, with what Delta collected while it wrote them.
+        """
+        jvm = self._jvm
+        encoder = jvm.singleton("org.apache.spark.sql.delta.implicits.package").addFileEncoder()
+        # From a list, the optimizer would read each footer by itself, on the driver.
+        context = jvm.session.sparkContext()
+        tasks = min(len(entries), context.defaultParallelism())
+        files = context.parallelize(adds, tasks, encoder.clsTag())
+        actions = jvm.dataframe(jvm.session.createDataset(files, encoder).toDF())
+        by_path: dict[str, str] = dict(actions.select("path", self._footers).collect())
+        footers = (json.loads(by_path[entry["path"]]) for entry in entries)
+        kinds, prefix_length = self._kinds_in_files, self._prefix_length
+        return [
+            self._completed(entry.get("stats"), statistics_of(footer, kinds, prefix_length))
+            for entry, footer in zip(entries, footers, strict=True)
+        ]
+
+    def _completed(self, collected: str | None, found: FooterStatistics) -> str | None:
+        """What Delta collected of a file while it wrote it, with what its footer says."""
+        if not collected:
+            if not self.applies or found.rows is None:
+                # Nobody wants statistics, or there are none without a number of rows.
+                return None
+            collected = json.dumps({"numRecords": found.rows})
+        nulls = {column: str(count) for column, count in found.nulls.items()}
+        sections = (found.minimum, found.maximum, nulls)
+        return with_members(collected, dict(zip(_SECTIONS, sections, strict=True)))
+
+    def _with_statistics_of(self, columns: Sequence[str]) -> Any:
+        """The table's metadata with the choice of these columns for statistics."""
+        quoted = ("`" + name.replace("`", "``") + "`" for name in columns)
+        choice = (_CHOSEN_COLUMNS, ",".join(quoted)) if columns else (_CHOSEN_COUNT, "0")
+        configuration = self._metadata["configuration"] | dict([choice])
+        return metadata_of(self._jvm, self._metadata | {"configuration": configuration})
+
+
+def _in_footers(schema: StructType, spark: SparkSession) -> dict[str, Kind]:
+    """The columns whose statistics the footers tell of files that the session writes.
+
+    It may write old dates and timestamps as of another calendar, and timestamps in a form without
+    extremes.
+    """
+    told_otherwise: set[Kind] = set()
+    if setting(spark, _CALENDAR_KEY) == "LEGACY":
+        told_otherwise |= {Kind.DATE, Kind.INSTANT}
+    if is_set(spark, TIMESTAMPS_KEY) and setting(spark, TIMESTAMPS_KEY) != MICROSECONDS:
+        told_otherwise.add(Kind.INSTANT)
+    kinds = {field.name: kind_of(field.dataType) for field in schema}
+    return {name: kind for name, kind in kinds.items() if kind and kind not in told_otherwise}
+
+
+def with_members(statistics: str, more: Mapping[str, Mapping[str, str]]) -> str:
+    """Delta's statistics (JSON text) with more columns in each section, their values as JSON.
+
+    The text is not parsed: numbers of more digits than a float has must come out as they are.
+    """
+    for section in _SECTIONS:
+        inner = ",".join(
+            f"{json.dumps(name, ensure_ascii=False)}:{value}"
+            for name, value in more.get(section, {}).items()
+        )
+        if not inner:
+            continue
+        # A quote inside of a name is escaped, so this is found where the section begins only.
+        begin = f'"{section}":{{'
+        before, found, after = statistics.partition(begin)
+        if found:
+            comma = "" if after.startswith("}") else ","
+            statistics = f"{before}{begin}{inner}{comma}{after}"
+        else:
+            statistics = f"{statistics[:-1]},{begin}{inner}}}}}"
+    return statistics

@@ -1,0 +1,57 @@
+"""SQL expressions, read by Spark's own parser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql.classic.column import Column as ClassicColumn
+
+from qbeast_core.jvm.gateway import Jvm
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionCall:
+    """A call such as `avg(price)`."""
+
+    name: str
+    """In lower case."""
+    argument: Column | None
+    """None for a star."""
+    column: str | None
+    """The argument's name if it is a plain column, as written."""
+
+
+def function_call(spark: SparkSession, text: str) -> FunctionCall | None:
+    """The plain call of a function of one argument that a text is; None if it is anything else.
+
+    A call with DISTINCT, FILTER, OVER or with several arguments is something else.
+
+    Raises:
+        ParseException: the text is not a SQL expression.
+    """
+    jvm = Jvm(spark)
+    parsed = jvm.session.sessionState().sqlParser().parseExpression(text)
+    if parsed.getClass().getSimpleName() != "UnresolvedFunction":
+        return None
+    names, arguments = jvm.java_list(parsed.nameParts()), jvm.java_list(parsed.arguments())
+    if len(names) != 1 or len(arguments) != 1:
+        return None
+    if parsed.isDistinct() or parsed.filter().isDefined() or _ignores_nulls(parsed):
+        return None
+    argument, name = arguments[0], str(names[0]).lower()
+    kind = argument.getClass().getSimpleName()
+    if kind == "UnresolvedStar":
+        return FunctionCall(name, None, None) if argument.target().isEmpty() else None
+    parts = jvm.java_list(argument.nameParts()) if kind == "UnresolvedAttribute" else []
+    return FunctionCall(
+        name,
+        ClassicColumn(jvm.jvm.org.apache.spark.sql.classic.ExpressionUtils.column(argument)),
+        str(parts[0]) if len(parts) == 1 else None,
+    )
+
+
+def _ignores_nulls(parsed: Any) -> bool:
+    # A Boolean or an Option of one, by the version of Spark.
+    return str(parsed.ignoreNulls()) not in ("False", "false", "None")

@@ -1,0 +1,1 @@
+"""From a name or a path to a table, and whether it may be written."""

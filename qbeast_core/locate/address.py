@@ -1,0 +1,138 @@
+"""Where a table lies, by any of the ways in which people name it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pyspark.errors import ParseException
+from pyspark.sql import SparkSession
+
+from qbeast_core.delta.catalog import Catalog
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.errors import IncompatibleTable, InvalidOptions, NotAQbeastTable
+
+DELTA, PARQUET = "delta", "parquet"
+RELATION_KEY = "qbeast.relation"
+"""Table property: the name under which a table was created. It tells a table whose creation was
+cut off before the catalog knew it from a stranger's files in the same place."""
+
+_ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
+_FORMS = (
+    "write a table's name as schema.table, or its path as delta.`/path`, parquet.`/path` or, for "
+    "Delta, /path"
+)
+
+
+@dataclass(frozen=True)
+class TableAddress:
+    """Where a table lies or is to lie, and the name that it has or is to get."""
+
+    location: str
+    """A path or URI."""
+    name: str | None = None
+    """`schema.table`; None for a table known by its path alone."""
+    format: str = DELTA
+    """`delta` or `parquet`."""
+    is_registered: bool = True
+    """Whether the catalog has an entry of that name."""
+    is_managed: bool = False
+    """Whether an entry that the catalog gets is one of a managed table."""
+
+    @property
+    def label(self) -> str:
+        """How messages call the table."""
+        return self.name or self.location
+
+    def register(self, spark: SparkSession, comment: str | None = None) -> None:
+        """Tell the catalog of a table that is committed but has no entry yet."""
+        if self.name is not None and not self.is_registered:
+            Catalog(spark).register(
+                self.name, self.location, managed=self.is_managed, comment=comment or None
+            )
+
+    def check_adoptable(self, snapshot: TableSnapshot) -> None:
+        """Raise IncompatibleTable if a table lies here that is not this name's own.
+
+        A process that died between the commit and the catalog entry leaves such a table; the next
+        write of the same name takes it over.
+        """
+        if self.name is None or self.is_registered or not snapshot.exists:
+            return
+        owner = snapshot.configuration.get(RELATION_KEY)
+        if owner != self.name:
+            raise IncompatibleTable(
+                f"{self.location} already holds a Delta table that the catalog does not know as "
+                f"{self.name} (its property {RELATION_KEY} is {owner!r}); "
+                "register it, move it away or choose another name"
+            )
+
+
+def address_of_text(spark: SparkSession, text: str) -> TableAddress:
+    """The table that a text names: ``delta.`/path` ``, ``parquet.`/path` ``, `/path` or `db.table`.
+
+    Raises:
+        InvalidOptions: it is none of these.
+        NotAQbeastTable: the catalog has no table of that name.
+        IncompatibleTable: it has a view, or a table in another format.
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidOptions(f"{text!r} names no table; {_FORMS}")
+    if _ABSOLUTE.match(text):
+        return TableAddress(text)
+    catalog = Catalog(spark)
+    try:
+        parts = catalog.parts(text)
+    except ParseException:
+        raise InvalidOptions(f"{text!r} names no table; {_FORMS}") from None
+    if len(parts) == 2 and parts[0].lower() in (DELTA, PARQUET) and "/" in parts[1]:
+        if not _ABSOLUTE.match(parts[1]):
+            raise InvalidOptions(f"the path {parts[1]!r} of {text} is not absolute; {_FORMS}")
+        return TableAddress(parts[1], format=parts[0].lower())
+    entry = catalog.find(text)
+    if entry.is_view:
+        raise IncompatibleTable(f"{entry.name} is a view; name a table")
+    if not entry.exists:
+        raise NotAQbeastTable(f"{entry.name} does not exist; {_FORMS}")
+    if entry.provider not in (DELTA, PARQUET):
+        raise IncompatibleTable(
+            f"{entry.name} is stored as {entry.provider or 'an unknown format'}; only tables "
+            "stored as Delta or Parquet can keep their files. Write all its rows to another table "
+            "by write_table"
+        )
+    return TableAddress(entry.location, entry.name, entry.provider)
+
+
+def address_to_write(
+    spark: SparkSession, *, table: str | None, path: str | None, location: str | None = None
+) -> TableAddress:
+    """The address of a table that may not exist yet.
+
+    Args:
+        table: `schema.table`, parts in backticks where needed.
+        path: a directory or URI; exactly one of `table` and `path` is given.
+        location: where a new table named `table` is to lie; it is external then.
+
+    Raises:
+        InvalidOptions: not exactly one of table and path.
+        IncompatibleTable: the name is that of a view or of a table in another format.
+    """
+    if (table is None) == (path is None):
+        raise InvalidOptions("name the table by exactly one of table= and path=")
+    if path is not None:
+        return TableAddress(path)
+    assert table is not None
+    entry = Catalog(spark).find(table)
+    if entry.is_view:
+        raise IncompatibleTable(f"{entry.name} is a view; drop it or choose another name")
+    if entry.exists and entry.provider != DELTA:
+        raise IncompatibleTable(
+            f"{entry.name} is stored as {entry.provider or 'an unknown format'}, not as Delta; "
+            "drop it or choose another name"
+        )
+    return TableAddress(
+        location=entry.location if entry.exists else location or entry.location,
+        name=entry.name,
+        is_registered=entry.exists,
+        is_managed=location is None,
+    )

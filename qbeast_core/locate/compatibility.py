@@ -1,0 +1,169 @@
+"""Features of Delta tables that an indexed write would not keep right."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from pyspark.sql.types import StructType
+
+from qbeast_core.delta.snapshot import DataFile
+from qbeast_core.errors import IncompatibleTable
+from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.model.legacy import has_legacy_tags
+from qbeast_core.model.slices import SLICE_COLUMN
+
+_KEPT_FEATURES = frozenset(
+    (
+        "allowColumnDefaults",
+        "appendOnly",
+        "changeDataFeed",
+        "checkConstraints",
+        "checkpointProtection",
+        "clustering",
+        "collations-preview",
+        "columnMapping",
+        "deletionVectors",
+        "domainMetadata",
+        "generatedColumns",
+        "icebergCompatV1",
+        "icebergCompatV2",
+        "icebergCompatV3",
+        "identityColumns",
+        "inCommitTimestamp",
+        "invariants",
+        "timestampNtz",
+        "typeWidening",
+        "typeWidening-preview",
+        "v2Checkpoint",
+        "vacuumProtocolCheck",
+        "variantShredding",
+        "variantShredding-preview",
+        "variantType",
+        "variantType-preview",
+    )
+)
+"""What an indexed write keeps right; clustering and UniForm only while they are switched off."""
+_ROW_TRACKING = "rowTracking"
+_FORMATS_KEY = "delta.universalFormat.enabledFormats"
+_COMPATIBILITY = {f"icebergCompat{v}": f"delta.enableIcebergCompat{v}" for v in ("V1", "V2", "V3")}
+_NEVER_OFF = "icebergCompatV3"
+
+
+def check_writable(table: OpenTable) -> None:
+    """Raise IncompatibleTable if indexed files must not, or cannot, be added to the table."""
+    check_supported(table)
+    legacy = sum(has_legacy_tags(file.tags) for file in table.snapshot.files)
+    if legacy:
+        raise IncompatibleTable(
+            f"{table.label} has {legacy} files with the tags of qbeast 0.5 or older, some of which "
+            "may hold copies of rows; run migrate_format on the table first"
+        )
+    if table.configuration.last_revision_id is not None:
+        table.index.check_columns(table.label)
+
+
+def check_supported(table: OpenTable) -> None:
+    """Raise IncompatibleTable if the table has features or partitions that no index keeps up."""
+    check_features(table)
+    if columns := table.snapshot.partition_columns:
+        raise IncompatibleTable(
+            f"{table.label} is partitioned by {', '.join(columns)}; an indexed table "
+            "has no partitions, write all its rows anew without"
+        )
+
+
+def check_features(table: OpenTable) -> None:
+    """Raise IncompatibleTable if the table has features that no index keeps up."""
+    snapshot = table.snapshot
+    # A path is no name in SQL.
+    name = f"delta.`{snapshot.location}`" if "/" in table.label else table.label
+    if snapshot.is_clustered:
+        raise _incompatible(
+            table, "uses liquid clustering", f"run ALTER TABLE {name} CLUSTER BY NONE first"
+        )
+    if _ROW_TRACKING in snapshot.features:
+        raise _incompatible(
+            table,
+            "uses row tracking",
+            f"run ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableRowTracking' = 'false') and "
+            f"ALTER TABLE {name} DROP FEATURE {_ROW_TRACKING} first",
+        )
+    if uniform := _uniform(snapshot.features, snapshot.configuration):
+        off = [f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{_FORMATS_KEY}')"]
+        if uniform in _COMPATIBILITY:
+            key = _COMPATIBILITY[uniform]
+            off.append(f"ALTER TABLE {name} SET TBLPROPERTIES ('{key}' = 'false')")
+        remedy = f"run {' and '.join(off)} first"
+        if uniform == _NEVER_OFF:
+            remedy = "Delta cannot switch that off, so write the rows to another table"
+        raise _incompatible(table, f"uses UniForm ({uniform})", remedy)
+    if unknown := _unknown(snapshot.features):
+        raise _incompatible(
+            table,
+            f"has table features that qbeast_core does not know: {', '.join(unknown)}",
+            "write the rows to another table, or change this one by Delta alone",
+        )
+
+
+def check_planned(table: WritableTable, schema: StructType, properties: Mapping[str, str]) -> None:
+    """Raise IncompatibleTable if a table that is created or replaced has such features then."""
+    features, configuration = table.transaction.planned(schema, properties)
+    uniform = _uniform(features, configuration)
+    found = [
+        *(["row tracking"] if _ROW_TRACKING in features else []),
+        *([f"UniForm ({uniform})"] if uniform else []),
+        *_unknown(features),
+    ]
+    if found:
+        raise _incompatible(
+            table,
+            f"would use {', '.join(found)}",
+            "leave out the table property that asks for it, or set it to 'false'; defaults of the "
+            "session (spark.databricks.delta.properties.defaults.*) count too",
+        )
+
+
+def check_own_files(table: OpenTable) -> None:
+    """Raise IncompatibleTable if a file of the table lies outside of its directory."""
+    root = table.snapshot.location.rstrip("/") + "/"
+    outside = [file.path for file in table.snapshot.files if not _is_inside(file, root)]
+    if outside:
+        raise IncompatibleTable(
+            f"{table.label} has {len(outside)} files outside of its directory, such as "
+            f"{outside[0]}; it shares them with the table that it was cloned from. Make a full "
+            "copy of it first"
+        )
+
+
+def check_no_slice_column(table: OpenTable) -> None:
+    """Raise IncompatibleTable if the table has a column of its own where slices would be."""
+    if SLICE_COLUMN in map(str.lower, table.snapshot.schema.fieldNames()):
+        raise IncompatibleTable(
+            f"{table.label} has a column {SLICE_COLUMN} already, which would be that of its "
+            "slices; rename it first, or convert the table without slices"
+        )
+
+
+def _is_inside(file: DataFile, root: str) -> bool:
+    if ".." in file.path.split("/"):
+        return False
+    is_absolute = file.path.startswith("/") or ":" in file.path.split("/", 1)[0]
+    return not is_absolute or file.path.startswith(root)
+
+
+def _uniform(features: Collection[str], configuration: Mapping[str, str]) -> str | None:
+    """What of UniForm is switched on, a feature or a format; None for nothing."""
+    for feature, key in _COMPATIBILITY.items():
+        if feature in features and configuration.get(key, "").lower() == "true":
+            return feature
+    return configuration.get(_FORMATS_KEY) or None
+
+
+def _unknown(features: Collection[str]) -> list[str]:
+    return sorted(set(features) - _KEPT_FEATURES - {_ROW_TRACKING})
+
+
+def _incompatible(table: OpenTable, has: str, remedy: str) -> IncompatibleTable:
+    return IncompatibleTable(
+        f"{table.label} {has}, which an indexed write does not keep up; {remedy}"
+    )

@@ -1,0 +1,1 @@
+"""Operations that keep all rows: optimize, convert, migrate."""

@@ -1,0 +1,265 @@
+"""Convert: give a table that exists an index, from its next write on. No data file is rewritten.
+
+The files that the table has stay as they are and count as not indexed: every read and sample is
+right and reads them all. Appends are indexed at once, and `optimize` indexes the rest.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from qbeast_core.delta.transaction import Operation
+from qbeast_core.errors import IncompatibleTable, IndexMismatch, NotAQbeastTable
+from qbeast_core.locate.address import PARQUET, TableAddress, address_of_text
+from qbeast_core.locate.compatibility import (
+    check_no_slice_column,
+    check_own_files,
+    check_planned,
+    check_writable,
+)
+from qbeast_core.locate.retry import until_committed
+from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.model.revision import Revision
+from qbeast_core.options import AUTO, resolve_columns
+from qbeast_core.spark.columns import quoted
+from qbeast_core.spark.slices import with_slices
+from qbeast_core.tree.column_choice import ColumnChoice
+from qbeast_core.write.index_options import IndexOptions
+from qbeast_core.write.revision import (
+    check_sample_key,
+    check_slices,
+    option_keys,
+    slices_key,
+)
+from qbeast_core.write.sizing import automatic_cube_size
+
+
+@dataclass(frozen=True)
+class ConvertResult:
+    """What a conversion did."""
+
+    version: int
+    """The table's version after it; what it was before if the table had the index already."""
+    columns: tuple[str, ...]
+    cube_size: int
+    files: int
+    """The files that wait for `optimize` to index them."""
+    rows: int
+    """The rows in them."""
+    changed: bool
+    """False if the table had this index already."""
+    column_choice: ColumnChoice | None = None
+    """Which columns `auto` chose, and why."""
+
+    def __str__(self) -> str:
+        if not self.changed:
+            return f"is indexed by {', '.join(self.columns)} already"
+        chosen = f" ({self.column_choice})" if self.column_choice else ""
+        return (
+            f"will be indexed by {', '.join(self.columns)}{chosen}; {self.rows:,} rows in "
+            f"{self.files:,} files are not indexed before an optimize"
+        )
+
+
+def convert_to_qbeast(
+    spark: SparkSession,
+    table: str,
+    columns_to_index: str | Sequence[str],
+    cube_size: int | str = AUTO,
+    sample_key: str | Sequence[str] | None = None,
+    slices: bool | None = None,
+) -> ConvertResult:
+    """Make a Delta or Parquet table one that is indexed; its data files stay as they are.
+
+    A Delta table gets one commit that adds a staging revision to its configuration (FORMAT
+    section 7). A Parquet table first becomes a Delta table, in place, by Delta's own command.
+    Converting a table again does nothing if it is indexed by the same columns.
+
+    Args:
+        table: ``delta.`/path` ``, ``parquet.`/path` `` with an absolute path or URI, or a name as
+            `schema.table`.
+        columns_to_index: as for `write_table`; `auto` reads the rows to choose.
+        cube_size: rows per cube, or `auto` to choose it by the rows that the table has.
+        sample_key: as for `write_table`; it holds for the whole table, until it is rebuilt.
+        slices: as for `write_table`; rows that the table has get theirs by `optimize`.
+
+    Raises:
+        InvalidOptions: an option is wrong (also UnknownColumn, UnsupportedColumnType).
+        NotAQbeastTable: there is no such table.
+        IncompatibleTable: it is partitioned, has features that an index would not keep right or
+            files outside of its directory, or it is a view or stored in another format.
+        IndexMismatch: it is indexed already, by other columns, with another cube size, by another
+            sample key or with other slices.
+        CommitConflict: other writers came first on every attempt.
+        CommitStateUnknown: the commit may have been written; the message says how to find out.
+        In every other case the table is as it was, except that a Parquet table may be a Delta
+        table without an index by then. Convert that again.
+    """
+    options = IndexOptions.parse(columns_to_index, cube_size, sample_key=sample_key, slices=slices)
+    address = address_of_text(spark, table)
+    found = OpenTable.newest(spark, address)
+    becomes_delta = address.format == PARQUET and not found.snapshot.exists
+    if becomes_delta:
+        _convert_parquet(spark, found, options)
+    return until_committed(
+        address.label,
+        lambda: _attempt(WritableTable.begin(spark, address), options),
+        wrote_before=becomes_delta,
+    )
+
+
+def check_convertible(spark: SparkSession, table: str, slices: bool | None = None) -> None:
+    """Raise what `convert_to_qbeast` raises for a table that can have no index as it is."""
+    found = OpenTable.newest(spark, address_of_text(spark, table))
+    if found.snapshot.exists:
+        _check_convertible(found, slices)
+    elif found.address.format == PARQUET:
+        _convertible_rows(spark, found.address)
+
+
+def _check_convertible(table: OpenTable, slices: bool | None) -> None:
+    check_writable(table)
+    check_own_files(table)
+    if slices:
+        check_no_slice_column(table)
+
+
+def _convert_parquet(spark: SparkSession, table: OpenTable, options: IndexOptions) -> None:
+    """Make a Parquet table one of Delta, in place."""
+    address = table.address
+    schema = _convertible_rows(spark, address).schema
+    options.check_columns(schema)
+    options.new_sample_key(table, schema)
+    check_planned(WritableTable.begin(spark, address), schema, {})
+    try:
+        spark.sql(f"CONVERT TO DELTA {address.name or f'parquet.{quoted(address.location)}'}")
+    except Exception:
+        # Where only the reply to the commit was lost, it is one.
+        if not OpenTable.newest(spark, address).snapshot.exists:
+            raise
+
+
+def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
+    snapshot = table.snapshot
+    if not snapshot.exists:
+        raise NotAQbeastTable(f"there is no Delta table at {table.label}")
+    if table.configuration.last_revision_id is not None:
+        return _indexed_already(table, options)
+    _check_convertible(table, options.slices)
+    options.check_columns(snapshot.schema)
+    sample_key = options.new_sample_key(table, snapshot.schema)
+    columns, choice = options.columns_for(snapshot.dataframe())
+    transformers = resolve_columns(columns, snapshot.schema)
+    slices = options.slices is True
+    rows = snapshot.rows()
+    staging = Revision.staging(
+        Revision(
+            revision_id=1,
+            timestamp_millis=int(time.time() * 1000),
+            table_id=table.address.location,
+            desired_cube_size=options.cube_size or automatic_cube_size(rows, snapshot.schema),
+            transformers=transformers,
+            transformations=(),
+            sample_key=sample_key,
+        )
+    )
+    table.transaction.update_configuration(
+        {
+            **snapshot.configuration,
+            **option_keys(columns, staging),
+            **options.left_open(table, choice),
+            **table.configuration.with_revision(staging).write(),
+            **slices_key(slices),
+        },
+        with_slices(snapshot.schema, staging.weight_columns) if slices else None,
+    )
+    return ConvertResult(
+        version=table.transaction.commit(Operation.CONVERT, []),
+        columns=staging.columns,
+        cube_size=staging.desired_cube_size,
+        files=len(snapshot.files),
+        rows=rows,
+        changed=True,
+        column_choice=choice,
+    )
+
+
+def _indexed_already(table: OpenTable, options: IndexOptions) -> ConvertResult:
+    snapshot, latest = table.snapshot, table.configuration.latest
+    columns, size = options.columns, options.cube_size
+    asked = [column.name.lower() for column in columns or ()]
+    if columns is not None and asked != [name.lower() for name in latest.columns]:
+        raise IndexMismatch(
+            f"{table.label} is indexed already, by {', '.join(latest.columns)}; to index it by "
+            f"{', '.join(column.name for column in columns)}, write all its rows anew with "
+            "write_table(..., mode='overwrite'), which keeps no row but those it is given"
+        )
+    if options.sample_key is not None:
+        check_sample_key(
+            options.sample_key, latest, snapshot.configuration, snapshot.schema, table.label
+        )
+    if options.slices is not None:
+        check_slices(options.slices, snapshot.stores_slices, table.label)
+    if size is not None and size != latest.desired_cube_size:
+        raise IndexMismatch(
+            f"{table.label} is indexed already, with a cube size of {latest.desired_cube_size}; "
+            f"an append with cube_size={size} opens a revision with another one"
+        )
+    return ConvertResult(
+        version=snapshot.version,
+        columns=latest.columns,
+        cube_size=latest.desired_cube_size,
+        files=0,
+        rows=0,
+        changed=False,
+    )
+
+
+def _convertible_rows(spark: SparkSession, address: TableAddress) -> DataFrame:
+    """The rows of a Parquet table. Raises unless Delta would take over exactly its files."""
+    if address.name:
+        partitions = [
+            column.name for column in spark.catalog.listColumns(address.name) if column.isPartition
+        ]
+        _refuse_partitions(address, partitions)
+    try:
+        # With this option every file below the directory is listed, and directories are not
+        # taken for partitions.
+        everything = spark.read.option("recursiveFileLookup", True).option("mergeSchema", True)
+        rows = everything.parquet(address.location)
+    except AnalysisException as problem:
+        raise NotAQbeastTable(
+            f"there is no Parquet table at {address.label}: {problem.getCondition()}"
+        ) from problem
+    directories = _directories_below(address.location, rows.inputFiles())
+    _refuse_partitions(address, sorted({part.split("=")[0] for part in directories if "=" in part}))
+    if directories:
+        raise IncompatibleTable(
+            f"{address.label} has files in directories below it ({min(directories)}), which Spark "
+            "does not read as part of the table and Delta would; move them away first"
+        )
+    return rows
+
+
+def _refuse_partitions(address: TableAddress, partitions: Sequence[str]) -> None:
+    if partitions:
+        raise IncompatibleTable(
+            f"{address.label} is partitioned by {', '.join(partitions)}; an indexed table has no "
+            "partitions, write all its rows anew by write_table"
+        )
+
+
+def _directories_below(location: str, files: Sequence[str]) -> set[str]:
+    """The names of the directories between the table's own and the files, at any depth."""
+    depth = len(_path_of(location).rstrip("/").split("/"))
+    return {part for file in files for part in _path_of(file).split("/")[depth:-1]}
+
+
+def _path_of(uri: str) -> str:
+    return re.sub(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?", "", uri)

@@ -1,0 +1,244 @@
+"""Optimize: rewrite the files whose rows lie better elsewhere, and no others.
+
+A file gains by being rewritten if it is one of several small ones, if it holds part of a crowded
+cube that lies in several files, if it is scattered over cubes that many files share, or if the
+index does not describe it (`tree.fragments`). Its rows are taken out of the tree and added again as
+new ones are; rows and weights stay what they are. Rarely they crowd a cube of a file that was left
+alone, which gains by the next round then. After the last one nothing gains any more, so a second
+optimize writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import SparkSession
+
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.delta.transaction import Operation
+from qbeast_core.errors import InvalidOptions
+from qbeast_core.locate.address import TableAddress
+from qbeast_core.locate.compatibility import check_writable
+from qbeast_core.locate.retry import until_committed
+from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.model.revision import STAGING_REVISION_ID, Revision
+from qbeast_core.read.sample import choose_files
+from qbeast_core.tree.fragments import HeldBlocks, gaining_files
+from qbeast_core.write.files import IndexedFiles
+from qbeast_core.write.joined_index import JoinedIndex
+from qbeast_core.write.known_index import KnownIndex
+from qbeast_core.write.writer import IndexWriter
+
+ALL, UNINDEXED = "all", "unindexed"
+_ROUNDS = 5
+"""More than were ever seen to be needed; writers that append meanwhile could make it endless."""
+
+
+@dataclass(frozen=True)
+class OptimizeResult:
+    """What an optimize did, or would do if it was a dry run."""
+
+    version: int
+    """The table's version afterwards."""
+    files_removed: int = 0
+    files_added: int = 0
+    """In a dry run, about how many."""
+    bytes_removed: int = 0
+    bytes_added: int = 0
+    """0 in a dry run."""
+    rows: int = 0
+    """Rows in the rewritten files."""
+    bytes_written_since: int = 0
+    """The size of the files that were added to the table after the last optimize before this one;
+    `bytes_removed` of several times as much is more rewriting than the appends were worth."""
+    dry_run: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether there was anything to gain."""
+        return self.files_removed > 0
+
+    def __str__(self) -> str:
+        if not self.changed:
+            return "nothing to gain"
+        verb = "would rewrite" if self.dry_run else "rewrote"
+        about = "about " if self.dry_run else ""
+        return (
+            f"{verb} {self.rows:,} rows: {self.files_removed:,} -> "
+            f"{about}{self.files_added:,} files, {self.bytes_removed:,} bytes "
+            f"({self.bytes_written_since:,} written since the last optimize)"
+        )
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which files an optimize may rewrite."""
+
+    revision_id: int | str | None = None
+    files: Sequence[str] | None = None
+    """Paths as `QbeastTable.files` gives them; None for all."""
+    fraction: float = 1.0
+
+    def of(self, table: OpenTable, revision_id: int) -> list[int]:
+        """The indices of the files of a revision (0: unindexed) that are in the scope."""
+        files: list[int] = table.index.files_of(revision_id).tolist()
+        if self.files is not None:
+            named = set(self.files)
+            files = [i for i in files if table.snapshot.files[i].path in named]
+        if self.fraction == 1.0:
+            return files
+        if revision_id == STAGING_REVISION_ID:
+            return _oldest(table.snapshot, files, self.fraction)
+        sampled = set(choose_files(table, self.fraction, None).tolist())
+        return [i for i in files if i in sampled]
+
+
+def optimize_table(
+    spark: SparkSession, address: TableAddress, scope: Scope, dry_run: bool
+) -> OptimizeResult:
+    """Optimize the newest version of a table; the arguments are those of `QbeastTable.optimize`."""
+    newest = OpenTable.newest(spark, address)
+    check_writable(newest)
+    result = OptimizeResult(newest.snapshot.version, dry_run=dry_run)
+    for wanted in _revisions_to_optimize(newest, scope):
+
+        def attempt(wanted: int = wanted) -> tuple[OptimizeResult, bool]:
+            table = WritableTable.begin(spark, address)
+            return _optimize_revision(table, wanted, scope, dry_run)
+
+        for _ in range(_ROUNDS):
+            done, more_gain = until_committed(address.label, attempt, wrote_before=result.changed)
+            result = _sum(result, done)
+            if not more_gain:
+                break
+    if result.changed:
+        return replace(result, bytes_written_since=_bytes_written_since(newest.snapshot))
+    return result
+
+
+def _revisions_to_optimize(table: OpenTable, scope: Scope) -> list[int]:
+    """Revision numbers in the order in which to optimize them; 0 for unindexed files."""
+    known = [id_ for id_ in table.configuration.revisions if id_ != STAGING_REVISION_ID]
+    revision_id = scope.revision_id
+    if scope.files is not None:
+        live = {file.path for file in table.snapshot.files}
+        for path in scope.files:
+            if path not in live:
+                raise InvalidOptions(
+                    f"{path!r} is not a file of version {table.snapshot.version} of the table; "
+                    "use paths that files() gives"
+                )
+        if revision_id is None:
+            revision_id = ALL
+    if revision_id is None:
+        return [STAGING_REVISION_ID, *known[-1:]]
+    if revision_id == ALL:
+        return [STAGING_REVISION_ID, *known]
+    if revision_id == UNINDEXED:
+        return [STAGING_REVISION_ID]
+    if isinstance(revision_id, bool) or revision_id not in known:
+        raise InvalidOptions(
+            f"there is no revision {revision_id!r} to optimize; "
+            f"use one of {', '.join(map(str, known)) or 'none'}, {ALL!r} or {UNINDEXED!r}"
+        )
+    assert isinstance(revision_id, int)
+    return [revision_id]
+
+
+def _optimize_revision(
+    table: WritableTable, revision_id: int, scope: Scope, dry_run: bool
+) -> tuple[OptimizeResult, bool]:
+    """What was done, and whether files of the revision gain now that did not before."""
+    snapshot = table.snapshot
+    found = scope.of(table, revision_id)
+    if revision_id == STAGING_REVISION_ID:
+        revision = table.index.current
+    else:
+        revision = table.configuration.revisions[revision_id]
+        candidates = {i: table.index.files[i] for i in found}
+        found = gaining_files(candidates, revision.desired_cube_size)
+    chosen = np.array(found, dtype=np.int64)
+    if not len(chosen):
+        return OptimizeResult(snapshot.version, dry_run=dry_run), False
+    removed = [snapshot.files[i] for i in chosen.tolist()]
+    result = OptimizeResult(
+        version=snapshot.version,
+        files_removed=len(removed),
+        bytes_removed=sum(file.size_bytes for file in removed),
+        rows=sum(file.rows or 0 for file in removed),
+        dry_run=dry_run,
+    )
+    if dry_run:
+        files_added = -(-result.rows // revision.desired_cube_size) or 1
+        return replace(result, files_added=files_added), False
+    table.transaction.track_reads(chosen)
+    writer, written = _rewrite(table, revision, chosen)
+    result = replace(
+        result,
+        version=writer.commit(Operation.OPTIMIZE, written, chosen),
+        files_added=len(written.staged),
+        bytes_added=written.bytes,
+        rows=written.rows,
+    )
+    if revision_id == STAGING_REVISION_ID:
+        return result, False
+    return result, _more_gain(table, written, chosen)
+
+
+def _rewrite(
+    table: WritableTable, revision: Revision, chosen: NDArray[np.int64]
+) -> tuple[IndexWriter, IndexedFiles]:
+    """Write the rows of the chosen files anew; the commit that follows removes these."""
+    rows = table.snapshot.dataframe(chosen)
+    known = KnownIndex.of(table)
+    if revision.is_staging:
+        known = KnownIndex.for_rows(table, None)
+        revision = known.configuration.latest
+    index = JoinedIndex.of(known, revision, removed=chosen)
+    writer = IndexWriter(table, replace(index, keeps_weights=False))
+    return writer, writer.write_measured(rows, writer.measure(rows))
+
+
+def _more_gain(table: OpenTable, written: IndexedFiles, chosen: NDArray[np.int64]) -> bool:
+    """Whether files of the revision that was written gain by another rewrite."""
+    if not written.staged:
+        return False
+    staying = set(table.index.files_of(written.revision.revision_id).tolist()) - set(
+        chosen.tolist()
+    )
+    held: list[HeldBlocks] = [*(table.index.files[i] for i in sorted(staying)), *written.contents]
+    return bool(gaining_files(dict(enumerate(held)), written.revision.desired_cube_size))
+
+
+def _oldest(snapshot: TableSnapshot, files: list[int], fraction: float) -> list[int]:
+    """The oldest files with this fraction of the bytes of all of them."""
+    by_age = sorted(files, key=lambda i: snapshot.files[i].modification_millis)
+    bytes_left = fraction * sum(snapshot.files[i].size_bytes for i in files)
+    chosen: list[int] = []
+    for i in by_age:
+        if bytes_left <= 0:
+            break
+        chosen.append(i)
+        bytes_left -= snapshot.files[i].size_bytes
+    return sorted(chosen)
+
+
+def _bytes_written_since(snapshot: TableSnapshot) -> int:
+    """The bytes of the live files that are younger than the last optimize of the snapshot."""
+    last = snapshot.last_commit_millis(Operation.OPTIMIZE.value.upper())
+    return sum(file.size_bytes for file in snapshot.files if file.modification_millis > last)
+
+
+def _sum(first: OptimizeResult, then: OptimizeResult) -> OptimizeResult:
+    return OptimizeResult(
+        version=then.version,
+        files_removed=first.files_removed + then.files_removed,
+        files_added=first.files_added + then.files_added,
+        bytes_removed=first.bytes_removed + then.bytes_removed,
+        bytes_added=first.bytes_added + then.bytes_added,
+        rows=first.rows + then.rows,
+        dry_run=first.dry_run,
+    )

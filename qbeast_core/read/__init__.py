@@ -1,0 +1,1 @@
+"""What only reads a table: samples, estimates, metrics, checks, pictures."""

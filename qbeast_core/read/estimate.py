@@ -1,0 +1,316 @@
+"""Estimate avg, sum and count from samples that grow until they are precise enough.
+
+`qbeast_core.estimation` decides how far to grow and what the intervals are; here Spark sums up the
+samples, and answers exactly where no sample of a good price will do.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import NumericType
+
+from qbeast_core.delta.column_identity import name_in_files
+from qbeast_core.errors import InvalidOptions
+from qbeast_core.estimation.answer import Estimate, GroupEstimate
+from qbeast_core.estimation.growing import Goal, Look, Outcome, Population, grow
+from qbeast_core.jvm.expressions import FunctionCall, function_call
+from qbeast_core.locate.table import OpenTable
+from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, weight_of_fraction
+from qbeast_core.read.sample import lowest_weights, row_weight, rows_below, where_filters
+from qbeast_core.spark import moments
+from qbeast_core.spark.moments import Cluster, SampledGroups, sampled_groups
+
+MOST_GROUPS = 10_000
+"""More groups than a person or the driver wants to see."""
+
+LARGEST_SHARE = 0.5
+"""A sample that reads more of the bytes than this, or has more of the rows, is not taken."""
+
+_WEIGHTS = float(MAX_WEIGHT) - float(MIN_WEIGHT) + 1.0
+_FUNCTIONS = {"avg": "avg", "mean": "avg", "sum": "sum", "count": "count"}
+_NUMBER, _ROWS = "number", "rows"
+
+
+def estimate_table(
+    table: OpenTable,
+    expression: str,
+    where: str | None,
+    group_by: str | Sequence[str] | None,
+    tolerance: float,
+    confidence: float,
+) -> Estimate:
+    """The estimate; the arguments are those of `QbeastTable.estimate`."""
+    goal = Goal(
+        _parse_share(tolerance, "tolerance"), _parse_share(confidence, "confidence", below_one=True)
+    )
+    keys = (group_by,) if isinstance(group_by, str) else tuple(group_by or ())
+    query = _Query.of(table, expression, where, keys)
+    outcome = query.grown(goal)
+    groups = query.exact_groups() if outcome.exact_because else query.estimated_groups(outcome)
+    return Estimate(
+        expression=expression,
+        where=where,
+        group_by=keys,
+        tolerance=goal.tolerance,
+        confidence=goal.confidence,
+        groups=tuple(sorted(groups, key=lambda group: _sortable(group.group))),
+        exact=outcome.exact_because is not None,
+        reason=outcome.exact_because or "every interval is within the tolerance",
+        fraction=outcome.look.moments.fraction if outcome.look else 1.0,
+        looks=query.looks,
+        files=int(query.files_read.sum()),
+        size_bytes=query.bytes_read,
+        table_files=len(table.index.with_rows),
+        table_bytes=sum(table.snapshot.files[i].size_bytes for i in table.index.with_rows.tolist()),
+    )
+
+
+class _Query:
+    """One aggregate over one version of a table, and the count of what it has read."""
+
+    def __init__(
+        self,
+        table: OpenTable,
+        call: FunctionCall,
+        expression: str,
+        where: str | None,
+        keys: tuple[str, ...],
+    ) -> None:
+        self.table, self.call = table, call
+        self.expression, self.where, self.keys = expression, where, keys
+        self.function = _FUNCTIONS[call.name]
+        self.lowest = lowest_weights(table, None)
+        # A file that is read is read for all of its cubes, so that the number of rows in a sample
+        # can be held against that of the table where the filter rules no file out.
+        if (filters := where_filters(table, where)) is not None:
+            self.lowest[lowest_weights(table, filters) == np.inf] = np.inf
+        self.sizes = np.array([file.size_bytes for file in table.snapshot.files], dtype=np.int64)
+        self.files_read = np.zeros(len(self.sizes), dtype=np.bool_)
+        self.bytes_read, self.looks = 0, 0
+        self.keys_seen: list[tuple[Any, ...]] = []
+
+    @staticmethod
+    def of(
+        table: OpenTable,
+        expression: str,
+        where: str | None,
+        keys: tuple[str, ...],
+    ) -> _Query:
+        """Raises InvalidOptions, or Spark's AnalysisException and ParseException."""
+        call = function_call(table.snapshot.spark, expression)
+        if call is None or not _is_known(call):
+            raise InvalidOptions(
+                f"{expression!r} cannot be estimated; use avg(x), sum(x), count(x) or count(*) of "
+                "one expression, without distinct, filter or over"
+            )
+        query = _Query(table, call, expression, where, keys)
+        kind = query.exact_rows(table.snapshot.dataframe()).schema[_NUMBER].dataType
+        if not isinstance(kind, NumericType):
+            raise InvalidOptions(
+                f"{expression!r} is of type {kind.simpleString()}; only numbers can be estimated"
+            )
+        return query
+
+    def grown(self, goal: Goal) -> Outcome:
+        return grow(self._look, goal, self._population(), self._largest_fraction())
+
+    def estimated_groups(self, outcome: Outcome) -> list[GroupEstimate]:
+        assert outcome.look is not None and outcome.intervals is not None
+        value, half = outcome.intervals.value, outcome.intervals.half_width
+        rows = outcome.look.rows_of_group
+        groups = []
+        for i, key in enumerate(self.keys_seen):
+            # As in SQL, the sum of no value is null and not 0.
+            is_null = self.function == "sum" and outcome.intervals.clusters[i] == 0
+            number = float(value[i]) if np.isfinite(value[i]) and not is_null else None
+            known = number is not None and bool(np.isfinite(half[i]))
+            low, high = (value[i] - half[i], value[i] + half[i]) if known else (None, None)
+            groups.append(
+                GroupEstimate(
+                    group=key,
+                    value=number,
+                    low=None if low is None else float(low),
+                    high=None if high is None else float(high),
+                    rows=int(rows[i]),
+                    too_small=bool(outcome.too_small[i]),
+                )
+            )
+        return groups
+
+    def exact_groups(self) -> list[GroupEstimate]:
+        whole = self.table.snapshot.dataframe(self._read(self.lowest < np.inf))
+        rows = self.exact_rows(whole).limit(MOST_GROUPS + 1).collect()
+        self._check_groups(len(rows))
+        return [
+            GroupEstimate(
+                tuple(row)[:-2], row[_NUMBER], row[_NUMBER], row[_NUMBER], rows=row[_ROWS]
+            )
+            for row in rows
+        ]
+
+    def exact_rows(self, rows: DataFrame) -> DataFrame:
+        """The grouping expressions, the number, and how many rows there are."""
+        kept = rows if self.where is None else rows.where(self.where)
+        keys = [F.expr(key).alias(f"key{i}") for i, key in enumerate(self.keys)]
+        return kept.groupBy(*keys).agg(
+            F.expr(self.expression).alias(_NUMBER), F.count(F.lit(1)).alias(_ROWS)
+        )
+
+    def _look(self, fraction: float) -> Look:
+        below = self._widened(weight_of_fraction(fraction))
+        files = self._read(self.lowest < below)
+        self.looks += 1
+        kept = F.lit(True) if self.where is None else F.expr(self.where)
+        found: SampledGroups = sampled_groups(
+            rows_below(self.table, files, below),
+            fraction=(below - MIN_WEIGHT) / _WEIGHTS,
+            weight=row_weight(self.table),
+            kept=F.coalesce(kept, F.lit(False)),
+            argument=self._number,
+            keys=[F.expr(key) for key in self.keys],
+            cluster=self._cluster,
+            most_groups=MOST_GROUPS,
+        )
+        self._check_groups(len(found.keys))
+        self.keys_seen = found.keys
+        return Look(found.moments, found.rows, found.squared_rows, found.rows_of_group)
+
+    @property
+    def _number(self) -> Column | None:
+        argument = self.call.argument
+        if self.function == "count" and argument is not None:
+            return F.when(argument.isNotNull(), F.lit(1.0))
+        return argument
+
+    @property
+    def _cluster(self) -> Cluster:
+        if self.function == "avg":
+            return Cluster(moments.SUM, moments.VALUES)
+        # The number of rows of a group is not known, that of the files is.
+        return Cluster(moments.SUM, None if self._total_rows is None else moments.ROWS)
+
+    @property
+    def _total_rows(self) -> int | None:
+        """The number of rows that a total is scaled by; None for groups, whose size is unknown."""
+        return None if self.keys else self._known_rows
+
+    @property
+    def _known_rows(self) -> int | None:
+        """The rows that samples are drawn from; None if the log does not say.
+
+        Without the files that a filter rules out, it is not known either: those hold rows of high
+        weights only, while the rows of low weights around them are in files that are read.
+        """
+        files = [self.table.snapshot.files[i] for i in self.table.index.with_rows.tolist()]
+        ruled_out = np.isposinf(self.lowest[self.table.index.with_rows])
+        if any(file.rows is None for file in files):
+            return None
+        if any(file.rows for file, out in zip(files, ruled_out, strict=True) if out):
+            return None
+        return sum(file.rows or 0 for file in files)
+
+    @property
+    def _about_rows(self) -> int:
+        read = np.flatnonzero(self.lowest < np.inf).tolist()
+        return sum(self.table.snapshot.files[i].rows or 0 for i in read)
+
+    def _population(self) -> Population:
+        scale: float | None = 1.0
+        if self.function != "avg":
+            scale = None if self._total_rows is None else float(self._total_rows)
+        extremes = None
+        if self.function != "count" and self.call.column is not None:
+            extremes = column_extremes(self.table, self.lowest < np.inf, self.call.column)
+        return Population(self._known_rows, self._about_rows, scale, extremes)
+
+    def _largest_fraction(self) -> float:
+        """The largest fraction whose sample costs no more than `LARGEST_SHARE` of all."""
+        order = np.argsort(self.lowest)
+        bytes_up_to = np.cumsum(self.sizes[order] * np.isfinite(self.lowest[order]))
+        bytes_up_to += self.sizes[self.lowest == -np.inf].sum()
+        total = self.sizes[self.lowest < np.inf].sum()
+        dear = self.lowest[order][bytes_up_to > LARGEST_SHARE * total]
+        if not len(dear) or not np.isfinite(dear[0]):
+            return 0.0 if len(dear) and dear[0] == -np.inf else LARGEST_SHARE
+        return float(min(LARGEST_SHARE, (dear[0] - MIN_WEIGHT) / _WEIGHTS))
+
+    def _widened(self, below: int) -> int:
+        """The highest weight up to which a sample reads the same files, at most `LARGEST_SHARE`."""
+        unread = self.lowest[self.lowest >= below]
+        highest = min(unread.min(initial=np.inf), weight_of_fraction(LARGEST_SHARE))
+        if highest <= below:
+            return below
+        # Two digits only: the weight of a row must not be what decides the size of the sample.
+        share = (highest - MIN_WEIGHT) / _WEIGHTS
+        unit = 10.0 ** (math.floor(math.log10(share)) - 1)
+        return max(below, weight_of_fraction(math.floor(share / unit) * unit))
+
+    def _read(self, files: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The indices of files that are read now, and counted as read."""
+        self.files_read |= files
+        self.bytes_read += int(self.sizes[files].sum())
+        return np.flatnonzero(files)
+
+    def _check_groups(self, groups: int) -> None:
+        if groups > MOST_GROUPS:
+            raise InvalidOptions(
+                f"group_by {', '.join(self.keys)} has more than {MOST_GROUPS:,} groups; group by "
+                "something coarser, or narrow the rows by where"
+            )
+
+
+def column_extremes(
+    table: OpenTable, files: NDArray[np.bool_], name: str
+) -> tuple[float, float] | None:
+    """The smallest and largest value of a column that the log knows of some files.
+
+    None if the column is no number, or a file has values that the log does not tell of.
+    """
+    fields = [field for field in table.snapshot.schema.fields if field.name.lower() == name.lower()]
+    if len(fields) != 1 or not isinstance(fields[0].dataType, NumericType):
+        return None
+    stored = name_in_files(fields[0])
+    ends: list[float] = []
+    for i in np.flatnonzero(files).tolist():
+        text = table.snapshot.files[i].stats
+        stats = json.loads(text) if text else {}
+        low, high = (stats.get(key, {}).get(stored) for key in ("minValues", "maxValues"))
+        if _is_finite(low) and _is_finite(high):
+            ends += [float(low), float(high)]
+        elif stats.get("nullCount", {}).get(stored, -1) != stats.get("numRecords"):
+            return None
+    return (min(ends), max(ends)) if ends else None
+
+
+def _parse_share(value: float, name: str, *, below_one: bool = False) -> float:
+    """A number above 0 and up to 1. Raises InvalidOptions."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and (0 < value < 1 or (value == 1 and not below_one)):
+        return float(value)
+    top = "below 1" if below_one else "at most 1"
+    raise InvalidOptions(
+        f"{name} must be a number above 0 and {top}, got {value!r}; "
+        "for the exact answer query dataframe()"
+    )
+
+
+def _is_known(call: FunctionCall) -> bool:
+    return call.name in _FUNCTIONS and (call.argument is not None or call.name == "count")
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _sortable(group: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+    numbers = (int, float, Decimal)
+    return [(each is not None, each if isinstance(each, numbers) else str(each)) for each in group]

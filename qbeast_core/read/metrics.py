@@ -1,0 +1,70 @@
+"""What the log tells of a table's index, for people and for queries."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from qbeast_core.errors import InvalidOptions
+from qbeast_core.locate.table import OpenTable
+from qbeast_core.tree.metrics import IndexedFile, IndexMetrics, TableSize, index_metrics
+
+_BLOCK_SCHEMA = (
+    "path string, revision bigint, cubeId string, depth int, "
+    "minWeight int, maxWeight int, elementCount bigint"
+)
+
+
+def block_rows(table: OpenTable) -> DataFrame:
+    """One row for each block; unindexed files have none."""
+    rows = [
+        (
+            data_file.path,
+            indexed.revision_id,
+            block.cube.text,
+            block.cube.depth,
+            block.min_weight,
+            block.max_weight,
+            block.element_count,
+        )
+        for data_file, indexed in zip(table.snapshot.files, table.index.files, strict=True)
+        for block in indexed.blocks
+    ]
+    return table.snapshot.spark.createDataFrame(rows, _BLOCK_SCHEMA)
+
+
+def table_metrics(table: OpenTable, revision_id: int | None) -> IndexMetrics:
+    """The metrics of a revision, the latest by default. Raises InvalidOptions if unknown."""
+    revisions = table.index.configuration.revisions
+    wanted = table.index.configuration.latest.revision_id if revision_id is None else revision_id
+    if wanted not in revisions:
+        raise InvalidOptions(
+            f"there is no revision {wanted!r}; the table has {', '.join(map(str, revisions))}"
+        )
+    files = revision_files(table, wanted)
+    unindexed = [table.snapshot.files[i].size_bytes for i in table.index.unindexed.tolist()]
+    return index_metrics(
+        revisions[wanted],
+        files,
+        _size(table),
+        unindexed_files=len(unindexed),
+        unindexed_bytes=sum(unindexed),
+    )
+
+
+def _size(table: OpenTable) -> TableSize:
+    files = [table.snapshot.files[i] for i in table.index.with_rows.tolist()]
+    known = [file.rows for file in files if file.rows is not None]
+    return TableSize(
+        files=len(files),
+        rows=sum(known) if len(known) == len(files) else None,
+        size_bytes=sum(file.size_bytes for file in files),
+    )
+
+
+def revision_files(table: OpenTable, revision_id: int) -> list[IndexedFile]:
+    """The live files of a revision; none for revision 0, whose files have no blocks."""
+    return [
+        IndexedFile(table.snapshot.files[i].size_bytes, indexed.blocks, indexed.highest_weight)
+        for i in table.index.files_of(revision_id).tolist()
+        if (indexed := table.index.files[i]).is_indexed
+    ]

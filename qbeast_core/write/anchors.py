@@ -1,0 +1,38 @@
+"""What keeps trees walkable that lose files (docs/format.md, "Anchors")."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qbeast_core.delta.index import TableIndex
+from qbeast_core.model.block import file_tags
+from qbeast_core.tree.anchors import missing_anchors
+
+
+def anchor_tags(
+    index: TableIndex, removed: NDArray[np.int64], but: int | None = None
+) -> dict[int, dict[str, str]]:
+    """New tags for files that stay and take over what lost blocks said of their cubes' weights.
+
+    Args:
+        removed: indices of the files that are lost.
+        but: the number of a revision that is left out, since new files say it.
+    """
+    gone = set(removed.tolist())
+    mended = {index.files[i].revision_id for i in gone if index.files[i].is_indexed}
+    tags = {}
+    for revision_id in sorted(mended - {but}):
+        staying = [i for i in index.files_of(revision_id).tolist() if i not in gone]
+        revision = index.configuration.revisions[revision_id]
+        kept = [block for i in staying for block in index.files[i].blocks]
+        if anchors := missing_anchors(kept, index.tree(revision).weights):
+            first = index.files[staying[0]]
+            tags[staying[0]] = file_tags(
+                revision_id,
+                [*first.blocks, *anchors],
+                revision.weight_key,
+                first.highest_weight,
+                index.identity.recorded,
+            )
+    return tags

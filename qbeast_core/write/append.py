@@ -1,0 +1,75 @@
+"""A write of more rows for an indexed table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+
+from qbeast_core.delta.transaction import Operation
+from qbeast_core.locate.table import WritableTable
+from qbeast_core.options import WriteMode
+from qbeast_core.spark.alignment import aligned
+from qbeast_core.write.files import DoesNotFit
+from qbeast_core.write.joined_index import JoinedIndex
+from qbeast_core.write.request import WriteRequest, WriteResult
+from qbeast_core.write.ways.measured import Measured
+from qbeast_core.write.ways.single_file import SingleFile
+from qbeast_core.write.writer import IndexWriter, Way
+
+
+def append(request: WriteRequest, table: WritableTable, given: DataFrame) -> WriteResult:
+    """Add rows that are measured before they are written."""
+    rows, index = _joined(request, table, given)
+    result = _append(request, table, rows, index, Measured())
+    assert isinstance(result, WriteResult)
+    return result
+
+
+def append_single_file(
+    request: WriteRequest, table: WritableTable, given: DataFrame
+) -> WriteResult | DoesNotFit:
+    """Add rows that are few enough for one file, and are measured in it."""
+    rows, index = _joined(request, table, given)
+    with table.transaction.pinned_reads():
+        return _append(request, table, rows, index, SingleFile(index))
+
+
+def _joined(
+    request: WriteRequest, table: WritableTable, given: DataFrame
+) -> tuple[DataFrame, JoinedIndex]:
+    """The rows in the table's schema, and the index that they join.
+
+    Raises:
+        NotAQbeastTable, IndexMismatch: the table has no such index.
+    """
+    rows = aligned(given, table.snapshot.schema, table.label)
+    known, transformers = request.continued(table, rows)
+    index = JoinedIndex(
+        replace(known, stored=request.options.kept_by_append(known.stored)),
+        known.current,
+        transformers,
+        cube_size=request.options.cube_size,
+        may_outgrow=True,
+        column_stats=request.options.stats_of(transformers),
+        new_keys=request.options.given_stats(transformers),
+    )
+    return rows, index
+
+
+def _append(
+    request: WriteRequest, table: WritableTable, rows: DataFrame, index: JoinedIndex, way: Way
+) -> WriteResult | DoesNotFit:
+    writer = IndexWriter(table, index)
+    written = way.write(writer, rows)
+    if isinstance(written, DoesNotFit):
+        return written
+    if not written.rows:
+        return request.unchanged(table)
+    result = request.result(
+        writer.commit(Operation.APPEND, written, user_metadata=request.user_metadata),
+        written,
+        WriteMode.APPEND,
+        new_revision=written.revision.revision_id != index.current.revision_id,
+    )
+    return replace(result, column_choice=index.known.column_choice)

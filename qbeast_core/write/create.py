@@ -1,0 +1,67 @@
+"""A write of all rows of a table: a new one, or one whose rows, schema and index it replaces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from qbeast_core import failpoints
+from qbeast_core.delta.transaction import Operation
+from qbeast_core.locate.table import WritableTable
+from qbeast_core.options import WriteMode
+from qbeast_core.write.files import DoesNotFit
+from qbeast_core.write.new_index import NewIndex
+from qbeast_core.write.rebuild_key import may_reuse_tree
+from qbeast_core.write.request import WriteRequest, WriteResult
+from qbeast_core.write.ways.measured import Measured
+from qbeast_core.write.ways.reuse_tree import ReuseTree
+from qbeast_core.write.writer import IndexWriter, Way
+
+
+def create(
+    request: WriteRequest, table: WritableTable, rows: DataFrame, schema: StructType
+) -> WriteResult:
+    """Write a new table, or all of an existing one anew, with the schema of its rows."""
+    index = NewIndex.for_rows(request, table, rows, schema)
+    result = _create(request, table, rows, index, Measured())
+    assert isinstance(result, WriteResult)
+    return result
+
+
+def rebuild_by_tree(
+    request: WriteRequest, table: WritableTable, rows: DataFrame
+) -> WriteResult | DoesNotFit:
+    """Write all of an existing table anew where the one before has its rows."""
+    if not may_reuse_tree(table):
+        return DoesNotFit()
+    schema = request.stored_schema(table, rows)
+    columns = request.options.columns_of_tree(table, schema)
+    if columns is None:
+        return DoesNotFit()
+    index = NewIndex.of(request, table, schema, columns)
+    with table.transaction.pinned_reads():
+        return _create(request, table, rows, index, ReuseTree(index))
+
+
+def _create(
+    request: WriteRequest, table: WritableTable, rows: DataFrame, index: NewIndex, way: Way
+) -> WriteResult | DoesNotFit:
+    """Write a table's first files, or those that replace all that it has, and commit them."""
+    writer = IndexWriter(table, index)
+    written = way.write(writer, rows)
+    if isinstance(written, DoesNotFit):
+        return written
+    exists = table.snapshot.exists
+    version = writer.commit(
+        Operation.OVERWRITE if exists else Operation.CREATE,
+        written,
+        removes=np.arange(len(table.snapshot.files)) if exists else None,
+        user_metadata=request.user_metadata,
+    )
+    failpoints.reach(failpoints.BEFORE_REGISTRATION)
+    table.address.register(table.spark, request.comment)
+    result = request.result(version, written, WriteMode.OVERWRITE, new_revision=True)
+    return replace(result, column_choice=index.column_choice, warnings=written.warnings)

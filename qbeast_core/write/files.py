@@ -1,0 +1,150 @@
+"""Rows into files: place every row, write, and tag the files with what they really hold.
+
+Both a write of new rows and an optimize of old ones end here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
+from pyspark import inheritable_thread_target
+from pyspark.sql import DataFrame
+
+from qbeast_core import phases
+from qbeast_core.delta.transaction import StagedFile, Transaction
+from qbeast_core.errors import SourceChanged
+from qbeast_core.jvm.catalyst import Catalyst
+from qbeast_core.jvm.gateway import Jvm
+from qbeast_core.model.block import Block, file_tags, rows_by_cube
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.revision import Revision
+from qbeast_core.tree.anchors import missing_anchors
+from qbeast_core.write.plan import Placing, TreePlan, placed
+from qbeast_core.write.read_back import Counting, FileContents, RowsOutside, contents_of
+
+
+@dataclass(frozen=True)
+class DoesNotFit:
+    """A way of writing is not for these rows. Nothing is committed."""
+
+    rows: DataFrame | None = None
+    """The rows in files that were written to find out; None where that was known before."""
+
+
+@dataclass(frozen=True)
+class IndexedFiles:
+    """Files written by one transaction, tagged and not committed yet."""
+
+    revision: Revision
+    """The one that their rows belong to."""
+    staged: tuple[StagedFile, ...] = ()
+    contents: tuple[FileContents, ...] = ()
+    """What each file holds."""
+    warnings: tuple[str, ...] = ()
+    """What the user should know of samples of their rows."""
+
+    @cached_property
+    def in_cubes(self) -> Mapping[CubeId, int]:
+        """How many rows each cube has, for cubes that have any."""
+        return rows_by_cube(block for held in self.contents for block in held.blocks)
+
+    @property
+    def cubes(self) -> int:
+        """How many cubes their rows belong to."""
+        return len(self.in_cubes)
+
+    @property
+    def rows(self) -> int:
+        return sum(self.in_cubes.values())
+
+    @property
+    def bytes(self) -> int:
+        return sum(staged.file.size_bytes for staged in self.staged)
+
+
+def write_indexed(
+    transaction: Transaction,
+    rows: DataFrame,
+    plan: TreePlan,
+    *,
+    counted_rows: int | None,
+    kept_blocks: Sequence[Block] = (),
+) -> IndexedFiles | DoesNotFit:
+    """Write the rows as files of the plan's revision, tagged with what they really hold.
+
+    Args:
+        rows: in the table's schema; evaluated once more by this call.
+        counted_rows: how many rows the plan was made for; None for a plan that was not made for
+            these rows, but for others that are expected to lie as they do, and may not fit.
+        kept_blocks: live blocks of the revision that the commit leaves alone.
+
+    Raises:
+        SourceChanged: other rows were written than the plan was made for. Nothing is committed.
+    """
+    phases.enter(phases.WRITING)
+    catalyst = Catalyst(Jvm(rows.sparkSession))
+    placing = Placing.of(catalyst, plan)
+    late = transaction.late_statistics(plan.expected_rows)
+    in_files = placed(rows, plan, placing, transaction.stores_slices)
+    with ThreadPoolExecutor(1) as pool:
+        # While Spark writes: of a small append it would be a twentieth of the time.
+        in_session = inheritable_thread_target(rows.sparkSession)
+        counting = pool.submit(in_session(Counting.of), plan, placing, rows.columns)
+        pool.submit(in_session(late.prepare))
+        staged = transaction.write_files(in_files, late, plan.without_dictionary)
+    held: dict[str, FileContents] = {}
+    try:
+        with transaction.completed(staged, late) as completed:
+            if staged:
+                file_bytes = {each.name: each.file.size_bytes for each in staged}
+                held = contents_of(counting.result(), transaction.read_staged(staged), file_bytes)
+    except RowsOutside:
+        if counted_rows is None:
+            return DoesNotFit(transaction.read_staged(staged))
+        raise
+    in_cubes = rows_by_cube(block for contents in held.values() for block in contents.blocks)
+    if counted_rows is None:
+        if not plan.fits(in_cubes):
+            return DoesNotFit(transaction.read_staged(staged))
+    elif counted_rows != (written := sum(in_cubes.values())):
+        raise SourceChanged(
+            f"{written} rows were written where {counted_rows} were counted before; the source "
+            "changed in between or a task failed. Nothing was committed; run the write again"
+        )
+    files = completed.result()
+    return tagged(transaction, files, [held[file.name] for file in files], plan, kept_blocks)
+
+
+def tagged(
+    transaction: Transaction,
+    files: Sequence[StagedFile],
+    contents: Sequence[FileContents],
+    plan: TreePlan,
+    kept_blocks: Sequence[Block],
+) -> IndexedFiles:
+    """Files with what the log is to say of their contents, and with what keeps the tree walkable.
+
+    `plan` and `kept_blocks` are those of `write_indexed`.
+    """
+    blocks = [block for held in contents for block in held.blocks]
+    if anchors := missing_anchors([*kept_blocks, *blocks], plan.weights):
+        contents[0].blocks.extend(anchors)
+    revision = plan.revision
+    # Delta decides within the transaction what the columns of a new table are called in its files.
+    identity = transaction.identity_of(revision.placing_columns)
+    tagged_files = (
+        file.tagged(
+            file_tags(
+                revision.revision_id,
+                held.blocks,
+                revision.weight_key,
+                held.highest_weight,
+                identity.recorded,
+            )
+        )
+        for file, held in zip(files, contents, strict=True)
+    )
+    return IndexedFiles(revision, tuple(tagged_files), tuple(contents))

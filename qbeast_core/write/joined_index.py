@@ -1,0 +1,129 @@
+"""The index that rows join which are added to a table, or come back to it from other files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+
+from qbeast_core.delta.transaction import Transaction
+from qbeast_core.locate.table import OpenTable
+from qbeast_core.model.column_stats import ColumnStats
+from qbeast_core.model.revision import Revision
+from qbeast_core.model.transformer import Transformer
+from qbeast_core.spark.statistics import InputStatistics
+from qbeast_core.tree.otree import OTree
+from qbeast_core.write.known_index import KnownIndex
+from qbeast_core.write.plan import TreePlan
+from qbeast_core.write.revision import (
+    CUBE_SIZE,
+    chosen_automatically,
+    continued_revision,
+    continued_transformers,
+)
+from qbeast_core.write.sizing import automatic_cube_size, outgrown_cube_size
+from qbeast_core.write.writer import Standing
+
+NO_FILES_LEAVE = np.array([], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class JoinedIndex:
+    """The index of a table at the start of a transaction, and the files that leave by it."""
+
+    known: KnownIndex
+    current: Revision
+    """The revision that the rows belong to if they fit it."""
+    transformers: tuple[Transformer, ...]
+    """How each column is indexed from now on."""
+    removed: NDArray[np.int64] = field(default_factory=NO_FILES_LEAVE.copy)
+    """Indices of the files that leave; rows of these come back."""
+    keeps_weights: bool = True
+    """Whether cubes keep the weights that they have by the files that leave."""
+    cube_size: int | None = None
+    """The one that is asked for; None for none."""
+    may_outgrow: bool = False
+    """Whether a table that has outgrown an automatic cube size gets another one."""
+    column_stats: tuple[ColumnStats, ...] | None = None
+    new_keys: Mapping[str, str] = field(default_factory=dict)
+    """Further keys for the table's configuration, where it gets a revision."""
+
+    @classmethod
+    def of(
+        cls, known: KnownIndex, revision: Revision | None = None, *, removed: NDArray[np.int64]
+    ) -> JoinedIndex:
+        """The index of rows that come back, of a revision or of the latest one."""
+        current = known.current if revision is None else revision
+        schema, label = known.table.snapshot.schema, known.table.label
+        transformers = continued_transformers(current, None, schema, label)
+        return cls(known, current, transformers, removed)
+
+    @property
+    def table(self) -> OpenTable:
+        return self.known.table
+
+    @property
+    def weight_columns(self) -> tuple[str, ...]:
+        return self.current.weight_columns
+
+    @property
+    def expected_cube_size(self) -> int:
+        return self.cube_size or self.current.desired_cube_size
+
+    def warnings(self, rows: DataFrame, statistics: InputStatistics) -> tuple[str, ...]:
+        return ()
+
+    def revision_for(self, statistics: InputStatistics) -> Revision:
+        if not statistics.rows:
+            return self.current
+        return continued_revision(
+            self.known.configuration,
+            self.current,
+            self.transformers,
+            statistics,
+            cube_size=self.cube_size or self._fitting_cube_size(statistics.rows),
+        )
+
+    def standing(self, revision: Revision) -> Standing:
+        if revision is not self.current:
+            return Standing()
+        index, gone = self.table.index, set(self.removed.tolist())
+        files = index.files_of(revision.revision_id).tolist()
+        leaving = [index.files[i] for i in files if i in gone]
+        kept = [block for i in files if i not in gone for block in index.files[i].blocks]
+        tree: OTree | None = None
+        if self.keeps_weights:
+            tree = index.tree(revision).without(b for file in leaving for b in file.blocks)
+        elif kept:
+            tree = OTree.of(kept, revision.dimensions)
+        return Standing(tree, kept, joined_by_others=len(leaving) < len(gone))
+
+    def record(
+        self,
+        transaction: Transaction,
+        revision: Revision,
+        plan: TreePlan | None,
+        statistics: InputStatistics,
+    ) -> None:
+        if revision is not self.current:
+            self.known.with_revision(revision, self.new_keys).store(transaction)
+
+    def _fitting_cube_size(self, rows: int) -> int | None:
+        """The cube size that an automatic one becomes by so many rows; None if it stays.
+
+        While nothing is indexed it is that of a new table.
+        """
+        snapshot, current = self.table.snapshot, self.current
+        gone = set(self.removed.tolist())
+        staying = [file.rows for i, file in enumerate(snapshot.files) if i not in gone]
+        if None in staying or not chosen_automatically(snapshot.configuration, CUBE_SIZE):
+            return None
+        total = rows + sum(rows for rows in staying if rows is not None)
+        if current.is_staging:
+            return automatic_cube_size(total, snapshot.schema)
+        if not self.may_outgrow:
+            return None
+        return outgrown_cube_size(current.desired_cube_size, total, snapshot.schema)

@@ -1,0 +1,129 @@
+"""The index that a table has for the rows that join it.
+
+A table that was created or converted without rows has a guess for its automatic columns, made by
+their types alone. A guess is not kept: while nothing is indexed by it, the first rows decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from qbeast_core.delta.transaction import Transaction
+from qbeast_core.locate.table import OpenTable
+from qbeast_core.model.revision import IndexConfiguration, Revision
+from qbeast_core.options import IndexedColumn
+from qbeast_core.spark.candidates import sample_candidates
+from qbeast_core.spark.slices import with_slices
+from qbeast_core.tree.column_choice import ENOUGH_ROWS, ColumnChoice, choose_columns
+from qbeast_core.write.revision import (
+    CHOSEN_FROM_KEY,
+    COLUMNS,
+    chosen_automatically,
+    chosen_from_key,
+    option_keys,
+    renamed_staging,
+    stored_keys,
+)
+
+
+@dataclass(frozen=True)
+class KnownIndex:
+    """What a table's configuration says of its index, once its first rows have decided."""
+
+    table: OpenTable
+    """As the log has it."""
+    stored: Mapping[str, str]
+    """The table's whole configuration."""
+    configuration: IndexConfiguration
+    schema: StructType | None = None
+    """The table's new schema, if its slices depend on the columns that were chosen."""
+    column_choice: ColumnChoice | None = None
+    """How the columns were chosen, if these rows decided."""
+
+    @staticmethod
+    def of(table: OpenTable) -> KnownIndex:
+        """The index as the log has it."""
+        return KnownIndex(table, table.snapshot.configuration, table.configuration)
+
+    @property
+    def current(self) -> Revision:
+        """The latest revision, as more rows continue it."""
+        return self.configuration.latest if self.column_choice else self.table.index.current
+
+    @staticmethod
+    def for_rows(
+        table: OpenTable, rows: DataFrame | None, at_most: int | None = None
+    ) -> KnownIndex:
+        """The index for the table's rows and those that join them; they decide while it is open.
+
+        Args:
+            rows: those that join, in the table's schema; read once more if they decide.
+            at_most: how many columns may be chosen; None for as many as the table has.
+        """
+        known = KnownIndex.of(table)
+        if not is_open(table):
+            return known
+        present = table.snapshot.dataframe()
+        every_row = present if rows is None else present.unionByName(rows)
+        choice = choose_columns(
+            sample_candidates(every_row), at_most or known.configuration.latest.dimensions
+        )
+        return known._decided(choice) if choice.rows else known
+
+    def with_revision(self, revision: Revision, keys: Mapping[str, str]) -> KnownIndex:
+        """The same once the table has a revision that becomes its latest, and further keys."""
+        stored = {
+            **self.stored,
+            **keys,
+            "cubeSize": str(revision.desired_cube_size),
+            **stored_keys(self.configuration, revision),
+        }
+        return replace(
+            self, stored=stored, configuration=self.configuration.with_revision(revision)
+        )
+
+    def store(self, transaction: Transaction) -> None:
+        """Give the table the configuration, and the schema where that changes."""
+        transaction.update_configuration(self.stored, self.schema)
+
+    def _decided(self, choice: ColumnChoice) -> KnownIndex:
+        snapshot = self.table.snapshot
+        columns = tuple(IndexedColumn(column.name, column.kind) for column in choice.columns)
+        staging = renamed_staging(self.configuration.latest, columns)
+        configuration = self.configuration.with_revision(staging)
+        stored = {
+            **self.stored,
+            **option_keys(columns, staging),
+            **chosen_from_key(choice),
+            **configuration.write(),
+        }
+        slices = with_slices(snapshot.schema, staging.weight_columns)
+        return KnownIndex(
+            self.table, stored, configuration, slices if snapshot.stores_slices else None, choice
+        )
+
+
+def is_guess(table: OpenTable) -> bool:
+    """Whether the table's columns were chosen automatically, from too few rows to tell."""
+    stored = table.snapshot.configuration
+    if not chosen_automatically(stored, COLUMNS):
+        return False
+    rows = stored.get(CHOSEN_FROM_KEY, "")
+    if rows.isascii() and rows.isdecimal():
+        return int(rows) < ENOUGH_ROWS
+    # Older versions did not store it. What they chose for a table without files was a guess.
+    return table.configuration.latest.is_staging and not table.snapshot.files
+
+
+def is_open(table: OpenTable) -> bool:
+    """Whether the columns are a guess that the next rows replace: nothing is indexed by it yet."""
+    if not is_guess(table):
+        return False
+    snapshot, latest = table.snapshot, table.configuration.latest
+    # Files of other writers have slices, whose weights the guess decides without a sample key.
+    needs_guess = snapshot.stores_slices and snapshot.files and not latest.sample_key
+    return latest.is_staging and not needs_guess

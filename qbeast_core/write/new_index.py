@@ -1,0 +1,168 @@
+"""The index of a table that is created, or whose rows, schema and index are replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY, maps_columns
+from qbeast_core.delta.transaction import Transaction
+from qbeast_core.locate.address import RELATION_KEY
+from qbeast_core.locate.table import OpenTable
+from qbeast_core.model.column_stats import ColumnStats
+from qbeast_core.model.revision import IndexConfiguration, Revision
+from qbeast_core.model.transformer import Transformer
+from qbeast_core.options import IndexedColumn, resolve_columns
+from qbeast_core.spark.slices import with_slices
+from qbeast_core.spark.statistics import InputStatistics
+from qbeast_core.tree.column_choice import ColumnChoice
+from qbeast_core.write.plan import TreePlan
+from qbeast_core.write.rebuild_key import rebuild_key
+from qbeast_core.write.request import WriteRequest
+from qbeast_core.write.revision import (
+    first_revision,
+    is_index_key,
+    option_keys,
+    slices_key,
+    stored_keys,
+)
+from qbeast_core.write.sample_warning import sample_warnings
+from qbeast_core.write.sizing import automatic_cube_size
+from qbeast_core.write.writer import Standing
+
+# Parquet columns may not have these in their names unless Delta maps them to others.
+_NEED_COLUMN_MAPPING = set(" ,;{}()\n\t=")
+
+
+@dataclass(frozen=True)
+class NewIndex:
+    """An index that no file is under yet."""
+
+    request: WriteRequest
+    table: OpenTable
+    """As it was before; it may not exist."""
+    schema: StructType
+    columns: tuple[IndexedColumn, ...]
+    transformers: tuple[Transformer, ...]
+    sample_key: tuple[str, ...]
+    column_choice: ColumnChoice | None = None
+    """How the columns were chosen, if they are chosen now."""
+
+    @staticmethod
+    def of(
+        request: WriteRequest,
+        table: OpenTable,
+        schema: StructType,
+        columns: tuple[IndexedColumn, ...],
+        choice: ColumnChoice | None = None,
+    ) -> NewIndex:
+        """The index by these columns. Raises InvalidOptions."""
+        return NewIndex(
+            request,
+            table,
+            schema,
+            columns,
+            resolve_columns(columns, schema),
+            request.options.new_sample_key(table, schema),
+            choice,
+        )
+
+    @staticmethod
+    def for_rows(
+        request: WriteRequest, table: OpenTable, rows: DataFrame, schema: StructType
+    ) -> NewIndex:
+        """The index that a request asks for, or that its rows choose."""
+        columns, choice = request.options.new_columns(table, rows)
+        return NewIndex.of(request, table, schema, columns, choice)
+
+    @property
+    def weight_columns(self) -> tuple[str, ...]:
+        return self.sample_key or self._indexed
+
+    @property
+    def expected_cube_size(self) -> int | None:
+        return self.request.options.cube_size
+
+    @property
+    def column_stats(self) -> tuple[ColumnStats, ...]:
+        return self.request.options.stats_of(self.transformers)
+
+    @property
+    def given_stats(self) -> dict[str, str]:
+        """The key that stores what the user says of the columns beforehand."""
+        return self.request.options.given_stats(self.transformers)
+
+    def warnings(self, rows: DataFrame, statistics: InputStatistics) -> tuple[str, ...]:
+        return () if self.sample_key else sample_warnings(rows, statistics, self._indexed)
+
+    def revision_for(self, statistics: InputStatistics) -> Revision:
+        return first_revision(
+            self.transformers,
+            statistics,
+            table_id=self.request.address.location,
+            cube_size=self.request.options.cube_size
+            or automatic_cube_size(statistics.rows, self.schema),
+            sample_key=self.sample_key,
+        )
+
+    def standing(self, revision: Revision) -> Standing:
+        return Standing()
+
+    def record(
+        self,
+        transaction: Transaction,
+        revision: Revision,
+        plan: TreePlan | None,
+        statistics: InputStatistics,
+    ) -> None:
+        # What is told of its samples is to be told by the next rebuild too.
+        may_be_rebuilt = plan is not None and not statistics.warnings
+        keys = rebuild_key(self.table, plan) if plan and may_be_rebuilt else {}
+        self.describe(transaction, revision, keys)
+
+    def describe(
+        self, transaction: Transaction, revision: Revision, rebuild: Mapping[str, str]
+    ) -> None:
+        """Say what the table is from this transaction on; `rebuild` is for the next rebuild."""
+        options = self.request.options
+        slices = options.new_slices(self.table)
+        configuration = {
+            **own_properties(self.request, self.table, self.schema),
+            **option_keys(self.columns, revision),
+            **self.given_stats,
+            **options.left_open(self.table, self.column_choice),
+            **stored_keys(IndexConfiguration.read({}), revision),
+            **slices_key(slices),
+            **rebuild,
+        }
+        if self.request.address.name:
+            configuration[RELATION_KEY] = self.request.address.name
+        stored = with_slices(self.schema, revision.weight_columns) if slices else self.schema
+        if self.table.snapshot.exists:
+            transaction.replace_table(stored, configuration, self.request.comment)
+        else:
+            transaction.create_table(stored, configuration, self.request.comment)
+
+    @property
+    def _indexed(self) -> tuple[str, ...]:
+        return tuple(transformer.column for transformer in self.transformers)
+
+
+def own_properties(request: WriteRequest, table: OpenTable, schema: StructType) -> dict[str, str]:
+    """The properties of a new or replaced table, but for those of its index."""
+    kept = _kept_properties(request.properties, table.snapshot.configuration)
+    special = any(_NEED_COLUMN_MAPPING & set(name) for name in schema.fieldNames())
+    return {**kept, COLUMN_MAPPING_KEY: "name"} if special and not maps_columns(kept) else kept
+
+
+def _kept_properties(given: Mapping[str, str] | None, present: Mapping[str, str]) -> dict[str, str]:
+    """The table's own properties, which a rebuild keeps unless it is given others."""
+    own = {key: value for key, value in present.items() if not is_index_key(key)}
+    if given is None:
+        return own
+    # Delta does not let a table go back to unmapped column names.
+    mapping = {k: v for k, v in own.items() if k.startswith("delta.columnMapping.")}
+    return {**mapping, **given}

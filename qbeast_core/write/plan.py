@@ -1,0 +1,195 @@
+"""Which cube and which file each row of a write goes to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from qbeast_core import phases
+from qbeast_core.jvm.catalyst import Catalyst, repartition_by_id
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.revision import Revision
+from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
+from qbeast_core.spark import columns
+from qbeast_core.spark.location import cells
+from qbeast_core.spark.slices import row_slice
+from qbeast_core.spark.statistics import RowSample
+from qbeast_core.tree.assignment import Assignment
+from qbeast_core.tree.bands import root_bands
+from qbeast_core.tree.build import estimate_weights
+from qbeast_core.tree.curve import levels_that_part
+from qbeast_core.tree.fit import still_fits
+from qbeast_core.tree.otree import OTree
+from qbeast_core.tree.path import WORD_BITS, PathLayout
+from qbeast_core.tree.rollup import expected_rows, plan_files
+from qbeast_core.write.sizing import smallest_band_rows
+
+_SLICE_BITS = 6
+_EVEN_WEIGHTS = 1 << 20
+
+
+@dataclass(frozen=True)
+class TreePlan:
+    """Which cube and file each row of a write goes to."""
+
+    revision: Revision
+    weights: Mapping[CubeId, int]
+    assignment: Assignment
+    in_cubes: Mapping[CubeId, float]
+    """How many rows each cube is expected to get, for cubes that get any."""
+    files: int
+    bands: int
+    """How many of the files have rows of the root by their weight, beside the root's own file."""
+    without_dictionary: tuple[str, ...]
+    """The columns whose values hardly repeat within a file."""
+    order_levels: int
+    """By how many levels the rows of a file are ordered."""
+
+    @property
+    def expected_rows(self) -> int:
+        return round(sum(self.in_cubes.values()))
+
+    def fits(self, in_cubes: Mapping[CubeId, float]) -> bool:
+        """Whether it suits rows of which each cube gets so many."""
+        return still_fits(in_cubes, self.files - self.bands, self.revision.desired_cube_size)
+
+    def max_weight(self, cube: CubeId) -> int:
+        """The weight that a block of the cube is tagged with."""
+        if cube.depth >= self.assignment.depth_limit:
+            return MAX_WEIGHT
+        return self.weights.get(cube, MAX_WEIGHT)
+
+
+def plan_tree(
+    revision: Revision,
+    sample: RowSample,
+    rows: int,
+    schema: StructType,
+    existing: OTree | None = None,
+    *,
+    grows: bool = True,
+) -> TreePlan:
+    """Plan where `rows` rows of the schema go, of which `sample` is a uniform sample.
+
+    `existing` is the tree of the revision's other files, which the new rows grow. Rows that were
+    taken out of that tree do not grow it: without `grows` they go back to where they were.
+    """
+    phases.enter(phases.PLANNING)
+    layout = PathLayout(revision.dimensions)
+    words = sample.words(revision)
+    if existing is not None and not grows:
+        weights = dict(existing.weights)
+    else:
+        weights = estimate_weights(
+            layout, words, sample.weights, rows, revision.desired_cube_size, existing
+        )
+    scale = rows / len(sample.weights)
+    in_cubes = expected_rows(layout, weights, words, sample.weights, scale)
+    varied = sample.varied(revision.transformers)
+    levels = levels_that_part(layout, words, scale)
+    return _planned(revision, schema, weights, in_cubes, sample.weights, varied, levels)
+
+
+def plan_again(
+    revision: Revision,
+    tree: OTree,
+    schema: StructType,
+    without_dictionary: tuple[str, ...],
+    order_levels: int,
+) -> TreePlan:
+    """Plan where rows go that are expected to lie as those of a tree do, whose place they take."""
+    phases.enter(phases.PLANNING)
+    in_cubes = {cube: float(rows) for cube, rows in tree.element_count.items() if rows}
+    # Weights are hashes, as often here as there.
+    weights = np.linspace(MIN_WEIGHT, MAX_WEIGHT, _EVEN_WEIGHTS).astype(np.int32)
+    return _planned(
+        revision, schema, tree.weights, in_cubes, weights, without_dictionary, order_levels
+    )
+
+
+def _planned(
+    revision: Revision,
+    schema: StructType,
+    weights: Mapping[CubeId, int],
+    in_cubes: Mapping[CubeId, float],
+    sample_weights: NDArray[np.int32],
+    without_dictionary: tuple[str, ...],
+    order_levels: int,
+) -> TreePlan:
+    """The plan for cubes of these weights with so many rows each."""
+    file_of = plan_files(in_cubes, revision.desired_cube_size)
+    files = max(file_of.values()) + 1
+    scale = sum(in_cubes.values()) / len(sample_weights)
+    bands = root_bands(
+        weights, file_of, in_cubes.keys(), sample_weights, scale, smallest_band_rows(schema)
+    )
+    # The last band goes to the file that the root has anyway.
+    file_of_band = [(end, files + number) for number, end in enumerate(bands)]
+    layout = PathLayout(revision.dimensions)
+    return TreePlan(
+        revision,
+        weights,
+        Assignment.of(layout, weights, file_of, file_of_band),
+        in_cubes,
+        files + len(bands),
+        len(bands),
+        without_dictionary,
+        order_levels,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Placing:
+    """The expressions that place a row of the table."""
+
+    words: list[Column]
+    """Of its path, by as many levels as the tree has."""
+    weight: Column
+    target: columns.Target
+    order: columns.Order
+    """Its place in its file."""
+
+    @staticmethod
+    def of(catalyst: Catalyst, plan: TreePlan) -> Placing:
+        layout = plan.assignment.layout
+        cells_of_row = cells(catalyst, plan.revision)
+        words = columns.path_words(catalyst, cells_of_row, layout, plan.assignment.levels)
+        weight = columns.weight(plan.revision.weight_columns)
+        target = columns.target(catalyst, plan.assignment, words, weight)
+        order = columns.order(catalyst, cells_of_row, layout, plan.order_levels)
+        return Placing(words, weight, target, order)
+
+
+def placed(rows: DataFrame, plan: TreePlan, placing: Placing, by_slice: bool) -> DataFrame:
+    """The rows, one Spark partition per file, sorted in space inside it.
+
+    With `by_slice` the rows of a slice lie together, sorted like this, so that a small sample reads
+    the end of a file only.
+
+    File and order are expressions of the shuffle and of the sort, never columns: rows with columns
+    more would have to be copied once again to lose them.
+    """
+    in_files = repartition_by_id(rows, plan.files, placing.target.file.cast("int"))
+    return in_order(in_files, plan.revision, placing.order, by_slice)
+
+
+def in_order(
+    partitions: DataFrame, revision: Revision, order: columns.Order, by_slice: bool
+) -> DataFrame:
+    """The rows of each partition in the order of a file, as `placed` has them."""
+    # Neighbours in space become neighbours in the file, so that readers skip inside of it. Spark
+    # sorts by a single bigint in linear time.
+    if not by_slice:
+        return partitions.sortWithinPartitions(order.place)
+    slices = row_slice(revision.weight_columns).cast("bigint")
+    too_many = max(0, order.bits + _SLICE_BITS - WORD_BITS)
+    place = F.shiftright(order.place, too_many)
+    return partitions.sortWithinPartitions(
+        F.shiftleft(slices, order.bits - too_many).bitwiseOR(place)
+    )

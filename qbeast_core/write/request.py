@@ -1,0 +1,199 @@
+"""What a write of a table was asked for, and what each way of writing needs of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.errors import InvalidOptions, NotAQbeastTable
+from qbeast_core.locate.address import TableAddress
+from qbeast_core.locate.compatibility import check_features, check_writable
+from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.model.transformer import Transformer
+from qbeast_core.options import WriteMode, resolve_columns
+from qbeast_core.spark.alignment import aligned
+from qbeast_core.spark.schema import nullable
+from qbeast_core.spark.slices import has_slice_column, own_rows
+from qbeast_core.tree.column_choice import ColumnChoice
+from qbeast_core.write.files import IndexedFiles
+from qbeast_core.write.index_options import IndexOptions
+from qbeast_core.write.known_index import KnownIndex, is_open
+from qbeast_core.write.revision import check_sample_key, check_slices, continued_transformers
+
+
+@dataclass(frozen=True)
+class WriteResult:
+    """What a write did."""
+
+    version: int
+    """The table's version after it."""
+    revision_id: int
+    rows: int
+    cubes: int
+    """Cubes that rows of this write went to."""
+    files: int
+    bytes: int
+    seconds: float
+    mode: WriteMode
+    """APPEND if the table's earlier rows are still there, else OVERWRITE."""
+    new_revision: bool
+    column_choice: ColumnChoice | None = None
+    """Which columns `auto` chose in this write, and why; None where it chose none."""
+    warnings: tuple[str, ...] = ()
+    """What the user should know of the table's samples."""
+
+    def __str__(self) -> str:
+        chosen = f"; {self.column_choice}" if self.column_choice else ""
+        return (
+            f"{self.rows:,} rows in {self.cubes:,} cubes, {self.files:,} files, "
+            f"revision {self.revision_id}{chosen}"
+        )
+
+
+@dataclass(frozen=True)
+class WriteRequest:
+    """One write of a table, its options checked."""
+
+    address: TableAddress
+    mode: WriteMode
+    options: IndexOptions
+    properties: Mapping[str, str] | None
+    comment: str | None
+    user_metadata: str | None
+    started: float
+    overwrite_schema: bool = True
+    """Whether an overwrite replaces the table's schema."""
+
+    def own_rows(self, given: DataFrame) -> DataFrame:
+        """The rows without a column that the table computes, or computed before."""
+        if not has_slice_column(given):
+            return given
+        snapshot = TableSnapshot.load(given.sparkSession, self.address.location)
+        return own_rows(given, snapshot.stores_slices or self.options.slices is True)
+
+    def begin(self, spark: SparkSession) -> WritableTable:
+        """The table's present state, which this write may change."""
+        table = WritableTable.begin(spark, self.address)
+        self.address.check_adoptable(table.snapshot)
+        if self.appends(table):
+            check_writable(table)
+        elif self.mode is WriteMode.OVERWRITE and table.snapshot.exists:
+            check_features(table)
+        return table
+
+    def check(self, table: OpenTable, schema: StructType) -> WriteResult | None:
+        """Find what would fail before anything is computed; a result if nothing is to be done."""
+        if self._has_table(table) and self.mode is WriteMode.ERROR:
+            raise InvalidOptions(f"{table.label} exists; use mode 'append' or 'overwrite'")
+        if self._has_table(table) and self.mode is WriteMode.IGNORE:
+            return self.unchanged(table)
+        if self.appends(table):
+            _, transformers = self.continued(table)
+            if not self.decides(table):
+                self.options.stats_of(transformers)
+        else:
+            self.options.check_new(table, schema)
+        return None
+
+    def aligned(self, table: OpenTable, given: DataFrame) -> DataFrame:
+        """The rows as the table stores them, where it keeps its schema. Raises InvalidOptions."""
+        if not self._keeps_schema(table):
+            return given
+        return aligned(given, table.snapshot.schema, table.label)
+
+    def stored_schema(self, table: OpenTable, rows: DataFrame) -> StructType:
+        """The schema that the table has after the write, of rows that are aligned with it."""
+        return table.snapshot.schema if self._keeps_schema(table) else nullable(rows.schema)
+
+    def _keeps_schema(self, table: OpenTable) -> bool:
+        overwrites = self.mode is WriteMode.OVERWRITE and self._has_table(table)
+        return self.appends(table) or (overwrites and not self.overwrite_schema)
+
+    def measured_columns(self, given: DataFrame) -> tuple[str, ...]:
+        """The columns that the rows are measured by before they are written; none for all."""
+        table = self.begin(given.sparkSession)
+        if self.appends(table):
+            if self.decides(table):
+                return ()
+            known, transformers = self.continued(table)
+            key = known.configuration.latest.sample_key
+        else:
+            columns = self.options.known_columns(table, given.schema)
+            if columns is None:
+                return ()
+            transformers = resolve_columns(columns, given.schema)
+            key = self.options.new_sample_key(table, given.schema)
+        measured = {name.lower() for name in (*key, *(each.column for each in transformers))}
+        # An append may lack some of them.
+        return tuple(name for name in given.columns if name.lower() in measured)
+
+    def appends(self, table: OpenTable) -> bool:
+        """Whether it adds to rows that the table has."""
+        return self.mode is WriteMode.APPEND and self._has_table(table)
+
+    def decides(self, table: OpenTable) -> bool:
+        """Whether the rows of an append decide by which columns the table is indexed."""
+        return self.options.columns is None and is_open(table)
+
+    def continued(
+        self, table: OpenTable, rows: DataFrame | None = None
+    ) -> tuple[KnownIndex, tuple[Transformer, ...]]:
+        """The index that an append continues, and how it indexes each column from now on.
+
+        `rows`, in the table's schema, decide where the append does; None to leave that open.
+        """
+        snapshot, label = table.snapshot, table.label
+        known = KnownIndex.of(table)
+        if known.configuration.last_revision_id is None:
+            raise NotAQbeastTable(
+                f"{label} is a Delta table without a Qbeast index; "
+                "convert it first, which keeps its rows, or replace them with mode='overwrite'"
+            )
+        schema, key = snapshot.schema, self.options.sample_key
+        if key is not None:
+            check_sample_key(key, known.current, snapshot.configuration, schema, label)
+        if self.options.slices is not None:
+            check_slices(self.options.slices, snapshot.stores_slices, label)
+        if rows is not None and self.decides(table):
+            known = KnownIndex.for_rows(table, rows, self.options.automatic_columns)
+        return known, continued_transformers(known.current, self.options.columns, schema, label)
+
+    def result(
+        self, version: int, written: IndexedFiles, mode: WriteMode, *, new_revision: bool
+    ) -> WriteResult:
+        """What this write did."""
+        return WriteResult(
+            version=version,
+            revision_id=written.revision.revision_id,
+            rows=written.rows,
+            cubes=written.cubes,
+            files=len(written.staged),
+            bytes=written.bytes,
+            seconds=time.monotonic() - self.started,
+            mode=mode,
+            new_revision=new_revision,
+        )
+
+    def unchanged(self, table: OpenTable) -> WriteResult:
+        """The result of a write that has nothing to do."""
+        return WriteResult(
+            version=table.snapshot.version,
+            revision_id=table.configuration.last_revision_id or 0,
+            rows=0,
+            cubes=0,
+            files=0,
+            bytes=0,
+            seconds=time.monotonic() - self.started,
+            mode=WriteMode.APPEND,
+            new_revision=False,
+        )
+
+    def _has_table(self, table: OpenTable) -> bool:
+        """Whether the user sees a table: one that the catalog does not know is none to them."""
+        by_path = self.address.name is None
+        return table.snapshot.exists and (by_path or self.address.is_registered)

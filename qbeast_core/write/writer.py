@@ -1,0 +1,218 @@
+"""The one way of rows into a table's files: every operation that writes rows goes through it.
+
+    writer = IndexWriter(table, index)
+    statistics = writer.measure(rows)
+    files = writer.write_measured(rows, statistics)
+    version = writer.commit(Operation.APPEND, files)
+
+What differs between operations is the index that the rows join: a new one (`new_index`) or the one
+that the table has (`joined_index`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from qbeast_core import failpoints
+from qbeast_core.delta.transaction import Operation, Transaction
+from qbeast_core.locate.table import WritableTable
+from qbeast_core.model.block import Block
+from qbeast_core.model.column_stats import ColumnStats
+from qbeast_core.model.revision import Revision
+from qbeast_core.model.transformer import Transformer
+from qbeast_core.spark.statistics import InputStatistics
+from qbeast_core.tree.otree import OTree
+from qbeast_core.write.anchors import anchor_tags
+from qbeast_core.write.files import DoesNotFit, IndexedFiles, write_indexed
+from qbeast_core.write.measure import measure
+from qbeast_core.write.plan import TreePlan, plan_tree
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What stays of a revision's tree while rows are written under it."""
+
+    tree: OTree | None = None
+    """The tree that the rows grow; None for a revision without files that stay."""
+    blocks: Sequence[Block] = ()
+    """Live blocks of the revision that the commit leaves alone."""
+    joined_by_others: bool = False
+    """Whether rows come that were not in this tree before, although none are new to the table."""
+
+
+class TargetIndex(Protocol):
+    """The index that rows are written under."""
+
+    @property
+    def transformers(self) -> tuple[Transformer, ...]:
+        """How each column is indexed."""
+
+    @property
+    def weight_columns(self) -> tuple[str, ...]:
+        """The columns whose hash is a row's weight."""
+
+    @property
+    def expected_cube_size(self) -> int | None:
+        """The cube size to draw a sample for; None for the automatic one."""
+
+    @property
+    def column_stats(self) -> tuple[ColumnStats, ...] | None:
+        """What the user says of each column beforehand; None for nothing."""
+
+    def warnings(self, rows: DataFrame, statistics: InputStatistics) -> tuple[str, ...]:
+        """What the user should know of samples of these rows."""
+
+    def revision_for(self, statistics: InputStatistics) -> Revision:
+        """The revision that measured rows belong to."""
+
+    def standing(self, revision: Revision) -> Standing:
+        """What stays of the revision's tree."""
+
+    def record(
+        self,
+        transaction: Transaction,
+        revision: Revision,
+        plan: TreePlan | None,
+        statistics: InputStatistics,
+    ) -> None:
+        """Give the table the revision, where it does not have it; `plan` is None without rows."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where rows go, beside what stays."""
+
+    plan: TreePlan
+    kept_blocks: Sequence[Block] = ()
+    counted_rows: int | None = None
+    """How many rows it was made for; None for rows that are expected to lie as others do."""
+
+
+@dataclass(frozen=True)
+class IndexWriter:
+    """Measures rows, chooses their revision, plans their tree, writes, reads back and commits."""
+
+    table: WritableTable
+    index: TargetIndex
+
+    def measure(self, rows: DataFrame) -> InputStatistics:
+        """Look at the rows once."""
+        index = self.index
+        statistics = measure(
+            rows, index.transformers, index.weight_columns, index.expected_cube_size
+        )
+        failpoints.reach(failpoints.BETWEEN_PASSES)
+        statistics = self.completed(statistics)
+        return replace(statistics, warnings=index.warnings(rows, statistics))
+
+    def completed(self, statistics: InputStatistics) -> InputStatistics:
+        """Statistics of rows with what the user says of the columns beforehand."""
+        given = self.index.column_stats
+        return statistics if given is None else statistics.with_given(given)
+
+    def lay_out(
+        self, schema: StructType, statistics: InputStatistics, *, grows: bool = True
+    ) -> Layout:
+        """Choose the revision of measured rows, give it to the table, and plan their tree.
+
+        Args:
+            schema: the table's.
+            statistics: of the rows, at least one.
+            grows: whether rows are new to the tree, or come to other places of it.
+        """
+        revision = self.index.revision_for(statistics)
+        stays = self.index.standing(revision)
+        plan = plan_tree(
+            revision,
+            statistics.sample,
+            statistics.rows,
+            schema,
+            stays.tree,
+            grows=grows or stays.joined_by_others,
+        )
+        self.index.record(self.table.transaction, revision, plan, statistics)
+        return Layout(plan, stays.blocks, statistics.rows)
+
+    def write_measured(
+        self, rows: DataFrame, statistics: InputStatistics, *, grows: bool = True
+    ) -> IndexedFiles:
+        """Write rows where their statistics place them; the arguments are those of `lay_out`.
+
+        Without rows the table gets its index all the same, if it has none.
+
+        Raises:
+            SourceChanged: other rows were written than were measured. Nothing is committed.
+        """
+        if not statistics.rows:
+            return self._without_rows(statistics)
+        written = self.write(rows, self.lay_out(rows.schema, statistics, grows=grows))
+        return replace(written, warnings=statistics.warnings)
+
+    def write(self, rows: DataFrame, layout: Layout) -> IndexedFiles:
+        """Write the rows that a layout was made for, tagged with what the files really hold.
+
+        Raises:
+            SourceChanged: other rows were written than were measured. Nothing is committed.
+        """
+        written = self.try_write(rows, layout)
+        assert isinstance(written, IndexedFiles)
+        return written
+
+    def try_write(self, rows: DataFrame, layout: Layout) -> IndexedFiles | DoesNotFit:
+        """The same for a layout that was made for other rows."""
+        return write_indexed(
+            self.table.transaction,
+            rows,
+            layout.plan,
+            counted_rows=layout.counted_rows,
+            kept_blocks=layout.kept_blocks,
+        )
+
+    def commit(
+        self,
+        operation: Operation,
+        written: IndexedFiles,
+        removes: NDArray[np.int64] | None = None,
+        user_metadata: str | None = None,
+        *,
+        predicate: str | None = None,
+        metrics: Mapping[str, int] | None = None,
+    ) -> int:
+        """Commit the files in place of the removed ones; the version that has them.
+
+        Trees that lose files stay walkable. The arguments are those of `Transaction.commit`.
+        """
+        failpoints.reach(failpoints.BEFORE_COMMIT)
+        retags: Mapping[int, Mapping[str, str]] = {}
+        if removes is not None and len(removes) < len(self.table.snapshot.files):
+            # The revision of new files needs none: these files say what the removed ones did.
+            but = written.revision.revision_id if written.staged else None
+            retags = anchor_tags(self.table.index, removes, but)
+        return self.table.transaction.commit(
+            operation,
+            written.staged,
+            removes,
+            user_metadata,
+            retags=retags,
+            predicate=predicate,
+            metrics=metrics,
+        )
+
+    def _without_rows(self, statistics: InputStatistics) -> IndexedFiles:
+        revision = self.index.revision_for(statistics)
+        self.index.record(self.table.transaction, revision, None, statistics)
+        return IndexedFiles(revision)
+
+
+class Way(Protocol):
+    """A way to find out where rows go, and to write them there."""
+
+    def write(self, writer: IndexWriter, rows: DataFrame) -> IndexedFiles | DoesNotFit:
+        """The files, not committed yet. Raises SourceChanged."""

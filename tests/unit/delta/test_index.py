@@ -1,0 +1,80 @@
+"""Which files an index describes, by what the log says of them alone."""
+
+import pytest
+from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StructField, StructType
+
+from qbeast_core.delta.index import TableIndex
+from qbeast_core.delta.snapshot import DataFile
+from qbeast_core.errors import IncompatibleTable
+from qbeast_core.model.block import Block, file_tags
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.datatypes import DataType as StoredType
+from qbeast_core.model.revision import IndexConfiguration, Revision
+from qbeast_core.model.transformation import LinearTransformation
+from qbeast_core.model.transformer import LinearTransformer
+
+REVISION = Revision(
+    revision_id=1,
+    timestamp_millis=0,
+    table_id="t",
+    desired_cube_size=10,
+    transformers=(LinearTransformer("a", StoredType.INTEGER),),
+    transformations=(LinearTransformation(0, 9, 5, StoredType.INTEGER),),
+)
+PRESENT = '[["col-2","int"]]'
+
+
+def schema(kind: DataType | None = None, physical_name: str = "col-2") -> StructType:
+    mapping = {"delta.columnMapping.physicalName": physical_name}
+    return StructType([StructField("a", kind or IntegerType(), True, mapping)])
+
+
+def file(columns: str | None) -> DataFile:
+    blocks = [Block(CubeId.root(1), 0, 9, 1)]
+    return DataFile("f", 1, 0, 1, 0, file_tags(1, blocks, columns=columns))
+
+
+def index(*files: DataFile, columns: StructType | None = None) -> TableIndex:
+    return TableIndex(IndexConfiguration({1: REVISION}, 1), columns or schema(), files)
+
+
+def test_a_file_is_indexed_by_the_columns_that_it_was_written_with() -> None:
+    found = index(file(PRESENT), file('[["col-1","int"]]'), file(None))
+    assert found.files_of(1).tolist() == [0]
+    assert found.unindexed.tolist() == [1, 2]
+    assert '[["col-1","int"]]' in str(found.files[1].problem)
+    assert "does not record" in str(found.files[2].problem)
+    assert found.identity.recorded == PRESENT
+
+
+def test_a_revision_of_the_present_columns_is_continued() -> None:
+    assert index(file('[["col-1","int"]]'), file(PRESENT)).current == REVISION
+    assert index().current == REVISION
+
+
+def test_a_revision_of_other_columns_tells_nothing_of_the_present_ones() -> None:
+    found = index(file('[["col-1","int"]]'), file(None)).current
+    assert found.transformations == ()
+    assert found.transformers == REVISION.transformers
+
+
+def test_another_type_makes_a_revision_one_of_other_values() -> None:
+    found = index(file('[["a","bigint"]]'), columns=schema(LongType(), "a"))
+    assert found.unindexed.tolist() == [0]
+    assert "another type" in str(found.files[0].problem)
+
+
+def test_a_column_that_is_gone_is_named() -> None:
+    found = index(file(PRESENT), columns=StructType([StructField("other", LongType())]))
+    assert found.unindexed.tolist() == [0]
+    with pytest.raises(IncompatibleTable, match=r"the table cannot be sampled.*'a' .* not exist"):
+        _ = found.weight_columns
+    with pytest.raises(IncompatibleTable, match=r"db.t cannot be written to.*'a' .* not exist"):
+        found.check_columns("db.t")
+
+
+def test_a_column_without_an_index_for_its_type_can_be_weighed() -> None:
+    found = index(file(None), columns=schema(BooleanType(), "a"))
+    assert found.weight_columns == ("a",)
+    with pytest.raises(IncompatibleTable, match=r"boolean cannot be indexed"):
+        found.check_columns("db.t")

@@ -1,0 +1,170 @@
+"""Which revision more rows belong to."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from pyspark.sql import types
+
+from qbeast_core.model.column_stats import ColumnStats
+from qbeast_core.model.datatypes import DataType
+from qbeast_core.model.revision import IndexConfiguration, Revision
+from qbeast_core.model.transformation import (
+    EmptyTransformation,
+    LinearTransformation,
+    NumericQuantiles,
+    StringQuantiles,
+)
+from qbeast_core.model.transformer import (
+    HashTransformer,
+    LinearTransformer,
+    NumericQuantilesTransformer,
+    StringHistogramTransformer,
+    StringQuantilesTransformer,
+    Transformer,
+)
+from qbeast_core.spark.statistics import Bounds, InputStatistics, RowSample
+from qbeast_core.write.revision import (
+    continued_revision,
+    continued_transformers,
+    first_revision,
+)
+
+TRANSFORMERS = (LinearTransformer("a", DataType.LONG),)
+
+
+def seen(minimum: int, maximum: int) -> InputStatistics:
+    nothing = RowSample(np.empty((0, 1)), np.empty((0, 1), dtype=bool), np.empty(0, np.int32))
+    return InputStatistics(10, (Bounds(minimum, maximum),), nothing)
+
+
+FIRST = first_revision(TRANSFORMERS, seen(0, 100), table_id="t", cube_size=50)
+SECOND = replace(FIRST, revision_id=2)
+KNOWN = IndexConfiguration({1: FIRST, 2: SECOND}, 2)
+
+
+def test_rows_within_the_range_keep_the_revision() -> None:
+    assert continued_revision(KNOWN, FIRST, TRANSFORMERS, seen(5, 9), cube_size=None) is FIRST
+
+
+def test_rows_beyond_the_range_of_an_older_revision_replace_none() -> None:
+    """Its number plus one is taken: the rows of that revision would be looked for elsewhere."""
+    found = continued_revision(KNOWN, FIRST, TRANSFORMERS, seen(5, 900), cube_size=None)
+    assert found.revision_id == 3
+    assert set(KNOWN.with_revision(found).revisions) == {1, 2, 3}
+
+
+def test_a_given_range_makes_the_first_one_wider_and_never_narrower() -> None:
+    wide = seen(0, 100).with_given([ColumnStats(-50, 60)])
+    (transformation,) = first_revision(
+        TRANSFORMERS, wide, table_id="t", cube_size=50
+    ).transformations
+    assert isinstance(transformation, LinearTransformation)
+    assert (transformation.minimum, transformation.maximum) == (-50, 100)
+
+
+QUANTILES = (
+    NumericQuantilesTransformer("x", DataType.DOUBLE),
+    StringQuantilesTransformer("s"),
+)
+
+
+def of_values(numbers: list[float], texts: list[str | None]) -> InputStatistics:
+    sample = RowSample(
+        np.array([[x, np.nan] for x in numbers]),
+        np.array([[False, text is None] for text in texts]),
+        np.zeros(len(numbers), np.int32),
+        {1: texts},
+    )
+    bounds = (Bounds(min(numbers), max(numbers)), Bounds(None, None))
+    return InputStatistics(len(numbers), bounds, sample)
+
+
+def of_quantiles(statistics: InputStatistics) -> Revision:
+    return first_revision(QUANTILES, statistics, table_id="t", cube_size=50)
+
+
+def test_quantiles_are_those_of_the_rows_where_none_are_given() -> None:
+    revision = of_quantiles(of_values([3.0, 1.0, 2.0], ["b", None, "a"]))
+    assert revision.transformations == (
+        NumericQuantiles((1.0, 2.0, 3.0), DataType.DOUBLE),
+        StringQuantiles(("a", "b")),
+    )
+    points = of_values([1.0, 2.5], ["a", None]).sample.coordinates(revision)
+    assert points.tolist() == [[0.0, 0.0], [0.75, 0.0]]
+
+
+def test_given_quantiles_come_before_those_of_the_rows() -> None:
+    rows = of_values([3.0, 1.0], ["b", "a"]).with_given(
+        [ColumnStats(quantiles=(0.0, 9.0)), ColumnStats(quantiles=("k", "z"))]
+    )
+    assert of_quantiles(rows).transformations == (
+        NumericQuantiles((0.0, 9.0), DataType.DOUBLE),
+        StringQuantiles(("k", "z")),
+    )
+
+
+def test_more_rows_keep_the_quantiles_unless_others_are_given() -> None:
+    first = of_quantiles(of_values([3.0, 1.0], ["b", "a"]))
+    known = IndexConfiguration({1: first}, 1)
+    more = of_values([300.0, 100.0], ["z", "y"])
+    assert continued_revision(known, first, QUANTILES, more, cube_size=None) is first
+    given = more.with_given([ColumnStats(quantiles=(0.0, 500.0)), ColumnStats()])
+    found = continued_revision(known, first, QUANTILES, given, cube_size=None)
+    assert found.revision_id == 2
+    assert found.transformations == (
+        NumericQuantiles((0.0, 500.0), DataType.DOUBLE),
+        StringQuantiles(("a", "b")),
+    )
+
+
+def test_a_column_without_two_values_waits_for_its_quantiles() -> None:
+    first = of_quantiles(of_values([5.0, 5.0], [None, "a"]))
+    assert first.transformations == (EmptyTransformation(), EmptyTransformation())
+    known = IndexConfiguration({1: first}, 1)
+    same = of_values([5.0], ["b"])
+    assert continued_revision(known, first, QUANTILES, same, cube_size=None) is first
+    found = continued_revision(
+        known, first, QUANTILES, of_values([5.0, 6.0], ["b", "c"]), cube_size=None
+    )
+    assert found.transformations == (
+        NumericQuantiles((5.0, 6.0), DataType.DOUBLE),
+        StringQuantiles(("b", "c")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "spark_type", "new"),
+    [
+        (LinearTransformer("a", DataType.INTEGER), types.IntegerType(), None),
+        (
+            LinearTransformer("a", DataType.INTEGER),
+            types.LongType(),
+            LinearTransformer("a", DataType.LONG),
+        ),
+        (
+            HashTransformer("a", DataType.INTEGER),
+            types.LongType(),
+            HashTransformer("a", DataType.LONG),
+        ),
+        (
+            LinearTransformer("a", DataType.INTEGER),
+            types.StringType(),
+            HashTransformer("a", DataType.STRING),
+        ),
+        (StringHistogramTransformer("a", DataType.STRING), types.StringType(), None),
+    ],
+)
+def test_a_column_of_another_type_keeps_its_kind_if_it_can(
+    old: Transformer, spark_type: types.DataType, new: Transformer | None
+) -> None:
+    current = replace(FIRST, transformers=(old,))
+    schema = types.StructType([types.StructField("a", spark_type)])
+    assert continued_transformers(current, None, schema, "t") == (new or old,)
+
+
+def test_a_revision_without_transformations_takes_nothing_from_the_old_ones() -> None:
+    current = replace(FIRST, transformations=())
+    found = continued_revision(KNOWN, current, TRANSFORMERS, seen(5, 9), cube_size=None)
+    (bounds,) = found.transformations
+    assert (found.revision_id, bounds.minimum, bounds.maximum) == (3, 5, 9)

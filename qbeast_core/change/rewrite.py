@@ -3,7 +3,7 @@
 Delete, update, merge and replace differ only in which rows those are. Everything happens in one
 commit. The rows go to the table's latest revision, or to a new one if they do not fit it; those
 that were in it already go back to their cubes. Revisions that only lose files stay walkable
-(invariant I11): what a lost block said of its cube's weight moves to a file that stays.
+(docs/format.md 8.3): what a lost block said of its cube's weight moves to a file that stays.
 """
 
 from __future__ import annotations

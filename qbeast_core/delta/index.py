@@ -2,7 +2,7 @@
 
 A file counts as indexed only if everything that its tags say can be understood and agrees with the
 rest of the log. All others are *unindexed*: read whenever anything is read. Versions up to 0.5 also
-left files that are *copies* of rows in other files (FORMAT section 10); they are never read.
+left files that are *copies* of rows in other files (docs/format.md 10.2); they are never read.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ class Catalyst:
         return self._jvm.session.parseDataType(data_type.json())
 
     def scala_bytes_hash(self, binary: Column) -> Column:
-        """The hash that qbeast-spark's `hashing` columns use (FORMAT section 5), as int.
+        """The hash that qbeast-spark's `hashing` columns use (docs/format.md 4.4), as int.
 
         It mixes every single byte. Scala 2.13 kept that function but takes a shortcut where the
         bytes are an arithmetic progression, which two bytes always are and three bytes can be;

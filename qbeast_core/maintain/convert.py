@@ -77,9 +77,9 @@ def convert_to_qbeast(
 ) -> ConvertResult:
     """Make a Delta or Parquet table one that is indexed; its data files stay as they are.
 
-    A Delta table gets one commit that adds a staging revision to its configuration (FORMAT
-    section 7). A Parquet table first becomes a Delta table, in place, by Delta's own command.
-    Converting a table again does nothing if it is indexed by the same columns.
+    A Delta table gets one commit that adds a staging revision to its configuration
+    (docs/format.md 3.5). A Parquet table first becomes a Delta table, in place, by Delta's own
+    command. Converting a table again does nothing if it is indexed by the same columns.
 
     Args:
         table: ``delta.`/path` ``, ``parquet.`/path` `` with an absolute path or URI, or a name as

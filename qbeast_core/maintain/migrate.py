@@ -1,4 +1,4 @@
-"""Migrate: tables of qbeast 0.5 and older get today's tags (FORMAT section 10).
+"""Migrate: tables of qbeast 0.5 and older get today's tags (docs/format.md 10).
 
 Where no cube was ever replicated or announced, a file's tags become its one block, and no data file
 is touched. Otherwise the table has files with nothing but copies of rows, and the files that count

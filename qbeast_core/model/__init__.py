@@ -1,6 +1,6 @@
 """The table format itself: cubes, weights, transformations, revisions, blocks and their JSON.
 
-Pure Python and numpy; nothing here knows of Spark. The rules are those of FORMAT sections 1 to 5.
+Pure Python and numpy; nothing here knows of Spark. The rules are those of docs/format.md.
 """
 
 from qbeast_core.model.block import Block, blocks_to_json, file_tags, parse_blocks

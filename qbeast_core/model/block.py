@@ -1,4 +1,4 @@
-"""Blocks: what a data file holds of each cube, and the tags that say so (FORMAT section 2)."""
+"""Blocks: what a data file holds of each cube, and the tags that say so (docs/format.md 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user says of a column's values beforehand: `column_stats` (FORMAT section 5).
+"""What a user says of a column's values beforehand: `column_stats` (docs/format.md 2.3).
 
 A table can so start with a wider range than its first rows have, and quantiles can be given. Two
 forms say the same: `{"price": {"min": 0, "max": 10}}`, and the format's own `{"price_min": 0,

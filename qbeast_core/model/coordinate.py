@@ -20,7 +20,7 @@ NullValueDraw = Callable[[Number, Number, DataType], Number]
 
 
 class Transformation(ABC):
-    """Maps the values of one indexed column to coordinates in [0, 1] (FORMAT section 5)."""
+    """Maps the values of one indexed column to coordinates in [0, 1] (docs/format.md 4)."""
 
     class_name: ClassVar[str]
     """The class that revisions name, without its package."""

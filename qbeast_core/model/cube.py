@@ -1,4 +1,4 @@
-"""Cube ids: the nodes of the OTree, a 2^n-ary tree over the unit cube (FORMAT section 3).
+"""Cube ids: the nodes of the OTree, a 2^n-ary tree over the unit cube (docs/format.md 6).
 
 A cube is its path from the root: at each level one bit per dimension, 1 for the upper half. The
 path is one Python int, so that comparing, cutting and testing containment are shifts.

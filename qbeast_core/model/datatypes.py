@@ -1,4 +1,4 @@
-"""The column types that can be indexed, and their values as plain numbers (FORMAT section 1.2)."""
+"""The column types that can be indexed, and their values as plain numbers (docs/format.md 4.1)."""
 
 from __future__ import annotations
 

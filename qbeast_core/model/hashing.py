@@ -1,4 +1,4 @@
-"""Coordinates by hash: even over [0, 1], without order (FORMAT section 5)."""
+"""Coordinates by hash: even over [0, 1], without order (docs/format.md 4.4)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""JSON and number texts as Java writes them (FORMAT section 1.2).
+"""JSON and number texts as Java writes them (docs/format.md 3.4).
 
 Readers on the JVM tell a double from an integer by its decimal point, and the coordinate of a
-hashed number comes from the number's Java text (FORMAT section 5), so the text itself is part of
+hashed number comes from the number's Java text (docs/format.md 4.4), so the text itself is part of
 the format.
 """
 

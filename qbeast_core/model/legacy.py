@@ -1,4 +1,4 @@
-"""The tags that versions up to 0.5 put on files: one cube to a file (FORMAT section 10).
+"""The tags that versions up to 0.5 put on files: one cube to a file (docs/format.md 10).
 
 Such a file has a *state*. An optimize of that time copied the rows of a cube into its children and
 marked the cube's files REPLICATED; rows written to a cube that was only announced for it were

@@ -1,4 +1,4 @@
-"""Coordinates of ordered columns: the place between minimum and maximum (FORMAT section 5)."""
+"""Coordinates of ordered columns: the place between minimum and maximum (docs/format.md 4.2)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The two Murmur3 variants of the format: Spark's `hash()` and Scala's `bytesHash`.
 
-Row weights are Spark's `hash()` of the indexed columns (FORMAT section 4); coordinates of hashed
-columns come from Scala 2.12's `MurmurHash3.bytesHash` (FORMAT section 5). Neither is the standard
+Row weights are Spark's `hash()` of the indexed columns (docs/format.md 5.1); coordinates of hashed
+columns come from Scala 2.12's `MurmurHash3.bytesHash` (docs/format.md 4.4). Neither is the standard
 Murmur3 beyond whole 4-byte words: Spark mixes each left-over byte on its own, Scala mixes every
 byte on its own.
 """

@@ -1,4 +1,4 @@
-"""Coordinates by quantiles: even over [0, 1] for data that is not (FORMAT section 5)."""
+"""Coordinates by quantiles: even over [0, 1] for data that is not (docs/format.md 4.5)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Revisions: a table's index settings and transformations, as its log stores them.
 
-FORMAT section 1.2 has the JSON, sections 5 and 7 say when a write needs a new revision.
+docs/format.md 3.1 has the JSON, docs/format.md 3.6 says when a write needs a new revision.
 """
 
 from __future__ import annotations

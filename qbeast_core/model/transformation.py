@@ -1,4 +1,4 @@
-"""All transformations, and how they are read from a revision's JSON (FORMAT sections 1.2 and 5)."""
+"""All transformations, and how they are read from a revision's JSON (docs/format.md 3.3 and 4)."""
 
 from __future__ import annotations
 

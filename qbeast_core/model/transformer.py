@@ -1,6 +1,6 @@
 """How each column is indexed: its name, its type and the kind of its transformation.
 
-FORMAT section 1.2 has the JSON, section 5 the kinds and their defaults.
+docs/format.md 3.2 has the JSON, docs/format.md 2.3 the kinds and their defaults.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Row weights (int32) and the fraction of the rows that they stand for (FORMAT section 4).
+"""Row weights (int32) and the fraction of the rows that they stand for (docs/format.md 5.2).
 
 A row's weight is spread evenly over the whole int32 range, so "weight below Weight(f)" keeps about
 the fraction f of the rows. A *normalized* weight is that fraction for a cube; 1.0 and above means

@@ -102,7 +102,7 @@ def _log_problems(table: OpenTable) -> Iterator[str]:
 
 
 def _hidden_blocks(table: OpenTable, revision: Revision) -> list[str]:
-    """Blocks that readers which walk the tree may not find (invariant I11), with their files."""
+    """Blocks that a walk from the root may not find (docs/format.md 8.3), with their files."""
     path_of = {
         id(block): table.snapshot.files[i].path
         for i in table.index.files_of(revision.revision_id).tolist()

@@ -78,7 +78,7 @@ def file_metadata(rows: DataFrame) -> Column:
 
 
 def weight(columns: Sequence[str]) -> Column:
-    """The row's weight, int: the hash of a revision's `weight_columns` (FORMAT section 4)."""
+    """The row's weight, int: the hash of a revision's `weight_columns` (docs/format.md 5.1)."""
     return F.hash(*(column(name) for name in columns))
 
 

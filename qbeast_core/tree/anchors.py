@@ -1,4 +1,4 @@
-"""Blocks without rows that keep a tree walkable (DESIGN, invariant I11).
+"""Blocks without rows that keep a tree walkable (docs/format.md 8.3).
 
 Readers that walk the tree stop at a cube when the sample wanted ends below its weight, which is the
 smallest `max_weight` of its blocks. So a row may only lie below cubes of a lower weight. A write
@@ -71,7 +71,7 @@ class Violation:
 
 
 def violations(live: Iterable[Block]) -> list[Violation]:
-    """Where the live blocks of one revision break invariant I11; empty for a sound tree.
+    """Where the live blocks of one revision break docs/format.md 8.3; empty for a sound tree.
 
     Each block is named once, with the cube of the highest weight above it.
     """

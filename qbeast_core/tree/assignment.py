@@ -1,4 +1,4 @@
-"""From a row to its cube and its file, by two binary searches (FORMAT section 6.7 and 6.8).
+"""From a row to its cube and its file, by two binary searches (docs/format.md 8.1).
 
 The rule: walk the cubes around the row's point from the root down; the row belongs to the first one
 that has no weight in the map, or whose weight is not below the row's. At the deepest level that

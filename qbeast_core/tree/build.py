@@ -1,4 +1,4 @@
-"""Cube weights from a uniform sample of rows (FORMAT section 6, with sampling for its step 2).
+"""Cube weights from a uniform sample of rows (docs/format.md 8.4).
 
 A cube takes the rows with the lowest weights until it has about the desired size; the others go on
 to its children. How many rows a cube would see is counted in a sample of rows that is independent

@@ -1,4 +1,4 @@
-"""What the live blocks of a revision say about its tree (FORMAT sections 6.4 and "IndexStatus")."""
+"""What the live blocks of a revision say about its tree (docs/format.md 8.2)."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class OTree:
 
         It is `max_weight`, but always below the weight of every block underneath: readers that walk
         the tree stop at a cube whose weight a sample does not reach, so a row may not be hidden
-        below one (invariant I11). In a sound tree nothing is lowered.
+        below one (docs/format.md 8.3). In a sound tree nothing is lowered.
         """
         lowest_below: dict[CubeId, int] = {}
         weights: dict[CubeId, int] = {}

@@ -1,4 +1,4 @@
-"""Which cubes can hold a row that a filter keeps (FORMAT section 9).
+"""Which cubes can hold a row that a filter keeps (docs/format.md 9.2).
 
 A filter comes as a small tree of the classes below, whatever engine it was written for. Columns are
 compared as they are stored: a comparison of a cast column (`cast(a as float) = 1`) is `Anything`.

@@ -1,4 +1,4 @@
-"""Which cubes share a file (in the place of FORMAT section 6.8, with the same aim)."""
+"""Which cubes share a file (docs/format.md 8.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps trees walkable that lose files (docs/format.md, "Anchors")."""
+"""What keeps trees walkable that lose files (docs/format.md 8.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which revision a write belongs to (FORMAT sections 5 and 7)."""
+"""Which revision a write belongs to (docs/format.md 3.6)."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def stored_keys(configuration: IndexConfiguration, revision: Revision) -> dict[s
 
 
 def option_keys(columns: Sequence[IndexedColumn], revision: Revision) -> dict[str, str]:
-    """The options as qbeast-spark stores them beside its revisions (FORMAT section 1.1)."""
+    """The options as qbeast-spark stores them beside its revisions (docs/format.md 2.1)."""
     return {
         COLUMNS_KEY: ",".join(
             f"{transformer.column}:{column.kind}" if column.kind else transformer.column

@@ -74,7 +74,7 @@ def test_a_larger_sample_has_the_rows_of_a_smaller_one(
 def test_a_sample_is_as_large_as_the_fraction_says(
     weights: dict[int, int], fraction: float
 ) -> None:
-    """Within five standard deviations (I4), rows of one weight going together."""
+    """Within five standard deviations, rows of one weight going together."""
     limit = weight_of_fraction(fraction)
     together = Counter(weights.values())
     size = sum(count for weight, count in together.items() if weight < limit)

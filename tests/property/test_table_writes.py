@@ -1,4 +1,4 @@
-"""Whatever is written in whatever order, a table keeps the invariants I1 to I9 of the design."""
+"""Whatever is written in whatever order, a table keeps docs/format.md 8.6."""
 
 from __future__ import annotations
 

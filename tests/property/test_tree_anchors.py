@@ -1,4 +1,4 @@
-"""Whatever is written or dropped, anchors keep the tree walkable (invariant I11)."""
+"""Whatever is written or dropped, anchors keep the tree walkable (docs/format.md 8.3)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ weights_of_rows = st.one_of(
 def walked(
     weights: Mapping[CubeId, int], layout: PathLayout, words: list[int], weight: int
 ) -> CubeId:
-    """The rule of FORMAT section 6.7, level by level."""
+    """The rule of docs/format.md 8.1, level by level."""
     for depth in range(layout.max_depth):
         cube = layout.cube_of(words, depth)
         if cube not in weights or weight <= weights[cube]:

@@ -77,7 +77,7 @@ def test_weights_rise_along_paths_and_appends_never_raise_one(data: st.DataObjec
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_no_row_is_placed_above_a_block_with_a_lower_weight(data: st.DataObject) -> None:
-    """With the weights of the write itself, what lies below a cube is above its weight (I11)."""
+    """By the write's own weights, what is below a cube is above its weight (docs/format.md 8.3)."""
     dimensions = data.draw(st.integers(1, 4))
     layout = PathLayout(dimensions)
     words, row_weights = data.draw(data_sets(dimensions))

@@ -179,7 +179,7 @@ def test_a_cube_with_a_matching_row_may_match(data: st.DataObject) -> None:
 @given(st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 6))
 @settings(max_examples=200, deadline=None)
 def test_no_more_is_selected_than_the_format_does(low: int, high: int, depth: int) -> None:
-    """The intersection rule of FORMAT section 9, written out for one linear column."""
+    """The rule of qbeast-spark (docs/format.md 9.3), written out for one linear column."""
     transformation = range_transformation(0, 1000, DataType.INTEGER, lambda a, b, _: a)
     column = LinearTransformer("a", DataType.INTEGER)
     revision = Revision(1, 0, "t", 10, (column,), (transformation,))

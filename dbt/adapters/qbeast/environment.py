@@ -82,7 +82,7 @@ def _java_executable() -> tuple[str | None, str]:
 
 
 def delta_package(pyspark_version: str = pyspark.__version__) -> str:
-    """Maven coordinates of the Delta release for a pyspark version (DELTA_RECIPES section 1).
+    """Maven coordinates of the Delta release for a pyspark version.
 
     >>> delta_package("4.2.0")
     'io.delta:delta-spark_4.2_2.13:4.4.0'

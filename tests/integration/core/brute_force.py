@@ -1,7 +1,7 @@
 """What a table must be, worked out from its log and its rows without the library's own reader.
 
 The log is read as the JSON that it is, the points come from `qbeast_core.model` in plain Python,
-and the way to a row's cube is the doubling that FORMAT section 3 describes.
+and the way to a row's cube is the doubling that docs/format.md 6.1 describes.
 """
 
 from __future__ import annotations
@@ -106,9 +106,9 @@ def assert_sound(
 ) -> QbeastTable:
     """Everything that holds for every table with an `id` column.
 
-    The files are those of the log, the plain reader sees `ids` (I1, I8), samples are what the
-    weights say (I3) and grow with the fraction (I2), blocks count what their files hold (I6), rows
-    lie in their cubes (I5, `check`).
+    The files are those of the log, the plain reader sees `ids`, samples are what the weights
+    say and grow with the fraction, blocks count what their files hold, rows lie in their cubes
+    (docs/format.md 8.6).
     """
     table = QbeastTable.for_path(spark, str(path))
     assert TableSnapshot.load(spark, str(path)).files == files_of_log(path)
@@ -157,7 +157,7 @@ def assert_samples(
 
 
 def assert_rows_in_their_cubes(spark: SparkSession, path: object) -> None:
-    """Every row of every indexed file lies in exactly the block that its values say (I5)."""
+    """Each row of an indexed file lies in the block that its values say (docs/format.md 8.1)."""
     adds, known = live_adds(path), revisions(path)
     last = known[int(configuration(path)["qbeast.lastRevisionID"])]
     rows_by_file = defaultdict(list)
@@ -204,7 +204,7 @@ def blocks_of(add: dict[str, Any], known: dict[int, Revision]) -> tuple[Block, .
 
 
 def containers(coordinates: Sequence[float]) -> Iterator[CubeId]:
-    """The cubes that hold a point, from the root down, without an end (FORMAT section 3)."""
+    """The cubes that hold a point, from the root down, without an end (docs/format.md 6.1)."""
     left, cube = list(coordinates), CubeId.root(len(coordinates))
     while True:
         yield cube

@@ -1,4 +1,4 @@
-"""Few distinct values, and trees as readers see them that walk from the root (I11)."""
+"""Few distinct values, and trees for readers that walk from the root (docs/format.md 8.3)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.integration.core.brute_force import assert_rows_in_their_cubes, asser
 
 
 def files_of_a_walk(table: QbeastTable, fraction: float) -> set[str]:
-    """The files that a reader finds which walks the tree as FORMAT section 9 says.
+    """The files that a reader finds which walks the tree as docs/format.md 9.3 says.
 
     It goes below a cube only where the sample reaches beyond the cube's weight, the smallest of
     its blocks; a cube that is not there is passed through.

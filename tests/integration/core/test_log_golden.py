@@ -1,7 +1,7 @@
 """Revisions and tags to the letter, for each kind of index and type that can be written.
 
 What qbeast-spark's parser takes is narrow: doubles need their decimal point, integers must not have
-one, floats are shortest 32-bit texts, keys and class names are fixed (FORMAT sections 1.2 and 2).
+one, floats are shortest 32-bit texts, keys and class names are fixed (docs/format.md 3 and 7).
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def assert_fits_its_parser(transformation: dict[str, Any]) -> None:
 
 
 def test_the_tags_of_a_file_are_written_to_the_letter(spark: SparkSession, tmp_path: Path) -> None:
-    """The weights are those that the JVM printed (FORMAT section 4)."""
+    """The weights are those that the JVM printed (docs/format.md 5.1)."""
     path = str(tmp_path)
     rows = spark.createDataFrame(
         [(1, "a"), (None, "a"), (1, None), (None, None)], "number int, text string"

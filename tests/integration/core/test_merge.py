@@ -233,7 +233,7 @@ def test_values_beyond_the_range_make_a_revision(spark: SparkSession, tmp_path: 
 
 
 def test_an_older_revision_stays_walkable(spark: SparkSession, tmp_path: Path) -> None:
-    """Its upper cubes lose the blocks that held their rows down (I11)."""
+    """Its upper cubes lose the blocks that held their rows down (docs/format.md 8.3)."""
     path = create(spark, tmp_path)
     write_table(rows(spark, 1500, 170), path=path)  # lowers the weights of upper cubes
     write_table(rows(spark, 1670, 300, shift=2000), path=path)

@@ -1,4 +1,4 @@
-"""The blocks tag, as written and as read with and without faults (FORMAT section 2)."""
+"""The blocks tag, as written and as read with and without faults (docs/format.md 7)."""
 
 import json
 

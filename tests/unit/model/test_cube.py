@@ -1,4 +1,4 @@
-"""Cube ids: text, bounds, order and containment (FORMAT section 3)."""
+"""Cube ids: text, bounds, order and containment (docs/format.md 6)."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""Column types and their values as numbers (FORMAT sections 1.2 and 5)."""
+"""Column types and their values as numbers (docs/format.md 4.1)."""
 
 import datetime
 import math

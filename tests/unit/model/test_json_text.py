@@ -1,4 +1,4 @@
-"""Numbers and JSON as Java writes them (FORMAT section 1.2)."""
+"""Numbers and JSON as Java writes them (docs/format.md 3.4)."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The tags of versions up to 0.5 (FORMAT section 10)."""
+"""The tags of versions up to 0.5 (docs/format.md 10.1)."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Both hashes as the JVM computes them (FORMAT sections 4 and 5)."""
+"""Both hashes as the JVM computes them (docs/format.md 4.4 and 5.1)."""
 
 import datetime
 import math

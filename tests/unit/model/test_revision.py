@@ -1,4 +1,4 @@
-"""Revisions and the table configuration that holds them (FORMAT sections 1.1, 1.2 and 7)."""
+"""Revisions and the table configuration that holds them (docs/format.md 2.1 and 3)."""
 
 import json
 from dataclasses import replace

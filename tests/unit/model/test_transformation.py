@@ -1,4 +1,4 @@
-"""Coordinates, and when data need another transformation (FORMAT section 5)."""
+"""Coordinates, and when data need another transformation (docs/format.md 3.6 and 4)."""
 
 import datetime
 import json

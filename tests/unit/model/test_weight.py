@@ -1,4 +1,4 @@
-"""Weights and fractions as the JVM computes them (FORMAT section 4)."""
+"""Weights and fractions as the JVM computes them (docs/format.md 5.2)."""
 
 import math
 

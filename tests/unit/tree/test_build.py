@@ -133,7 +133,7 @@ def test_no_sample_gives_a_root_or_the_existing_tree() -> None:
 
 
 def test_an_append_lowers_the_root_as_the_format_does() -> None:
-    """FORMAT section 6: 2400 rows, then 1200 more, cubes of 120 rows."""
+    """docs/format.md 8.4: 2400 rows, then 1200 more, cubes of 120 rows."""
     rng = np.random.default_rng(3)
     layout, root = PathLayout(1), CubeId.root(1)
     words, row_weights = layout.path_words(rng.random((2400, 1))), random_weights(rng, 2400)

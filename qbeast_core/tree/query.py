@@ -278,11 +278,8 @@ def _hashed_values(value: Any, transformer: HashTransformer) -> list[Any]:
     if isinstance(value, int | float | Decimal):
         if data_type in (DataType.INTEGER, DataType.LONG) and int(value) == value:
             return [int(value)]
-        if data_type is DataType.DOUBLE and float(value) == value:
-            return [0.0, -0.0] if value == 0 else [float(value)]
-        if data_type is DataType.FLOAT and float(np.float32(value)) == value:
-            return [np.float32(0.0), np.float32(-0.0)] if value == 0 else [np.float32(value)]
-    # Decimals among them: the text of 5.00 depends on the scale, which revisions do not store.
+    # Of floats the text depends on the version of Java that wrote the row (docs/format.md 4.4), of
+    # decimals on the scale, which revisions do not store.
     raise ValueError(f"{value!r} has no hash in a column of type {data_type.value}")
 
 

@@ -157,10 +157,6 @@ def test_timestamps_are_floored_to_milliseconds() -> None:
         (DataType.STRING, "user_7", ["user_7"]),
         (DataType.INTEGER, 5.0, [5]),
         (DataType.LONG, Decimal("5.00"), [5]),
-        (DataType.DOUBLE, 5, [5.0]),
-        (DataType.DOUBLE, 0, [0.0, -0.0]),
-        (DataType.FLOAT, 1.5, [np.float32(1.5)]),
-        (DataType.FLOAT, 0.0, [np.float32(0.0), np.float32(-0.0)]),
     ],
 )
 def test_a_hash_is_that_of_the_stored_type(
@@ -182,9 +178,9 @@ def test_a_hash_is_that_of_the_stored_type(
         (DataType.INTEGER, math.inf),
         (DataType.INTEGER, math.nan),
         (DataType.INTEGER, "5"),
-        (DataType.FLOAT, 0.1),
+        (DataType.FLOAT, 1.5),
+        (DataType.DOUBLE, 2e23),
         (DataType.DOUBLE, math.nan),
-        (DataType.DOUBLE, Decimal("sNaN")),
         (DataType.STRING, 5),
     ],
 )

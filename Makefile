@@ -54,7 +54,11 @@ test: java $(INSTALLED) lint typecheck  ## Run what a change must pass: lint, ty
 
 .PHONY: test-fast
 test-fast: $(INSTALLED) lint typecheck  ## Run what needs no JVM: lint, types and the unit tests.
-	$(PYTHON) -m pytest tests/unit
+	$(PYTHON) -m pytest -m "not slow" tests/unit
+
+.PHONY: test-changed
+test-changed: java $(INSTALLED)  ## Run the tests that what changed since the last run can affect.
+	$(PYTHON) -m pytest --testmon tests/unit tests/property tests/docs tests/integration
 
 .PHONY: test-all
 test-all: test scale test-matrix fuzz mutants  ## Run every suite there is (hours).

@@ -43,11 +43,13 @@ setup(
         "pyspark>=4.0.1,<4.3",
         "delta-spark>=4.0,<4.4.1",  # 4.4.1 has no jars in Maven Central
         "agate>=1.7,<2",
+        "filelock>=3.13",
         "mmh3>=4",
         "numpy>=1.26",
         "pyarrow>=15",
         "rich>=13",
         "sqlglot>=26",
+        "tenacity>=8.2",
     ],
     extras_require={
         "dev": [
@@ -59,6 +61,7 @@ setup(
             "mypy>=1.15",
             "pre-commit>=4",
             "pytest>=8",
+            "pytest-testmon>=2.1",
             "pytest-xdist>=3.6",
             "ruff>=0.9",
             "tpchgen-cli>=4",

@@ -214,7 +214,7 @@ class QbeastTable:
         if revision_id is not None and not isinstance(revision_id, int | str):
             if named is not None:
                 raise InvalidOptions("name the files by a first list or by files=, not by both")
-            revision_id, named = None, list(revision_id)
+            named, revision_id = list(revision_id), None
         scope = Scope(revision_id, named, parse_fraction(fraction))
         return optimize_table(self._table.spark, self._table.address, scope, dry_run)
 

@@ -6,12 +6,21 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
+from tenacity import (
+    Retrying,
+    before_sleep_log,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_random_exponential,
+)
+
 from qbeast_core.delta.conflicts import is_commit_conflict
 from qbeast_core.errors import CommitConflict, QbeastError
 
 logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 6
+_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.05, 5.0
 
 T = TypeVar("T")
 
@@ -20,7 +29,8 @@ def until_committed(table: str, attempt: Callable[[], T], *, wrote_before: bool 
     """The result of the first attempt that no concurrent commit defeats.
 
     Each call of `attempt` starts from the table's present state. `Transaction.commit` recognises
-    its own commit, so that an attempt which another writer defeats has written nothing.
+    its own commit, so that an attempt which another writer defeats has written nothing. Waits
+    between attempts are random and grow, so that writers that met once do not meet again.
 
     Args:
         wrote_before: whether the same operation has written something already, which stays.
@@ -28,17 +38,24 @@ def until_committed(table: str, attempt: Callable[[], T], *, wrote_before: bool 
     Raises:
         CommitConflict: every attempt was defeated; the conflict is the cause.
     """
-    for number in range(1, MAX_ATTEMPTS + 1):
-        try:
-            return attempt()
-        except Exception as error:
-            if isinstance(error, QbeastError) or not is_commit_conflict(error):
-                raise
-            if number == MAX_ATTEMPTS:
-                nothing = "nothing more" if wrote_before else "nothing"
-                raise CommitConflict(
-                    f"{table} was changed by other writers during each of {MAX_ATTEMPTS} attempts; "
-                    f"{nothing} was written. Try again with fewer writers at once"
-                ) from error
-            logger.info("%s was changed by another writer, attempt %d failed", table, number)
-    raise AssertionError("unreachable")
+    retrying = Retrying(
+        retry=retry_if_exception(_is_conflict),
+        stop=stop_after_attempt(MAX_ATTEMPTS),
+        wait=wait_random_exponential(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS),
+        before_sleep=before_sleep_log(logger, logging.INFO),
+        reraise=True,
+    )
+    try:
+        return retrying(attempt)
+    except Exception as error:
+        if not _is_conflict(error):
+            raise
+        nothing = "nothing more" if wrote_before else "nothing"
+        raise CommitConflict(
+            f"{table} was changed by other writers during each of {MAX_ATTEMPTS} attempts; "
+            f"{nothing} was written. Try again with fewer writers at once"
+        ) from error
+
+
+def _is_conflict(error: BaseException) -> bool:
+    return not isinstance(error, QbeastError) and is_commit_conflict(error)

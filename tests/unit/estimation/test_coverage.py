@@ -15,6 +15,9 @@ TABLES = 200
 LEAST_COVERAGE = 0.93
 
 
+pytestmark = pytest.mark.slow
+
+
 def tables(values: str, sharing: str):
     for seed in range(TABLES):
         random = np.random.default_rng([seed, len(values), len(sharing)])

@@ -12,6 +12,7 @@ from qbeast_core.errors import IncompatibleTable
 from qbeast_core.index import TableIndex
 from qbeast_core.model.legacy import has_legacy_tags
 from qbeast_core.model.slices import SLICE_COLUMN
+from qbeast_core.names import quoted
 
 _KEPT_FEATURES = frozenset(
     (
@@ -70,14 +71,14 @@ def check_supported(snapshot: TableSnapshot, table: str) -> None:
     if snapshot.partition_columns:
         raise IncompatibleTable(
             f"{table} is partitioned by {', '.join(snapshot.partition_columns)}; an indexed table "
-            "has no partitions, write all its rows anew without"
+            "has no partitions; rewrite it without partitions"
         )
 
 
 def check_features(snapshot: TableSnapshot, table: str) -> None:
     """Raise IncompatibleTable if the table has features that no index keeps up."""
     # A path is no name in SQL.
-    name = f"delta.`{snapshot.location}`" if "/" in table else table
+    name = f"delta.{quoted(snapshot.location)}" if "/" in table else table
     if snapshot.is_clustered:
         raise _incompatible(
             table, "uses liquid clustering", f"run ALTER TABLE {name} CLUSTER BY NONE first"
@@ -166,4 +167,4 @@ def _unknown(features: Collection[str]) -> list[str]:
 
 
 def _incompatible(table: str, has: str, remedy: str) -> IncompatibleTable:
-    return IncompatibleTable(f"{table} {has}, which an indexed write does not keep up; {remedy}")
+    return IncompatibleTable(f"{table} {has}, which an indexed write does not maintain; {remedy}")

@@ -13,6 +13,7 @@ from qbeast_core.delta.transaction import Transaction
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.index import TableIndex
 from qbeast_core.model.revision import IndexConfiguration, Revision
+from qbeast_core.names import quoted
 from qbeast_core.operations.compatibility import check_writable
 from qbeast_core.operations.create import create
 from qbeast_core.operations.destination import RELATION_KEY, Destination
@@ -22,7 +23,7 @@ from qbeast_core.operations.revisions import COLUMN_STATS_KEY, CUBE_SIZE, chosen
 from qbeast_core.operations.table_write import TableWrite
 from qbeast_core.operations.target import Target, column_of
 from qbeast_core.options import AUTO, WriteMode
-from qbeast_core.spark.columns import column, quoted
+from qbeast_core.spark.columns import column
 
 
 def drop_columns(target: Target, names: Sequence[str]) -> None:
@@ -42,7 +43,7 @@ def drop_columns(target: Target, names: Sequence[str]) -> None:
                 )
             except Exception:
                 # Where only the reply to the commit was lost, they are gone.
-                if not set(gone).isdisjoint(target.snapshot().schema.fieldNames()):
+                if not set(gone).isdisjoint(_columns_of(target)):
                     raise
             return
         check_writable(snapshot, target.label)
@@ -55,6 +56,11 @@ def drop_columns(target: Target, names: Sequence[str]) -> None:
             create(_as_before(snapshot, started), transaction, rows, schema)
 
     until_committed(target.label, attempt)
+
+
+def _columns_of(target: Target) -> list[str]:
+    """The table's columns, whether it can be written to or not."""
+    return TableSnapshot.load(target.spark, target.location).schema.fieldNames()
 
 
 def _check_unneeded(gone: Sequence[str], revision: Revision, table: str) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from qbeast_core import failpoints
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
-from qbeast_core.errors import InvalidOptions, NotAQbeastTable
+from qbeast_core.errors import CommitStateUnknown, InvalidOptions, NotAQbeastTable
 from qbeast_core.model.revision import IndexConfiguration
 from qbeast_core.model.transformer import Transformer
 from qbeast_core.operations.compatibility import check_features, check_writable
@@ -84,7 +84,9 @@ class TableWrite:
     def begin(self) -> Transaction:
         """A transaction on the table's present state, which this write may change."""
         transaction = Transaction(self.destination.spark, self.destination.location)
-        self.destination.check_adoptable(transaction.snapshot)
+        self.destination.check_adoptable(
+            transaction.snapshot, keeps_rows=self.mode is WriteMode.APPEND
+        )
         if self.appends(transaction.snapshot):
             check_writable(transaction.snapshot, self.destination.label)
         elif self.mode is WriteMode.OVERWRITE and transaction.snapshot.exists:
@@ -192,7 +194,10 @@ class TableWrite:
     ) -> int:
         """The version that has the files, without those at the indices `removes`."""
         failpoints.reach(failpoints.BEFORE_COMMIT)
-        return transaction.commit(operation, written.staged, removes, self.user_metadata)
+        try:
+            return transaction.commit(operation, written.staged, removes, self.user_metadata)
+        except CommitStateUnknown as problem:
+            raise self.destination.unknown(problem) from problem.__cause__
 
     def result(
         self,

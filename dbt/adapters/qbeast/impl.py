@@ -183,6 +183,15 @@ class QbeastAdapter(SparkAdapter):
         return model_config.is_incremental(config)
 
     @available.parse_none
+    def qbeast_with_types(
+        self, table: "agate.Table", config: Any
+    ) -> "tuple[agate.Table, dict[str, str]]":
+        """A seed's table and the types that are given for its columns (`seeds.py`)."""
+        from dbt.adapters.qbeast import seeds
+
+        return seeds.with_types(table, config.get("column_types") or {}, config.get("delimiter"))
+
+    @available.parse_none
     def qbeast_model_spec(
         self,
         config: Any,

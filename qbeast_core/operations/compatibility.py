@@ -8,7 +8,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot
 from qbeast_core.delta.transaction import Transaction
-from qbeast_core.errors import IncompatibleTable
+from qbeast_core.errors import IncompatibleTable, Remedy
 from qbeast_core.index import TableIndex
 from qbeast_core.model.legacy import has_legacy_tags
 from qbeast_core.model.slices import SLICE_COLUMN
@@ -71,7 +71,8 @@ def check_supported(snapshot: TableSnapshot, table: str) -> None:
     if snapshot.partition_columns:
         raise IncompatibleTable(
             f"{table} is partitioned by {', '.join(snapshot.partition_columns)}; an indexed table "
-            "has no partitions; rewrite it without partitions"
+            "has no partitions; rewrite it without partitions",
+            Remedy.REWRITE,
         )
 
 
@@ -81,7 +82,10 @@ def check_features(snapshot: TableSnapshot, table: str) -> None:
     name = f"delta.{quoted(snapshot.location)}" if "/" in table else table
     if snapshot.is_clustered:
         raise _incompatible(
-            table, "uses liquid clustering", f"run ALTER TABLE {name} CLUSTER BY NONE first"
+            table,
+            "uses liquid clustering",
+            f"run ALTER TABLE {name} CLUSTER BY NONE first",
+            Remedy.IN_PLACE,
         )
     if _ROW_TRACKING in snapshot.features:
         raise _incompatible(
@@ -89,21 +93,24 @@ def check_features(snapshot: TableSnapshot, table: str) -> None:
             "uses row tracking",
             f"run ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableRowTracking' = 'false') and "
             f"ALTER TABLE {name} DROP FEATURE {_ROW_TRACKING} first",
+            Remedy.IN_PLACE,
         )
     if uniform := _uniform(snapshot.features, snapshot.configuration):
         off = [f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{_FORMATS_KEY}')"]
         if uniform in _COMPATIBILITY:
             key = _COMPATIBILITY[uniform]
             off.append(f"ALTER TABLE {name} SET TBLPROPERTIES ('{key}' = 'false')")
-        remedy = f"run {' and '.join(off)} first"
+        told, remedy = f"run {' and '.join(off)} first", Remedy.IN_PLACE
         if uniform == _NEVER_OFF:
-            remedy = "Delta cannot switch that off, so write the rows to another table"
-        raise _incompatible(table, f"uses UniForm ({uniform})", remedy)
+            told = "Delta cannot switch that off, so write the rows to another table"
+            remedy = Remedy.COPY
+        raise _incompatible(table, f"uses UniForm ({uniform})", told, remedy)
     if unknown := _unknown(snapshot.features):
         raise _incompatible(
             table,
             f"has table features that qbeast_core does not know: {', '.join(unknown)}",
             "write the rows to another table, or change this one by Delta alone",
+            Remedy.COPY,
         )
 
 
@@ -134,7 +141,8 @@ def check_own_files(snapshot: TableSnapshot, table: str) -> None:
     if outside:
         raise IncompatibleTable(
             f"{table} has {len(outside)} files outside of its directory, such as {outside[0]}; "
-            "it shares them with the table that it was cloned from. Make a full copy of it first"
+            "it shares them with the table that it was cloned from. Write all its rows anew first",
+            Remedy.REWRITE,
         )
 
 
@@ -143,7 +151,8 @@ def check_no_slice_column(schema: StructType, table: str) -> None:
     if SLICE_COLUMN in map(str.lower, schema.fieldNames()):
         raise IncompatibleTable(
             f"{table} has a column {SLICE_COLUMN} already, which would be that of its slices; "
-            "rename it first, or convert the table without slices"
+            "rename it first, or convert the table without slices",
+            Remedy.IN_PLACE,
         )
 
 
@@ -166,5 +175,8 @@ def _unknown(features: Collection[str]) -> list[str]:
     return sorted(set(features) - _KEPT_FEATURES - {_ROW_TRACKING})
 
 
-def _incompatible(table: str, has: str, remedy: str) -> IncompatibleTable:
-    return IncompatibleTable(f"{table} {has}, which an indexed write does not maintain; {remedy}")
+def _incompatible(
+    table: str, has: str, told: str, remedy: Remedy | None = None
+) -> IncompatibleTable:
+    message = f"{table} {has}, which an indexed write does not maintain; {told}"
+    return IncompatibleTable(message, remedy)

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.base.impl import ConstraintSupport, FreshnessResponse
+from dbt.adapters.base.impl import BaseAdapter, ConstraintSupport, FreshnessResponse
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
@@ -143,9 +143,8 @@ class QbeastAdapter(SparkAdapter):
 
     # -- names, which Spark resolves whatever their case; dbt compares them as they are written
 
-    @available.parse(lambda *_: False)
-    def check_schema_exists(self, database: str | None, schema: str) -> bool:
-        return schema.lower() in {name.lower() for name in self.list_schemas(database or "")}
+    # dbt-spark's own compares a schema's case.
+    check_schema_exists = BaseAdapter.check_schema_exists
 
     @available.parse_list
     def get_missing_columns(

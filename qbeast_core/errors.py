@@ -3,6 +3,8 @@
 Every message says what was wrong, with the value, what is allowed, and what to do next.
 """
 
+from enum import Enum
+
 
 class QbeastError(Exception):
     """Base class of every error that qbeast_core raises on purpose."""
@@ -38,6 +40,19 @@ class NotAQbeastTable(QbeastError):
 
 class IncompatibleTable(QbeastError):
     """The table has features or settings that a write would not keep right."""
+
+    def __init__(self, message: str, remedy: "Remedy | None" = None) -> None:
+        super().__init__(message)
+        self.remedy = remedy
+        """What makes the table one that can be written to, where that is known."""
+
+
+class Remedy(Enum):
+    """What lets an incompatible table have an index."""
+
+    IN_PLACE = "change the table by the statements in the message"
+    REWRITE = "write all its rows anew"
+    COPY = "copy its rows to another table"
 
 
 class IndexMismatch(QbeastError):

@@ -66,7 +66,7 @@ def main() -> int:
         copies = [copy_of_project(Path(directory) / str(i)) for i in range(options.processes)]
         selection = sorted({test for fault in faults for test in fault.tests})
         print(f"{len(faults)} faults; first their {len(selection)} tests without any", flush=True)
-        if run_tests(copies[0], selection, quiet=False) != PASSED:
+        if run_tests(copies[0], selection) != PASSED:
             print("the tests fail without any fault, so their failing tells nothing")
             return 1
         verdicts = Counter(judge_all(faults, copies))
@@ -120,7 +120,7 @@ def judge(fault: Fault, copy: Path) -> str:
         return NOT_APPLIED
     file.write_text(faulty, encoding="utf-8")
     try:
-        code = run_tests(copy, fault.tests)
+        code = run_tests(copy, fault.tests, patience_seconds=PATIENCE_SECONDS)
     except subprocess.TimeoutExpired:
         return KILLED
     finally:
@@ -128,16 +128,17 @@ def judge(fault: Fault, copy: Path) -> str:
     return {PASSED: SURVIVED, FAILED: KILLED}.get(code, NOT_TESTED)
 
 
-def run_tests(copy: Path, tests: Sequence[str], *, quiet: bool = True) -> int:
-    """pytest's exit code. Raises TimeoutExpired."""
+def run_tests(copy: Path, tests: Sequence[str], *, patience_seconds: int | None = None) -> int:
+    """pytest's exit code. With a limit of time they run quietly. Raises TimeoutExpired."""
+    output = None if patience_seconds is None else subprocess.DEVNULL
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests],
         cwd=copy,
         # Bytecode of a line that is back by the same second would be taken for the line's.
         env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
-        stdout=subprocess.DEVNULL if quiet else None,
-        stderr=subprocess.DEVNULL if quiet else None,
-        timeout=PATIENCE_SECONDS,
+        stdout=output,
+        stderr=output,
+        timeout=patience_seconds,
     ).returncode
 
 

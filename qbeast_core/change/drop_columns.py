@@ -9,15 +9,15 @@ from dataclasses import replace
 from pyspark.sql.types import StructType
 
 from qbeast_core.change.columns import column_of
-from qbeast_core.change.rewrite import newest_to_change
 from qbeast_core.delta.metadata import maps_columns
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.address import RELATION_KEY
 from qbeast_core.locate.compatibility import check_writable
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.names import quoted
 from qbeast_core.options import AUTO, WriteMode
-from qbeast_core.spark.columns import column, quoted
+from qbeast_core.spark.columns import column
 from qbeast_core.write.create import create
 from qbeast_core.write.index_options import IndexOptions
 from qbeast_core.write.request import WriteRequest
@@ -55,7 +55,8 @@ def _drop_mapped(table: OpenTable, gone: Sequence[str]) -> None:
         table.spark.sql(f"alter table delta.{name} drop columns ({listed})")
     except Exception:
         # Where only the reply to the commit was lost, they are gone.
-        if not set(gone).isdisjoint(newest_to_change(table).snapshot.schema.fieldNames()):
+        newest = OpenTable.newest(table.spark, table.address)
+        if not set(gone).isdisjoint(newest.snapshot.schema.fieldNames()):
             raise
 
 

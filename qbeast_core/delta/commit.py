@@ -18,6 +18,7 @@ from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import CommitStateUnknown
 from qbeast_core.jvm.gateway import Jvm, delta_version
 from qbeast_core.jvm.settings import session_with
+from qbeast_core.names import quoted
 
 logger = logging.getLogger(__name__)
 
@@ -80,8 +81,11 @@ class Commit:
             # An interrupt stops this process's wait for the answer, not the JVM.
             logger.warning(self._advice(name, txn_id, "it was interrupted", "it may go on"))
             raise
-        # Delta told it to a session of the commit's own.
-        spark.conf.set(_LAST_VERSION, version)
+        try:
+            # Delta told it to a session of the commit's own.
+            spark.conf.set(_LAST_VERSION, version)
+        except Exception as problem:
+            logger.debug("the session does not know of version %d: %s", version, problem)
         return version
 
     def _version_of(self, txn_id: str) -> int | None:
@@ -106,12 +110,11 @@ class Commit:
             yield int(change._1()), {} if actions.isEmpty() else json.loads(actions.head().json())
 
     def _advice(self, name: str, txn_id: str, reason: str, found: str) -> str:
-        table = self.snapshot.location.replace("`", "``")
         return (
             f"It is not known whether this {name} of {self.snapshot.location} was committed. "
             f"The commit failed ({reason}), and {found}. Do not repeat it before you have looked: "
-            f"DESCRIBE HISTORY delta.`{table}` lists the versions. If the file in _delta_log of "
-            f"one from {self.snapshot.version + 1} on has the txnId {txn_id}, the commit was made, "
-            "and repeating it would make the same change twice. If none has it minutes later, "
-            "nothing was written"
+            f"DESCRIBE HISTORY delta.{quoted(self.snapshot.location)} lists the versions. If the "
+            f"`_delta_log` file of version {self.snapshot.version + 1} or later contains the txnId "
+            f"{txn_id}, the commit was made, and repeating it would make the same change twice. If "
+            "none contains it after a few minutes, nothing was written"
         )

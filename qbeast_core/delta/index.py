@@ -276,9 +276,9 @@ def _changed_column(revision: Revision, schema: StructType) -> str | None:
 
 def _lost(what: str, problem: InvalidOptions) -> IncompatibleTable:
     return IncompatibleTable(
-        f"{what} by its index: {problem}. Give the column back its name and type, or write the "
-        "table anew by write_table(..., mode='overwrite') with other columns_to_index or another "
-        "sample_key (in dbt with --full-refresh)"
+        f"{what} by its index: {problem}. Give the column back its name and type, or write all "
+        "rows of the table anew by write_table(..., mode='overwrite') with other columns_to_index "
+        "or another sample_key. In dbt, --full-refresh keeps only the rows of the model's query"
     )
 
 

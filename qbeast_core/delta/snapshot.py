@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,9 @@ from qbeast_core.delta.version_cache import VersionCache
 from qbeast_core.errors import UnsupportedEnvironment
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.slices import SLICE_COLUMN
+from qbeast_core.names import quoted
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -171,8 +175,7 @@ class TableSnapshot:
 
     def last_commit_millis(self, operation: str) -> int:
         """When the newest commit of that name was made, in milliseconds since 1970; 0 if never."""
-        quoted = self.location.replace("`", "``")
-        history = self.spark.sql(f"describe history delta.`{quoted}`")
+        history = self.spark.sql(f"describe history delta.{quoted(self.location)}")
         own = history.where((F.col("operation") == operation) & (F.col("version") <= self.version))
         found = own.agg(F.max(F.unix_millis("timestamp"))).first()
         return (found and found[0]) or 0
@@ -196,10 +199,15 @@ class TableSnapshot:
         def committed(version: int) -> None:
             # Where another writer came between, its files are missing here.
             if following and version == self.version + 1:
-                # Delta goes on with this snapshot, unless it finds other files in the log.
-                newest = self._delta_log.unsafeVolatileSnapshot()
-                if newest.version() == version:
-                    _live_files.put(self._key_of(newest, version), following)
+                try:
+                    # Delta goes on with this snapshot, unless it finds other files in the log.
+                    newest = self._delta_log.unsafeVolatileSnapshot()
+                    if newest.version() == version:
+                        _live_files.put(self._key_of(newest, version), following)
+                except Exception as problem:
+                    logger.debug(
+                        "version %d of %s is read anew: %s", version, self.location, problem
+                    )
 
         return committed
 

@@ -34,6 +34,7 @@ from qbeast_core.delta.metadata import (
 from qbeast_core.jvm.gateway import Jvm, activate
 from qbeast_core.jvm.settings import is_set, setting
 from qbeast_core.model.slices import SLICE_COLUMN
+from qbeast_core.names import quoted
 
 TIMESTAMPS_KEY = "spark.sql.parquet.outputTimestampType"
 MICROSECONDS = "TIMESTAMP_MICROS"
@@ -176,8 +177,8 @@ class LateStatistics:
 
     def _with_statistics_of(self, columns: Sequence[str]) -> Any:
         """The table's metadata with the choice of these columns for statistics."""
-        quoted = ("`" + name.replace("`", "``") + "`" for name in columns)
-        choice = (_CHOSEN_COLUMNS, ",".join(quoted)) if columns else (_CHOSEN_COUNT, "0")
+        listed = ",".join(map(quoted, columns))
+        choice = (_CHOSEN_COLUMNS, listed) if columns else (_CHOSEN_COUNT, "0")
         configuration = self._metadata["configuration"] | dict([choice])
         return metadata_of(self._jvm, self._metadata | {"configuration": configuration})
 

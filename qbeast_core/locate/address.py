@@ -10,7 +10,12 @@ from pyspark.sql import SparkSession
 
 from qbeast_core.delta.catalog import Catalog
 from qbeast_core.delta.snapshot import TableSnapshot
-from qbeast_core.errors import IncompatibleTable, InvalidOptions, NotAQbeastTable
+from qbeast_core.errors import (
+    CommitStateUnknown,
+    IncompatibleTable,
+    InvalidOptions,
+    NotAQbeastTable,
+)
 
 DELTA, PARQUET = "delta", "parquet"
 RELATION_KEY = "qbeast.relation"
@@ -51,11 +56,11 @@ class TableAddress:
                 self.name, self.location, managed=self.is_managed, comment=comment or None
             )
 
-    def check_adoptable(self, snapshot: TableSnapshot) -> None:
-        """Raise IncompatibleTable if a table lies here that is not this name's own.
+    def check_adoptable(self, snapshot: TableSnapshot, *, keeps_rows: bool) -> None:
+        """Raise IncompatibleTable if this name cannot take over the table that lies here.
 
         A process that died between the commit and the catalog entry leaves such a table; the next
-        write of the same name takes it over.
+        write of the same name replaces it. A write that `keeps_rows` may not do that to rows.
         """
         if self.name is None or self.is_registered or not snapshot.exists:
             return
@@ -66,6 +71,27 @@ class TableAddress:
                 f"{self.name} (its property {RELATION_KEY} is {owner!r}); "
                 "register it, move it away or choose another name"
             )
+        if keeps_rows and snapshot.files:
+            raise IncompatibleTable(
+                f"{self.location} already holds rows of {self.name}, which the catalog did not "
+                "know when this write began; the write that created the table may have ended "
+                f"before it was registered. To keep its rows, run {self._registration} and append "
+                "again. To replace them, use mode='overwrite'"
+            )
+
+    def unknown(self, problem: CommitStateUnknown) -> CommitStateUnknown:
+        """The same error, with what to do about a name that the catalog does not know yet."""
+        if self.name is None or self.is_registered:
+            return problem
+        return CommitStateUnknown(
+            f"{problem}. The catalog does not know {self.name} yet: if the commit was made, run "
+            f"{self._registration} before you use the table by its name"
+        )
+
+    @property
+    def _registration(self) -> str:
+        """The statement that gives the table that lies here its name."""
+        return f"CREATE TABLE {self.name} USING delta LOCATION {self.location!r}"
 
 
 def address_of_text(spark: SparkSession, text: str) -> TableAddress:

@@ -7,10 +7,11 @@ from collections.abc import Collection, Mapping
 from pyspark.sql.types import StructType
 
 from qbeast_core.delta.snapshot import DataFile
-from qbeast_core.errors import IncompatibleTable
+from qbeast_core.errors import IncompatibleTable, Remedy
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.model.legacy import has_legacy_tags
 from qbeast_core.model.slices import SLICE_COLUMN
+from qbeast_core.names import quoted
 
 _KEPT_FEATURES = frozenset(
     (
@@ -67,8 +68,9 @@ def check_supported(table: OpenTable) -> None:
     check_features(table)
     if columns := table.snapshot.partition_columns:
         raise IncompatibleTable(
-            f"{table.label} is partitioned by {', '.join(columns)}; an indexed table "
-            "has no partitions, write all its rows anew without"
+            f"{table.label} is partitioned by {', '.join(columns)}; an indexed table has no "
+            "partitions; rewrite it without partitions",
+            Remedy.REWRITE,
         )
 
 
@@ -76,10 +78,13 @@ def check_features(table: OpenTable) -> None:
     """Raise IncompatibleTable if the table has features that no index keeps up."""
     snapshot = table.snapshot
     # A path is no name in SQL.
-    name = f"delta.`{snapshot.location}`" if "/" in table.label else table.label
+    name = f"delta.{quoted(snapshot.location)}" if "/" in table.label else table.label
     if snapshot.is_clustered:
         raise _incompatible(
-            table, "uses liquid clustering", f"run ALTER TABLE {name} CLUSTER BY NONE first"
+            table,
+            "uses liquid clustering",
+            f"run ALTER TABLE {name} CLUSTER BY NONE first",
+            Remedy.IN_PLACE,
         )
     if _ROW_TRACKING in snapshot.features:
         raise _incompatible(
@@ -87,21 +92,24 @@ def check_features(table: OpenTable) -> None:
             "uses row tracking",
             f"run ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableRowTracking' = 'false') and "
             f"ALTER TABLE {name} DROP FEATURE {_ROW_TRACKING} first",
+            Remedy.IN_PLACE,
         )
     if uniform := _uniform(snapshot.features, snapshot.configuration):
         off = [f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{_FORMATS_KEY}')"]
         if uniform in _COMPATIBILITY:
             key = _COMPATIBILITY[uniform]
             off.append(f"ALTER TABLE {name} SET TBLPROPERTIES ('{key}' = 'false')")
-        remedy = f"run {' and '.join(off)} first"
+        told, remedy = f"run {' and '.join(off)} first", Remedy.IN_PLACE
         if uniform == _NEVER_OFF:
-            remedy = "Delta cannot switch that off, so write the rows to another table"
-        raise _incompatible(table, f"uses UniForm ({uniform})", remedy)
+            told = "Delta cannot switch that off, so write the rows to another table"
+            remedy = Remedy.COPY
+        raise _incompatible(table, f"uses UniForm ({uniform})", told, remedy)
     if unknown := _unknown(snapshot.features):
         raise _incompatible(
             table,
             f"has table features that qbeast_core does not know: {', '.join(unknown)}",
             "write the rows to another table, or change this one by Delta alone",
+            Remedy.COPY,
         )
 
 
@@ -130,8 +138,9 @@ def check_own_files(table: OpenTable) -> None:
     if outside:
         raise IncompatibleTable(
             f"{table.label} has {len(outside)} files outside of its directory, such as "
-            f"{outside[0]}; it shares them with the table that it was cloned from. Make a full "
-            "copy of it first"
+            f"{outside[0]}; it shares them with the table that it was cloned from. Write all its "
+            "rows anew first",
+            Remedy.REWRITE,
         )
 
 
@@ -140,7 +149,8 @@ def check_no_slice_column(table: OpenTable) -> None:
     if SLICE_COLUMN in map(str.lower, table.snapshot.schema.fieldNames()):
         raise IncompatibleTable(
             f"{table.label} has a column {SLICE_COLUMN} already, which would be that of its "
-            "slices; rename it first, or convert the table without slices"
+            "slices; rename it first, or convert the table without slices",
+            Remedy.IN_PLACE,
         )
 
 
@@ -163,7 +173,8 @@ def _unknown(features: Collection[str]) -> list[str]:
     return sorted(set(features) - _KEPT_FEATURES - {_ROW_TRACKING})
 
 
-def _incompatible(table: OpenTable, has: str, remedy: str) -> IncompatibleTable:
-    return IncompatibleTable(
-        f"{table.label} {has}, which an indexed write does not keep up; {remedy}"
-    )
+def _incompatible(
+    table: OpenTable, has: str, advice: str, remedy: Remedy | None = None
+) -> IncompatibleTable:
+    message = f"{table.label} {has}, which an indexed write does not maintain; {advice}"
+    return IncompatibleTable(message, remedy)

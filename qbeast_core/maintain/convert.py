@@ -26,8 +26,8 @@ from qbeast_core.locate.compatibility import (
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.model.revision import Revision
+from qbeast_core.names import quoted
 from qbeast_core.options import AUTO, resolve_columns
-from qbeast_core.spark.columns import quoted
 from qbeast_core.spark.slices import with_slices
 from qbeast_core.tree.column_choice import ColumnChoice
 from qbeast_core.write.index_options import IndexOptions

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from qbeast_core.spark.columns import quoted
+from qbeast_core.names import quoted
 
 CHANGE_TYPE = "_change_type"
 """The column that tells Delta which rows belong to the change data feed."""

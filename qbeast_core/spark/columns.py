@@ -40,6 +40,7 @@ from qbeast_core.model.transformation import (
     Transformation,
 )
 from qbeast_core.model.weight import MIN_WEIGHT
+from qbeast_core.names import quoted
 from qbeast_core.tree.assignment import SLOT_WEIGHT_BITS, Assignment
 from qbeast_core.tree.curve import HilbertCurve
 from qbeast_core.tree.path import PathLayout
@@ -57,11 +58,6 @@ class Target(NamedTuple):
     """The depth of its cube, bigint."""
     file: Column
     """The number of its file, bigint."""
-
-
-def quoted(name: str) -> str:
-    """A column's name as one part of a column path."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def column(name: str) -> Column:

@@ -275,9 +275,9 @@ def _hashed_values(value: Any, transformer: HashTransformer) -> list[Any]:
     data_type = transformer.data_type
     if data_type is DataType.STRING and isinstance(value, str):
         return [value]
-    if isinstance(value, int | float | Decimal):
-        if data_type in (DataType.INTEGER, DataType.LONG) and int(value) == value:
-            return [int(value)]
+    is_whole = isinstance(value, int | float | Decimal) and int(value) == value
+    if data_type in (DataType.INTEGER, DataType.LONG) and is_whole:
+        return [int(value)]
     # Of floats the text depends on the version of Java that wrote the row (docs/format.md 4.4), of
     # decimals on the scale, which revisions do not store.
     raise ValueError(f"{value!r} has no hash in a column of type {data_type.value}")

@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core import failpoints
 from qbeast_core.delta.transaction import Operation
+from qbeast_core.errors import CommitStateUnknown
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.options import WriteMode
 from qbeast_core.write.files import DoesNotFit
@@ -55,12 +56,15 @@ def _create(
     if isinstance(written, DoesNotFit):
         return written
     exists = table.snapshot.exists
-    version = writer.commit(
-        Operation.OVERWRITE if exists else Operation.CREATE,
-        written,
-        removes=np.arange(len(table.snapshot.files)) if exists else None,
-        user_metadata=request.user_metadata,
-    )
+    try:
+        version = writer.commit(
+            Operation.OVERWRITE if exists else Operation.CREATE,
+            written,
+            removes=np.arange(len(table.snapshot.files)) if exists else None,
+            user_metadata=request.user_metadata,
+        )
+    except CommitStateUnknown as problem:
+        raise table.address.unknown(problem) from problem.__cause__
     failpoints.reach(failpoints.BEFORE_REGISTRATION)
     table.address.register(table.spark, request.comment)
     result = request.result(version, written, WriteMode.OVERWRITE, new_revision=True)

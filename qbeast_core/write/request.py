@@ -79,7 +79,7 @@ class WriteRequest:
     def begin(self, spark: SparkSession) -> WritableTable:
         """The table's present state, which this write may change."""
         table = WritableTable.begin(spark, self.address)
-        self.address.check_adoptable(table.snapshot)
+        self.address.check_adoptable(table.snapshot, keeps_rows=self.mode is WriteMode.APPEND)
         if self.appends(table):
             check_writable(table)
         elif self.mode is WriteMode.OVERWRITE and table.snapshot.exists:

@@ -9,10 +9,7 @@ from typing import Any
 from dbt.adapters.qbeast.model_config import ModelSpec
 from pyspark.sql import SparkSession
 
-from qbeast_core.errors import IncompatibleTable, QbeastError
-from qbeast_core.locate.address import address_of_text
-from qbeast_core.locate.compatibility import check_features
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.errors import IncompatibleTable, QbeastError, Remedy
 from qbeast_core.maintain.convert import check_convertible
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
@@ -20,7 +17,11 @@ _NOT_A_TEXT = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
 def full_refresh(model: str) -> str:
-    """What builds a table anew, and what that costs."""
+    """What builds a table anew, and what that costs.
+
+    Args:
+        model: what selects the model (`model_config.selector_of`).
+    """
     return (
         f"`dbt run --full-refresh -s {model}` builds the table anew from the model's query; rows "
         "that the query no longer gives are lost"
@@ -36,24 +37,30 @@ def keeping_all_rows(table: str, spec: ModelSpec) -> str:
     return _write_call(table, _plain(table), "overwrite", spec)
 
 
-def to_get_an_index(session: SparkSession, table: str, spec: ModelSpec, arguments: str) -> str:
+def to_get_an_index(session: SparkSession, table: str, spec: ModelSpec) -> str:
     """What gives a Delta table without an index the one that its model asks for.
 
     Args:
         table: the quoted name of the table.
-        arguments: those of `convert_to_qbeast` that do, as YAML.
     """
     problem = _hindrance(session, table, spec)
     if problem is None:
-        return f"Give it one, which keeps its rows and its history: {_convert(arguments)}"
-    rewriting = "To keep its rows and its history, write it anew with all its rows in Python"
-    done = f"{rewriting}: {keeping_all_rows(table, spec)}"
-    if _keeps_features(session, table):
+        return f"To give it one, {_convert(table, spec)}"
+    remedy = problem.remedy if isinstance(problem, IncompatibleTable) else None
+    if remedy is Remedy.IN_PLACE:
+        return f"{problem}. Then: {_convert(table, spec)}"
+    if remedy is Remedy.COPY:
         before, copy = _with_suffix(table, "__before"), _with_suffix(table, "__indexed")
         done = (
             f"To keep its rows, copy them in Python: {_write_call(table, copy, 'error', spec)}. "
-            f"Then run the SQL `alter table {_plain(table)} rename to {before}` and `alter table "
-            f"{copy} rename to {_plain(table)}`: {before} has the history"
+            "Constraints and properties are not copied. Then run the SQL `alter table "
+            f"{_plain(table)} rename to {before}` and `alter table {copy} rename to "
+            f"{_plain(table)}`: {before} has the history"
+        )
+    else:
+        done = (
+            "To keep its rows and its history, write it anew with all its rows in Python: "
+            f"{keeping_all_rows(table, spec)}"
         )
     return f"It cannot be given one as it is: {problem}. {done}. Or remove columns_to_index"
 
@@ -71,29 +78,20 @@ def of_other_format(session: SparkSession, table: str, model: str, spec: ModelSp
         problem = _hindrance(session, table, spec)
         keeping = f"It cannot become one: {problem}. Copy its rows to another table first"
         if problem is None:
-            keeping = f"Convert it, which keeps its rows: {_convert(arguments_of(table, spec))}"
+            keeping = f"To convert it, {_convert(table, spec)}"
     return (
         f"{_plain(table)} is not stored as Delta, and {model} adds rows to a Delta table. "
-        f"{keeping}. Or leave the model's configuration as it was. {full_refresh(model)}."
+        f"{keeping}. Or set the model's configuration back. {full_refresh(model)}."
     )
 
 
-def _hindrance(session: SparkSession, table: str, spec: ModelSpec) -> str | None:
+def _hindrance(session: SparkSession, table: str, spec: ModelSpec) -> QbeastError | None:
     """Why a table cannot be given an index as it is; None if it can."""
     try:
         check_convertible(session, table, slices=spec.slices)
     except QbeastError as problem:
-        return str(problem)
+        return problem
     return None
-
-
-def _keeps_features(session: SparkSession, table: str) -> bool:
-    """Whether the table has features that no index keeps up, and writing it anew keeps."""
-    try:
-        check_features(OpenTable.newest(session, address_of_text(session, table)))
-    except IncompatibleTable:
-        return True
-    return False
 
 
 def _write_call(table: str, to: str, mode: str, spec: ModelSpec) -> str:
@@ -105,10 +103,11 @@ def _with_suffix(table: str, suffix: str) -> str:
     return _plain(f"{table.removesuffix('`')}{suffix}`")
 
 
-def _convert(arguments: str) -> str:
+def _convert(table: str, spec: ModelSpec) -> str:
+    arguments = shlex.quote(arguments_of(table, spec))
     return (
-        f"dbt run-operation convert_to_qbeast --args {shlex.quote(arguments)}. It rewrites no "
-        "file. Then run again"
+        f"run `dbt run-operation convert_to_qbeast --args {arguments}`: it keeps rows and history "
+        "and rewrites no file. Then run dbt again"
     )
 
 

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.base.impl import ConstraintSupport, FreshnessResponse
+from dbt.adapters.base.impl import BaseAdapter, ConstraintSupport, FreshnessResponse
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
@@ -143,9 +143,8 @@ class QbeastAdapter(SparkAdapter):
 
     # -- names, which Spark resolves whatever their case; dbt compares them as they are written
 
-    @available.parse(lambda *_: False)
-    def check_schema_exists(self, database: str | None, schema: str) -> bool:
-        return schema.lower() in {name.lower() for name in self.list_schemas(database or "")}
+    # dbt-spark's own compares a schema's case.
+    check_schema_exists = BaseAdapter.check_schema_exists
 
     @available.parse_list
     def get_missing_columns(
@@ -181,6 +180,15 @@ class QbeastAdapter(SparkAdapter):
     @available.parse(lambda *_: False)
     def qbeast_is_incremental(self, config: Mapping[str, Any]) -> bool:
         return model_config.is_incremental(config)
+
+    @available.parse_none
+    def qbeast_with_types(
+        self, table: "agate.Table", config: Any
+    ) -> "tuple[agate.Table, dict[str, str]]":
+        """A seed's table and the types that are given for its columns (`seeds.py`)."""
+        from dbt.adapters.qbeast import seeds
+
+        return seeds.with_types(table, config.get("column_types") or {}, config.get("delimiter"))
 
     @available.parse_none
     def qbeast_model_spec(

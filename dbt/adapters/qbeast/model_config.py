@@ -165,7 +165,7 @@ def model_spec(
     root = config.get("location_root")
     return ModelSpec(
         name=str(model["alias"]),
-        selector=str(model.get("name") or model["alias"]),
+        selector=selector_of(model),
         columns_to_index=columns if isinstance(columns, str) else list(columns),
         cube_size=_or(config.get("cube_size"), "auto"),
         column_stats=config.get("column_stats"),
@@ -184,6 +184,16 @@ def model_spec(
         location=f"{str(root).rstrip('/')}/{model['alias']}" if root else None,
         descriptions=descriptions(config, model),
     )
+
+
+def selector_of(model: Mapping[str, Any]) -> str:
+    """What selects a model, and no other version of it, on dbt's command line.
+
+    >>> selector_of({"name": "orders", "version": 2}), selector_of({"name": "orders"})
+    ('orders.v2', 'orders')
+    """
+    version = model.get("version")
+    return str(model["name"]) if version is None else f"{model['name']}.v{version}"
 
 
 def descriptions(config: Any, model: Mapping[str, Any]) -> Descriptions:

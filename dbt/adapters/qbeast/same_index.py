@@ -34,18 +34,19 @@ def require_same_index(session: SparkSession, table: str, spec: ModelSpec) -> No
     if [name.lower() for name in names] != [name.lower() for name in present.columns_to_index]:
         raise IndexMismatch(
             f"{spec.name} is indexed by {present.columns_to_index}, and the model's "
-            f"columns_to_index is now {names}"
+            f"columns_to_index is now {names}. Set columns_to_index back"
         )
     key = parse_sample_key(spec.sample_key)
     wanted = list(key) if isinstance(key, tuple) else key
     if _lowered(wanted) != _lowered(present.sample_key):
         raise IndexMismatch(
-            f"{spec.name} has the sample_key {present.sample_key}, and the model's is now {wanted}"
+            f"{spec.name} has the sample_key {present.sample_key}, and the model's is now "
+            f"{wanted}. Set sample_key back"
         )
     if spec.slices not in (None, present.slices):
         raise IndexMismatch(
             f"{spec.name} {'stores' if present.slices else 'does not store'} slices, and the "
-            f"model's slices is now {spec.slices}"
+            f"model's slices is now {spec.slices}. Set slices back"
         )
 
 
@@ -76,13 +77,13 @@ def require_same_index_of_snapshot(session: SparkSession, table: str, spec: Mode
         raise DbtRuntimeError(
             f"the table of the snapshot {spec.name} has no index yet, and the snapshot has "
             f"columns_to_index={spec.columns_to_index!r}. "
-            + advice.to_get_an_index(session, table, spec, f"{{models: {spec.name}}}")
+            + advice.to_get_an_index(session, table, spec)
         ) from error
     except IndexMismatch as error:
         raise DbtRuntimeError(
-            f"{error}. dbt does not rebuild a snapshot, for its history is nowhere else: leave it "
-            "as it was, or write the table anew with all its rows, in Python: "
-            f"{advice.keeping_all_rows(table, spec)}"
+            f"{error}, or write the table anew with all its rows, in Python: "
+            f"{advice.keeping_all_rows(table, spec)}. dbt does not rebuild a snapshot, for its "
+            "history is nowhere else"
         ) from error
 
 

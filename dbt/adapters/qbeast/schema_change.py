@@ -74,8 +74,9 @@ def fit_to_table(
         raise CompilationError(
             f"The columns of {model} have changed (new: {_list(found, Change.NEW)}; gone: "
             f"{_list(found, Change.GONE)}; of another type: {_list(found, Change.RETYPED)}) and "
-            "on_schema_change is 'fail'. Let it be 'append_new_columns' or 'sync_all_columns', or "
-            "run with --full-refresh, which keeps only rows that the query gives then."
+            "on_schema_change is 'fail'. Set on_schema_change to 'append_new_columns' or "
+            "'sync_all_columns', or run with --full-refresh, which keeps only rows that the query "
+            "gives then."
         )
     if on_schema_change == SYNC_ALL:
         _synchronise(session, table, found, model)
@@ -199,8 +200,9 @@ def _require_unindexed(
             raise DbtRuntimeError(
                 f"{model} is indexed by {each.path[0]!r} or has it in its sample_key, and its "
                 "query no longer has the column with the type that the table has: keep the "
-                "column, or take it out of columns_to_index and sample_key and build the table "
-                f"anew. {full_refresh(model)}"
+                "column, or take it out of columns_to_index and sample_key. The next run then "
+                "names the call of write_table that keeps all rows. "
+                f"{full_refresh(model)}"
             )
 
 

@@ -6,7 +6,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.qbeast.column import quote
-from pyspark.sql import DataFrame, SparkSession
+from dbt_common.clients.agate_helper import from_csv
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -22,16 +24,53 @@ def seed_frame(session: SparkSession, table: "agate.Table", types: Mapping[str, 
     """The seed's rows with the given Spark type per column (in the table's order).
 
     Every value travels as text and is cast by Spark, as a literal in SQL would be: nothing goes
-    through a Python float, and NULL stays NULL.
+    through a Python float, and NULL stays NULL. A value that is none of its type is an error when
+    the rows are read, whatever the session's settings are.
     """
     names = list(table.column_names)
     # Positional names: CSV headers may hold anything, also each other in another case.
     schema = StructType([StructField(f"c{i}", StringType()) for i in range(len(names))])
     rows = [tuple(_text(value) for value in row) for row in table.rows]
     frame = session.createDataFrame(rows, schema)
-    return frame.select(
-        *[F.col(f"c{i}").cast(types[name]).alias(name) for i, name in enumerate(names)]
+    return frame.select(*[_typed(f"c{i}", name, types[name]) for i, name in enumerate(names)])
+
+
+def _typed(text: str, name: str, data_type: str) -> Column:
+    value = F.col(text).try_cast(data_type)
+    error = F.concat(
+        F.lit("the seed's value '"),
+        F.col(text),
+        F.lit(
+            f"' of the column {name!r} does not fit the type {data_type}: correct it in the file, "
+            "or give the column another type in column_types"
+        ),
     )
+    is_lost = F.col(text).isNotNull() & value.isNull()
+    return F.when(is_lost, F.raise_error(error)).otherwise(value).alias(name)
+
+
+def with_types(
+    table: "agate.Table", column_types: Mapping[str, str], delimiter: str
+) -> "tuple[agate.Table, dict[str, str]]":
+    """The seed's table and its `column_types`, with the columns spelled as the file has them.
+
+    dbt reads the columns that `column_types` spells in another case as something else than text,
+    where 007 is 7, so that the file is read again.
+
+    Raises:
+        DbtRuntimeError: a name is that of no column.
+    """
+    names = {name.lower(): name for name in table.column_names}
+    unknown = [name for name in column_types if name.lower() not in names]
+    if unknown:
+        raise DbtRuntimeError(
+            f"column_types names {', '.join(map(repr, unknown))}, which the seed's file does not "
+            f"have: it has {', '.join(map(repr, table.column_names))}"
+        )
+    types = {names[name.lower()]: data_type for name, data_type in column_types.items()}
+    if types.keys() == column_types.keys():
+        return table, types
+    return from_csv(table.original_abspath, text_columns=types, delimiter=delimiter), types
 
 
 def insert_seed(

@@ -199,12 +199,12 @@ def _advising(session: SparkSession, table: str, spec: ModelSpec) -> Iterator[No
         raise DbtRuntimeError(
             f"the table of {spec.name} has no index yet, and the model has "
             f"columns_to_index={spec.columns_to_index!r}. "
-            f"{advice.to_get_an_index(session, table, spec, advice.arguments_of(table, spec))}. "
+            f"{advice.to_get_an_index(session, table, spec)}. "
             f"{advice.full_refresh(spec.selector)}."
         ) from error
     except IndexMismatch as error:
         raise DbtRuntimeError(
-            f"{error}. Leave it as it was, or, to keep all rows, write the table anew in Python: "
+            f"{error}, or, to keep all rows, write the table anew in Python: "
             f"{advice.keeping_all_rows(table, spec)}. {advice.full_refresh(spec.selector)}."
         ) from error
 

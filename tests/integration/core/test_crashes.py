@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, failpoints, write_table
+from qbeast_core.errors import IncompatibleTable
 from tests.integration.core.brute_force import assert_sound, last_version, live_adds, plain
 
 ROOT = Path(__file__).parents[3]
@@ -69,7 +70,12 @@ def test_a_process_killed_before_the_registration_leaves_what_the_next_write_ado
     assert last_version(place) == 0
     assert not spark.catalog.tableExists(name)
     assert not QbeastTable.is_qbeast(spark, name)
-    # The user never saw that table: a write creates it, whatever its mode.
+    # Which rows an append of the same name is to keep is not known.
+    with pytest.raises(IncompatibleTable, match=r"holds rows of .*\.adopted.*CREATE TABLE") as told:
+        write_table(numbers(spark, 1000, 200), table=name, columns_to_index=["a"])
+    assert str(place) in str(told.value)
+    assert last_version(place) == 0
+    # The user never saw that table: another write creates it.
     result = write_table(
         numbers(spark, 1000, 200), table=name, columns_to_index=["a"], mode="error"
     )

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.conf import RuntimeConfig
 
 from qbeast_core import QbeastTable, convert_to_qbeast, migrate_format, write_table
 from qbeast_core.delta.commit import Commit
 from qbeast_core.delta.snapshot import TableSnapshot
-from qbeast_core.errors import CommitStateUnknown, QbeastError
+from qbeast_core.errors import CommitStateUnknown, IncompatibleTable, QbeastError
 from tests.integration.core.brute_force import actions, assert_sound, last_version, live_adds
 from tests.integration.core.faulty_store import (
     CONNECTION_LOST,
@@ -195,7 +197,7 @@ def test_a_commit_that_may_still_land_is_an_error_of_its_own(
     message = str(raised.value)
     assert "WRITE" in message and "java.io.IOException: connection reset" in message
     assert f"DESCRIBE HISTORY delta.`{TableSnapshot.load(spark, path).location}`" in message
-    assert "from 1 on" in message and "\n" not in message
+    assert "of version 1 or later" in message and "\n" not in message
     assert last_version(path) == 0 and live_adds(path) == before
     assert write_table(rows(spark, 100, 110), path=path).version == 1
 
@@ -211,6 +213,51 @@ def test_a_commit_is_found_by_what_the_error_says(
     told = re.search(r"txnId (\S+),", str(raised.value))
     assert told and actions(path, 1, "commitInfo")[0]["txnId"] == told.group(1)
     assert stored(spark, path) == [(number, number, 1) for number in range(100)]
+
+
+def test_a_new_table_whose_commit_is_not_known_loses_no_rows(
+    spark: SparkSession, store: FaultyStore, tmp_path: Path
+) -> None:
+    name, options = "default.not_known", {"columns_to_index": ["a"]}
+    more = rows(spark, 100, 110)
+    with pytest.raises(CommitStateUnknown) as unknown, store.fails(STORAGE_LOST):
+        write_table(rows(spark, 0, 100), table=name, location=str(tmp_path / "t"), **options)
+    with pytest.raises(IncompatibleTable) as refused:
+        write_table(more, table=name, location=str(tmp_path / "t"), **options)
+    statements = [
+        re.search(r"run (CREATE TABLE .*?) (?:before|and) ", str(raised.value))
+        for raised in (unknown, refused)
+    ]
+    assert statements[0] and statements[1] and statements[0][1] == statements[1][1]
+    try:
+        spark.sql(statements[0][1])
+        write_table(more, table=name)
+        assert_sound(spark, str(tmp_path / "t"), range(110))
+        assert spark.table(name).count() == 110
+    finally:
+        spark.sql(f"drop table if exists {name}")
+
+
+def test_a_connection_that_breaks_after_the_commit_does_not_undo_it(
+    spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = Commit.make
+
+    def break_afterwards(commit: Commit, *args: Any) -> int:
+        with monkeypatch.context() as patch:
+            patch.setattr(RuntimeConfig, "set", broken)
+            version = make(commit, *args)
+        monkeypatch.setattr(TableSnapshot, "_key_of", broken)
+        return version
+
+    def broken(*_: object) -> None:
+        raise Py4JNetworkError("Answer from Java side is empty")
+
+    monkeypatch.setattr(Commit, "make", break_afterwards)
+    result = write_table(rows(spark, 100, 110, factor=0), path=path)
+    monkeypatch.undo()
+    assert result.version == last_version(path) == 1
+    assert_sound(spark, path, range(110))
 
 
 def test_a_commit_that_was_refused_has_its_own_error(

@@ -24,6 +24,8 @@ PLAIN = {
     "chosen": "unique_key='id'",
     "partitioned": "incremental_strategy='append', partition_by='kind'",
     "clustered": "incremental_strategy='append'",
+    "tracked": "incremental_strategy='append', alias='tracked_rows'",
+    "copied": "incremental_strategy='append'",
     "parquet": "incremental_strategy='append', file_format='parquet'",
 }
 INDEX = "columns_to_index=['id', 'kind:hash'], sample_key='id', slices=true, cube_size=1000, "
@@ -31,6 +33,8 @@ INDEXES = {
     "chosen": "columns_to_index='auto', ",
     "partitioned": "columns_to_index='id', ",
     "clustered": "columns_to_index='id', ",
+    "tracked": "columns_to_index='id', ",
+    "copied": "columns_to_index='id', ",
     "parquet": "columns_to_index='id', ",
 }
 ROWS = {"overwritten": [2], "partitioned": [1, 2]}
@@ -55,10 +59,16 @@ class TestIncrementalGetsAnIndex:
 
     def test_the_advice_keeps_rows_and_history(self, project: Any, spark: SparkSession) -> None:
         def table(name: str) -> str:
-            return f"{project.test_schema}.{name}"
+            return f"{project.test_schema}.{name}{'_rows' if name == 'tracked' else ''}"
+
+        def properties_of(name: str, properties: str) -> None:
+            spark.sql(f"alter table {table(name)} set tblproperties ({properties})")
 
         run_dbt(["run"])
         spark.sql(f"alter table {table('clustered')} cluster by (kind)")
+        properties_of("tracked", "'delta.enableRowTracking' = 'true'")
+        # A feature that no index keeps up, and that only a copy is without.
+        properties_of("copied", "'delta.feature.geospatial' = 'supported'")
         for name, config in PLAIN.items():
             kept = re.sub(r", (partition_by|file_format)='\w+'", "", config)
             text = MODEL.replace("CONFIG", INDEXES.get(name, INDEX) + kept)
@@ -71,13 +81,22 @@ class TestIncrementalGetsAnIndex:
             before, _, after = message.partition(f"`dbt run --full-refresh -s {name}`")
             assert "write_table" in before or "convert_to_qbeast" in before, message
             assert "are lost" in after
-            if name in ("partitioned", "clustered"):
-                assert "partitioned by kind" in message or "liquid clustering" in message
+            if name in ("partitioned", "copied"):
+                assert "partitioned by kind" in message or "geospatial" in message
+                assert "convert_to_qbeast" not in message
+                copies = "Constraints and properties are not copied" in message
+                assert copies == (name == "copied"), message
                 eval(call_of(message), {"write_table": write_table, "spark": spark})
                 for statement in re.findall(r"`(alter table [^`]*)`", message):
                     spark.sql(statement)
             else:
                 assert table(name) in message and "columns_to_index: " in message
+                assert "write_table" not in message, message
+                # What is to be done before.
+                statements = re.findall(r"(ALTER TABLE .*?)(?: and | first)", message)
+                assert len(statements) == {"clustered": 1, "tracked": 2}.get(name, 0), message
+                for statement in statements:
+                    spark.sql(statement)
                 run_dbt(command_of(message))
 
         results = run_dbt(["run"])
@@ -85,7 +104,7 @@ class TestIncrementalGetsAnIndex:
             rows = sorted(row.id for row in spark.table(table(name)).collect())
             assert rows == ROWS.get(name, [1, 2]), message_of(results, name)
             assert QbeastTable.for_name(spark, table(name)).check().ok
-            before = table(name) + ("__before" if name == "clustered" else "")
+            before = table(name) + ("__before" if name == "copied" else "")
             first = spark.sql(f"select id from {before} version as of 0").collect()
             assert [row.id for row in first] == [1]
         indexed = QbeastTable.for_name(spark, table("merged"))
@@ -98,6 +117,7 @@ class TestIncrementalGetsAnIndex:
         failed = run_dbt(["run", "-s", "merged"], expect_pass=False)
         message = message_of(failed, "merged")
         assert "is indexed by ['id', 'kind'], and the model's columns_to_index is now" in message
+        assert "Set columns_to_index back, or, to keep all rows" in message
         eval(call_of(message), {"write_table": write_table, "spark": spark})
         run_dbt(["run", "-s", "merged"])
         assert sorted(row.id for row in spark.table(table("merged")).collect()) == [1, 2]
@@ -130,7 +150,10 @@ class TestSnapshotGetsAnIndex:
         text = SNAPSHOT.replace("COLUMNS", "[id, dbt_valid_from]").replace(", MORE", "")
         write_file(text, project.project_root, "snapshots", "kept.yml")
         refused = run_dbt(["build", "--vars", "{v: b}"], expect_pass=False)
-        run_dbt(command_of(message_of(refused, "whole")))
+        # Other models may have its name, and no other table has that of its own.
+        command = command_of(message_of(refused, "whole"))
+        assert f"{{table: {project.test_schema}.whole, columns_to_index: " in command[-1]
+        run_dbt(command)
         message = message_of(refused, "parted")
         assert "partitioned by kind" in message and "convert_to_qbeast" not in message
         eval(call_of(message), {"write_table": write_table, "spark": spark})

@@ -302,8 +302,8 @@ CHANGES: dict[str, tuple[str, str, list[Any] | str]] = {
     "failed": (
         "unique_key='id', on_schema_change='fail'",
         "2 as id, 2L as n, 9 as more",
-        "(new: more; gone: old; of another type: n) and on_schema_change is 'fail'. Let it be "
-        "'append_new_columns' or 'sync_all_columns', or run with --full-refresh",
+        "(new: more; gone: old; of another type: n) and on_schema_change is 'fail'. Set "
+        "on_schema_change to 'append_new_columns' or 'sync_all_columns', or run with",
     ),
     "appended": (
         "unique_key='id', on_schema_change='append_new_columns'",

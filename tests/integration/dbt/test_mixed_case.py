@@ -12,7 +12,11 @@ COLUMNS = (
     "{% if var('later', false) %}2 as ID, 'b' as NAME{% else %}1 as Id, 'a' as Name{% endif %}"
 )
 MODELS = {
-    "Rows.sql": "{{ config(materialized='table') }} select " + COLUMNS,
+    "Rows.sql": (
+        "{{ config(materialized='table') }} "
+        "{% do adapter.check_schema_exists(database=none, schema=target.schema) %} select "
+    )
+    + COLUMNS,
     "Seen.sql": "{{ config(materialized='view') }} select * from {{ ref('Rows') }}",
     "Added.sql": (
         "{{ config(materialized='incremental', unique_key='iD', columns_to_index=['NAME'], "

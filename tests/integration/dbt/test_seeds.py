@@ -8,6 +8,8 @@ import pytest
 from dbt.tests.util import run_dbt
 from pyspark.sql import SparkSession
 
+from tests.integration.dbt.projects import message_of
+
 HEADER = "id,quoted,large,larger,price,exact,moment,day,flag"
 ROWS = (
     '1,"it\'s ""so""",1152921504606846977,9223372036854775808,0.1,12345678901234567.89,'
@@ -80,3 +82,44 @@ class TestSeedValues:
             ("007", Decimal("0.10"), None, dt.datetime(2024, 1, 2, 3, 4, 5, 123456)),
             ("010", Decimal("99999999999999999999.99"), "a\\b", None),
         ]
+
+
+class TestColumnTypes:
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, Any]:
+        return {
+            "cased.csv": "Code,N\n007,3\n",
+            "misspelt.csv": "code,n\n007,3\n",
+            "large.csv": "n\n1\n\n3000000000\n",
+            "words.csv": "n\nabc\n",
+        }
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        types = {
+            "cased": {"code": "string", "n": "smallint"},
+            "misspelt": {"cod": "string", "n": "int"},
+            "large": {"n": "int"},
+            "words": {"n": "int"},
+        }
+        return {"seeds": {"test": {name: {"+column_types": each} for name, each in types.items()}}}
+
+    @pytest.mark.parametrize("ansi", ["true", "false"])
+    def test_names_are_found_and_values_fit_or_are_told(
+        self, project: Any, spark: SparkSession, ansi: str
+    ) -> None:
+        spark.conf.set("spark.sql.ansi.enabled", ansi)
+        try:
+            results = run_dbt(["seed"], expect_pass=False)
+        finally:
+            spark.conf.unset("spark.sql.ansi.enabled")
+        cased = spark.table(f"{project.test_schema}.cased")
+        assert cased.dtypes == [("Code", "string"), ("N", "smallint")]
+        assert cased.collect() == [("007", 3)]
+        told = message_of(results, "misspelt")
+        assert "column_types names 'cod', which the seed's file does not have" in told
+        assert "it has 'code', 'n'" in told
+        for name, value in (("large", "3000000000"), ("words", "abc")):
+            told = message_of(results, name)
+            assert f"value '{value}' of the column 'n' does not fit the type int" in told
+            assert spark.table(f"{project.test_schema}.{name}").isEmpty()

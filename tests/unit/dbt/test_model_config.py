@@ -18,6 +18,7 @@ from dbt.adapters.qbeast.model_config import (
 from dbt_common.exceptions import DbtRuntimeError
 
 MODEL = {
+    "name": "events",
     "alias": "events",
     "description": "all events",
     "raw_code": "select 1 {% if is_incremental() %} where x {% endif %}",

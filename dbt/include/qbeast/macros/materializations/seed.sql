@@ -7,16 +7,17 @@
   {%- endif -%}
   {%- set is_delta = config.get('file_format') == 'delta' -%}
   {%- set target_relation = this.incorporate(type='table', is_delta=is_delta) -%}
-  {%- set agate_table = load_agate_table() -%}
+  {%- set agate_table, column_types = adapter.qbeast_with_types(load_agate_table(), config) -%}
+  {%- set seed = dict(model, config=dict(model['config'], column_types=column_types)) -%}
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
   {%- set rows = 0 if flags.EMPTY else agate_table.rows | length -%}
   {%- do qbeast_warn_of_grants() -%}
 
   {{ run_hooks(pre_hooks) }}
 
-  {%- set create_sql = create_csv_table(model, agate_table) if existing is none
-                       else reset_csv_table(model, should_full_refresh(), existing, agate_table) -%}
-  {%- set load_sql = load_csv_rows(model, agate_table) if rows else '' -%}
+  {%- set create_sql = create_csv_table(seed, agate_table) if existing is none
+                       else reset_csv_table(seed, should_full_refresh(), existing, agate_table) -%}
+  {%- set load_sql = load_csv_rows(seed, agate_table) if rows else '' -%}
   {%- set code = 'CREATE' if should_full_refresh() else 'INSERT' -%}
   {%- call noop_statement('main', code ~ ' ' ~ rows, code, rows) -%}
     {{ get_csv_sql(create_sql, load_sql) }}

@@ -1,6 +1,6 @@
 """What an operation is doing, told to whoever shows it to a user while it runs.
 
-    with phases.told_to(print):
+    with phases.listening(print):
         write_table(df, table="events", columns_to_index="ts")
 
 Without a listener in the calling thread, `enter` is one look at a variable.
@@ -30,7 +30,7 @@ def enter(phase: str) -> None:
 
 
 @contextmanager
-def told_to(listener: Callable[[str], object]) -> Iterator[None]:
+def listening(listener: Callable[[str], object]) -> Iterator[None]:
     """Have each phase that operations in this thread enter inside the block told to `listener`."""
     token = _listener.set(listener)
     try:

@@ -15,14 +15,14 @@ from qbeast_core.delta.transaction import Operation
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.read.sample import where_filters
 from qbeast_core.spark.changes import copies, deletions, together
-from qbeast_core.spark.conditions import holds, settled_condition
+from qbeast_core.spark.conditions import freeze_clock, holds
 
 
 def delete_rows(table: OpenTable, where: str, user_metadata: str | None = None) -> RewriteResult:
     """Delete; the arguments are those of `QbeastTable.delete`."""
 
     def decide(begun: WritableTable) -> Rewrite:
-        condition = settled_condition(begun.snapshot.dataframe(), where, "where")
+        condition = freeze_clock(begun.snapshot.dataframe(), where, "where")
         return deletion(begun, condition, Operation.DELETE)
 
     return change_rows(table, decide, user_metadata)

@@ -61,8 +61,8 @@ def _drop_mapped(table: OpenTable, gone: Sequence[str]) -> None:
 
 
 def _check_unneeded(table: OpenTable, gone: Sequence[str]) -> None:
-    placing = table.configuration.latest.placing_columns
-    needed = [name for name in gone if name in placing]
+    layout_columns = table.configuration.latest.layout_columns
+    needed = [name for name in gone if name in layout_columns]
     if needed:
         raise InvalidOptions(
             f"{table.label} is indexed or sampled by {', '.join(map(repr, needed))}, which cannot "

@@ -20,8 +20,8 @@ from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.spark.alignment import absent_value, assigned
 from qbeast_core.spark.changes import data_rows, insertions, of, together, updates
-from qbeast_core.spark.conditions import holds, settled_condition, understood
-from qbeast_core.spark.evaluation import is_repeatable, stored_rows
+from qbeast_core.spark.conditions import freeze_clock, holds, understood
+from qbeast_core.spark.evaluation import checkpointed, is_repeatable
 from qbeast_core.spark.keys import key_condition
 from qbeast_core.spark.slices import own_rows
 
@@ -71,7 +71,7 @@ def merge_rows(
     newest = newest_to_change(table)
     given = own_rows(source, newest.snapshot.stores_slices)
     _check(newest, given, merge)
-    with stored_rows(given) as rows:
+    with checkpointed(given) as rows:
         return change_rows(table, lambda begun: _Plan(begun, rows, merge).rewrite(), user_metadata)
 
 
@@ -87,7 +87,7 @@ class Matching:
         for name in self.keys:
             column_of(source.schema, name, "on", "the source")
         self.both = table.snapshot.dataframe().alias(match.target).crossJoin(self.source)
-        conditions = [settled_condition(self.both, text, "where") for text in match.where]
+        conditions = [freeze_clock(self.both, text, "where") for text in match.where]
         same = [of(name, match.target) == of(name, match.source) for name in self.keys]
         self.condition = reduce(Column.__and__, [*same, *map(F.expr, conditions)])
 
@@ -190,9 +190,9 @@ class _Plan:
     def _moves(self) -> Column:
         """Whether a pair's update changes, or may change, a value that the index goes by."""
         updated = self.updated or {}
-        placing = self.table.configuration.latest.placing_columns
+        layout_columns = self.table.configuration.latest.layout_columns
         moved = F.lit(False)
-        for name in placing:
+        for name in layout_columns:
             if name in updated:
                 before = of(name, self.matching.match.target)
                 moved = moved | ~before.eqNullSafe(updated[name])
@@ -281,7 +281,7 @@ class _Plan:
         )
 
     def _settled(self, rows: DataFrame, text: str | None, option: str) -> Column:
-        return F.lit(True) if text is None else holds(settled_condition(rows, text, option))
+        return F.lit(True) if text is None else holds(freeze_clock(rows, text, option))
 
 
 def _check(table: OpenTable, source: DataFrame, merge: Merge) -> None:

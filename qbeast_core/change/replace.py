@@ -22,8 +22,8 @@ from qbeast_core.errors import ReplaceMismatch
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.spark.alignment import aligned
 from qbeast_core.spark.changes import copies, deletions, insertions, together
-from qbeast_core.spark.conditions import holds, settled_condition
-from qbeast_core.spark.evaluation import evaluated_once, stored_rows
+from qbeast_core.spark.conditions import freeze_clock, holds
+from qbeast_core.spark.evaluation import checkpointed, evaluated_once
 from qbeast_core.spark.slices import own_rows
 
 
@@ -33,7 +33,7 @@ def replace_rows_where(
     """Replace; the arguments are those of `QbeastTable.replace_where`."""
     newest = newest_to_change(table)
     check_assignable(newest)
-    condition = settled_condition(newest.snapshot.dataframe(), where, "where")
+    condition = freeze_clock(newest.snapshot.dataframe(), where, "where")
     given = own_rows(df, newest.snapshot.stores_slices)
     with evaluated_once(aligned(given, newest.snapshot.schema, table.label)) as rows:
 
@@ -56,7 +56,7 @@ def replace_rows_matching(
     given = own_rows(df, newest.snapshot.stores_slices)
     Matching(newest, given, match)
     aligned(given, newest.snapshot.schema, table.label)
-    with stored_rows(given) as rows:
+    with checkpointed(given) as rows:
 
         def decide(begun: WritableTable) -> Rewrite:
             schema = begun.snapshot.schema

@@ -25,7 +25,7 @@ from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.spark.changes import data_rows, feed_rows, without_insertions
 from qbeast_core.spark.evaluation import evaluated_once, is_repeatable
 from qbeast_core.tree.column_choice import ColumnChoice
-from qbeast_core.write.files import IndexedFiles
+from qbeast_core.write.files import WrittenFiles
 from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.known_index import KnownIndex, is_open
 from qbeast_core.write.writer import IndexWriter
@@ -70,11 +70,11 @@ class RewriteResult:
             "updated": self.rows_updated,
             "deleted": self.rows_deleted,
         }
-        told = [f"{rows:,} {what}" for what, rows in counts.items() if rows]
-        if not told:
+        parts = [f"{rows:,} {what}" for what, rows in counts.items() if rows]
+        if not parts:
             return "no row changed"
         return (
-            f"rows: {', '.join(told)}; {self.files_removed:,} of {self.files_total:,} files "
+            f"rows: {', '.join(parts)}; {self.files_removed:,} of {self.files_total:,} files "
             f"rewritten, revision {self.revision_id}"
         )
 
@@ -194,14 +194,14 @@ def _changes(
         yield settled, data_rows(settled) if alike is None or stored else alike
 
 
-def _nothing(table: WritableTable) -> IndexedFiles:
-    return IndexedFiles(table.configuration.latest)
+def _nothing(table: WritableTable) -> WrittenFiles:
+    return WrittenFiles(table.configuration.latest)
 
 
 def _commit(
     writer: IndexWriter,
     rewrite: Rewrite,
-    written: IndexedFiles,
+    written: WrittenFiles,
     rows_kept: int,
     user_metadata: str | None,
 ) -> RewriteResult:

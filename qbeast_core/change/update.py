@@ -16,7 +16,7 @@ from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.read.sample import where_filters
 from qbeast_core.spark.alignment import assigned
 from qbeast_core.spark.changes import updates
-from qbeast_core.spark.conditions import holds, settled_condition, understood
+from qbeast_core.spark.conditions import freeze_clock, holds, understood
 
 
 def update_rows(
@@ -43,13 +43,13 @@ def _update(table: WritableTable, assignments: Mapping[str, str], where: str | N
         column_of(snapshot.schema, name, "update", table.label): F.expr(text)
         for name, text in assignments.items()
     }
-    condition = settled_condition(present, "true" if where is None else where, "where")
+    condition = freeze_clock(present, "true" if where is None else where, "where")
     with understood(f"update {dict(assignments)!r}", present):
         values = assigned(present, snapshot.schema, expressions, table.label)
     candidates = Candidates.of(table, where_filters(table, condition))
     found = candidates.holding(candidates.rows().where(condition), F.count(F.lit(1)))
     removed = np.array(sorted(found), dtype=np.int64)
-    moves_rows = not values.keys().isdisjoint(table.configuration.latest.placing_columns)
+    moves_rows = not values.keys().isdisjoint(table.configuration.latest.layout_columns)
     changes = placed_alike = None
     if found:
         rows = snapshot.dataframe(removed)

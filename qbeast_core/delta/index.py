@@ -88,7 +88,7 @@ class TableIndex:
         self._schema = schema
         last = configuration.revisions.get(configuration.last_revision_id or STAGING_REVISION_ID)
         self._distrusted = _distrusted_revisions(configuration, last, schema)
-        self.identity = ColumnIdentity.of(schema, last.placing_columns if last else ())
+        self.identity = ColumnIdentity.of(schema, last.layout_columns if last else ())
         """The columns that a file must have been indexed by."""
 
     @staticmethod

@@ -69,15 +69,15 @@ class MigrateResult:
         if not self.changed:
             return "has nothing in the old format"
         would = "would be " if self.dry_run else ""
-        told = [f"{self.files_retagged:,} files {would}tagged anew"]
+        parts = [f"{self.files_retagged:,} files {would}tagged anew"]
         if self.files_unindexed:
-            told.append(f"{self.files_unindexed:,} of them without an index for their tags")
+            parts.append(f"{self.files_unindexed:,} of them without an index for their tags")
         if self.files_removed:
-            told.append(
+            parts.append(
                 f"{self.rows_rewritten:,} rows of {self.files_removed:,} files {would}"
                 f"rewritten, {self.copies_dropped:,} copies of rows {would}dropped"
             )
-        return "; ".join(told)
+        return "; ".join(parts)
 
 
 def migrate_format(spark: SparkSession, table: str, dry_run: bool = False) -> MigrateResult:
@@ -320,7 +320,7 @@ def _retags(index: TableIndex, survey: _Survey) -> dict[int, dict[str, str]]:
 def _rewrite(table: WritableTable, survey: _Survey, stored: Mapping[str, str]) -> list[StagedFile]:
     """Write the rows that count, of the revisions with copies, and store the configuration."""
     known = replace(KnownIndex.of(table), stored=stored)
-    layouts = []
+    planned_writes = []
     for revision_id in sorted(survey.copies):
         files = np.array(list(survey.counting.get(revision_id, ())), dtype=np.int64)
         rows = table.snapshot.dataframe(files)
@@ -330,15 +330,17 @@ def _rewrite(table: WritableTable, survey: _Survey, stored: Mapping[str, str]) -
         statistics = writer.measure(rows)
         if not statistics.rows:
             continue
-        layout = writer.lay_out(rows.schema, statistics)
-        layouts.append((writer, rows, layout))
+        planned = writer.plan_write(rows.schema, statistics)
+        planned_writes.append((writer, rows, planned))
         # Another revision where the bounds of dates are off by the old writer's time zone.
-        if layout.plan.revision is not revision:
-            known = known.with_revision(layout.plan.revision, {})
+        if planned.tree.revision is not revision:
+            known = known.with_revision(planned.tree.revision, {})
     if known.stored != table.snapshot.configuration:
         known.store(table.transaction)
     return [
-        staged for writer, rows, layout in layouts for staged in writer.write(rows, layout).staged
+        staged
+        for writer, rows, planned in planned_writes
+        for staged in writer.write(rows, planned).staged
     ]
 
 

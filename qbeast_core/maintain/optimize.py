@@ -26,8 +26,8 @@ from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.model.revision import STAGING_REVISION_ID, Revision
 from qbeast_core.read.sample import choose_files
-from qbeast_core.tree.fragments import HeldBlocks, gaining_files
-from qbeast_core.write.files import IndexedFiles
+from qbeast_core.tree.fragments import HeldBlocks, compaction_candidates
+from qbeast_core.write.files import WrittenFiles
 from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.known_index import KnownIndex
 from qbeast_core.write.writer import IndexWriter
@@ -159,7 +159,7 @@ def _optimize_revision(
     else:
         revision = table.configuration.revisions[revision_id]
         candidates = {i: table.index.files[i] for i in found}
-        found = gaining_files(candidates, revision.desired_cube_size)
+        found = compaction_candidates(candidates, revision.desired_cube_size)
     chosen = np.array(found, dtype=np.int64)
     if not len(chosen):
         return OptimizeResult(snapshot.version, dry_run=dry_run), False
@@ -190,7 +190,7 @@ def _optimize_revision(
 
 def _rewrite(
     table: WritableTable, revision: Revision, chosen: NDArray[np.int64]
-) -> tuple[IndexWriter, IndexedFiles]:
+) -> tuple[IndexWriter, WrittenFiles]:
     """Write the rows of the chosen files anew; the commit that follows removes these."""
     rows = table.snapshot.dataframe(chosen)
     known = KnownIndex.of(table)
@@ -202,7 +202,7 @@ def _rewrite(
     return writer, writer.write_measured(rows, writer.measure(rows))
 
 
-def _more_gain(table: OpenTable, written: IndexedFiles, chosen: NDArray[np.int64]) -> bool:
+def _more_gain(table: OpenTable, written: WrittenFiles, chosen: NDArray[np.int64]) -> bool:
     """Whether files of the revision that was written gain by another rewrite."""
     if not written.staged:
         return False
@@ -210,7 +210,7 @@ def _more_gain(table: OpenTable, written: IndexedFiles, chosen: NDArray[np.int64
         chosen.tolist()
     )
     held: list[HeldBlocks] = [*(table.index.files[i] for i in sorted(staying)), *written.contents]
-    return bool(gaining_files(dict(enumerate(held)), written.revision.desired_cube_size))
+    return bool(compaction_candidates(dict(enumerate(held)), written.revision.desired_cube_size))
 
 
 def _oldest(snapshot: TableSnapshot, files: list[int], fraction: float) -> list[int]:

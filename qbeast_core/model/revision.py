@@ -79,7 +79,7 @@ class Revision:
         return self.sample_key or self.columns
 
     @property
-    def placing_columns(self) -> tuple[str, ...]:
+    def layout_columns(self) -> tuple[str, ...]:
         """All columns that a row's place depends on: those of its point and of its weight."""
         return tuple(dict.fromkeys([*self.columns, *self.weight_columns]))
 

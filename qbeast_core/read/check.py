@@ -167,7 +167,7 @@ def _rows_by_block(
     schema = f"block int, in_file string, {', '.join(bounds)}, low int, high int"
     listed = table.snapshot.spark.createDataFrame(entries, schema)
     with_file = indexed.select(
-        *(column(name) for name in revision.placing_columns),
+        *(column(name) for name in revision.layout_columns),
         file_metadata(indexed).getField("file_name").alias(names.file),
     )
     rows = located(Catalyst(Jvm(table.snapshot.spark)), with_file, revision, names).select(

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.table import OpenTable
-from qbeast_core.tree.metrics import IndexedFile, IndexMetrics, TableSize, index_metrics
+from qbeast_core.tree.metrics import FileBlocks, IndexMetrics, TableSize, index_metrics
 
 _BLOCK_SCHEMA = (
     "path string, revision bigint, cubeId string, depth int, "
@@ -61,10 +61,10 @@ def _size(table: OpenTable) -> TableSize:
     )
 
 
-def revision_files(table: OpenTable, revision_id: int) -> list[IndexedFile]:
+def revision_files(table: OpenTable, revision_id: int) -> list[FileBlocks]:
     """The live files of a revision; none for revision 0, whose files have no blocks."""
     return [
-        IndexedFile(table.snapshot.files[i].size_bytes, indexed.blocks, indexed.highest_weight)
+        FileBlocks(table.snapshot.files[i].size_bytes, indexed.blocks, indexed.highest_weight)
         for i in table.index.files_of(revision_id).tolist()
         if (indexed := table.index.files[i]).is_indexed
     ]

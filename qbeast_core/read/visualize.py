@@ -14,7 +14,7 @@ from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.read.metrics import revision_files, table_metrics
-from qbeast_core.tree.metrics import IndexedFile, IndexMetrics
+from qbeast_core.tree.metrics import FileBlocks, IndexMetrics
 from qbeast_core.tree.picture import CubePicture, TreePicture, tree_picture
 
 _DEPTH_COLORS = ("#1b4965", "#2a9d8f", "#8ab17d", "#e9c46a", "#f4a261", "#e76f51", "#9b2226")
@@ -47,7 +47,7 @@ def write_page(
     path: str,
     title: str,
     revision: Revision,
-    files: Sequence[IndexedFile],
+    files: Sequence[FileBlocks],
     metrics: IndexMetrics,
     columns: Sequence[str] | None = None,
 ) -> Path:
@@ -128,7 +128,7 @@ def _space_figure(go: Any, revision: Revision, picture: TreePicture, first: tupl
                 y=[(low + high) / 2 for _, _, low, high in centers],
                 mode="markers",
                 marker={"size": 5, "color": _DEPTH_COLORS[depth % len(_DEPTH_COLORS)]},
-                text=[_told(cube) for cube in cubes],
+                text=[_description(cube) for cube in cubes],
                 hovertemplate="%{text}<extra></extra>",
                 legendgroup=f"depth {depth}",
                 showlegend=False,
@@ -172,7 +172,7 @@ def _tree_figure(go: Any, picture: TreePicture) -> Any:
             ],
             values=[cube.rows_below for cube in picture.cubes],
             branchvalues="total",
-            text=[_told(cube) for cube in picture.cubes],
+            text=[_description(cube) for cube in picture.cubes],
             textinfo="label",
             hovertemplate="%{text}<extra></extra>",
             marker={
@@ -278,7 +278,7 @@ def _axis(revision: Revision, dimension: int) -> str:
     return name
 
 
-def _told(cube: CubePicture) -> str:
+def _description(cube: CubePicture) -> str:
     return (
         f"cube {cube.cube.text or 'root'}, depth {cube.cube.depth}<br>"
         f"{cube.rows:,} rows, {cube.rows_below:,} with those below<br>"

@@ -15,7 +15,7 @@ from qbeast_core.jvm.catalyst import condition_of
 _SUBQUERIES = ("Exists", "InSubquery", "ListQuery", "ScalarSubquery")
 
 
-def settled_condition(rows: DataFrame, text: str, option: str) -> str:
+def freeze_clock(rows: DataFrame, text: str, option: str) -> str:
     """The condition as text that means the same in every later query.
 
     Args:

@@ -168,12 +168,12 @@ def evaluated_once(
     if is_repeatable(df, given) or ((columns := read_first()) and is_repeatable_in(df, columns)):
         yield df
         return
-    with stored_rows(df) as stored:
+    with checkpointed(df) as stored:
         yield stored
 
 
 @contextmanager
-def stored_rows(df: DataFrame) -> Iterator[DataFrame]:
+def checkpointed(df: DataFrame) -> Iterator[DataFrame]:
     """The rows of `df`, computed once and kept on disk inside the block.
 
     They are a checkpoint, not a cache: Spark computes lost blocks of a cache again, and other rows

@@ -96,7 +96,7 @@ class RowSample:
             points[:, position] = np.where(self.is_null[:, position], null, numbers)
         return points
 
-    def varied(self, transformers: Sequence[Transformer]) -> tuple[str, ...]:
+    def high_cardinality(self, transformers: Sequence[Transformer]) -> tuple[str, ...]:
         """The numeric columns with so many different values that few rows of a file share one."""
         return tuple(
             transformer.column

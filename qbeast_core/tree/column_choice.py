@@ -189,7 +189,7 @@ def _ranks(codes: _Ints) -> NDArray[np.float64]:
 def _reason(column: SampledColumn, kind: str | None, overlap: float, taken: Sequence[int]) -> str:
     if not len(column.codes):
         return f"for its type, {column.data_type.value}"
-    told = f"has {column.distinct:,} values"
+    text = f"has {column.distinct:,} values"
     if taken:
-        told += f", {overlap:.0%} told by the columns before it"
-    return told + (", unevenly spread" if kind else "")
+        text += f", {overlap:.0%} told by the columns before it"
+    return text + (", unevenly spread" if kind else "")

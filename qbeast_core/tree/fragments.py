@@ -40,7 +40,7 @@ class HeldBlocks(Protocol):
         """Of its rows, for a file with a band of the root."""
 
 
-def gaining_files(files: Mapping[int, HeldBlocks], desired_rows: int) -> list[int]:
+def compaction_candidates(files: Mapping[int, HeldBlocks], desired_rows: int) -> list[int]:
     """The keys of the files that gain by being written anew together, sorted.
 
     These are small files if there are several, files that share a crowded cube, and files that are

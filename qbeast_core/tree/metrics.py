@@ -12,7 +12,7 @@ import numpy as np
 from qbeast_core.model.block import Block
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
-from qbeast_core.tree.fragments import gaining_files
+from qbeast_core.tree.fragments import compaction_candidates
 from qbeast_core.tree.otree import OTree
 
 FRACTIONS = (0.001, 0.01, 0.1)
@@ -20,7 +20,7 @@ FRACTIONS = (0.001, 0.01, 0.1)
 
 
 @dataclass(frozen=True)
-class IndexedFile:
+class FileBlocks:
     """A file of the revision: its size and its blocks."""
 
     size_bytes: int
@@ -185,7 +185,7 @@ class IndexMetrics:
 
 def index_metrics(
     revision: Revision,
-    files: Iterable[IndexedFile],
+    files: Iterable[FileBlocks],
     table: TableSize,
     *,
     unindexed_files: int = 0,
@@ -233,8 +233,8 @@ def index_metrics(
     )
 
 
-def _gain(files: list[IndexedFile], file_rows: list[int], desired_rows: int) -> Gain:
-    gaining = gaining_files(dict(enumerate(files)), desired_rows)
+def _gain(files: list[FileBlocks], file_rows: list[int], desired_rows: int) -> Gain:
+    gaining = compaction_candidates(dict(enumerate(files)), desired_rows)
     rows = sum(file_rows[i] for i in gaining)
     return Gain(
         files=len(gaining),
@@ -244,7 +244,7 @@ def _gain(files: list[IndexedFile], file_rows: list[int], desired_rows: int) -> 
     )
 
 
-def _cost(fraction: float, files: list[IndexedFile], file_rows: list[int]) -> SampleCost:
+def _cost(fraction: float, files: list[FileBlocks], file_rows: list[int]) -> SampleCost:
     below = weight_of_fraction(fraction)
     read = [
         (rows, file.size_bytes)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, fraction_of_weight
-from qbeast_core.tree.metrics import IndexedFile
+from qbeast_core.tree.metrics import FileBlocks
 from qbeast_core.tree.otree import OTree
 
 
@@ -39,7 +39,7 @@ class TreePicture:
 
 
 def tree_picture(
-    files: Sequence[IndexedFile], dimensions: int, most_cubes: int = 4000
+    files: Sequence[FileBlocks], dimensions: int, most_cubes: int = 4000
 ) -> TreePicture:
     """The picture of the tree that these files make up, by its largest cubes.
 

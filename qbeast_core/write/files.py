@@ -22,7 +22,7 @@ from qbeast_core.model.block import Block, file_tags, rows_by_cube
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
 from qbeast_core.tree.anchors import missing_anchors
-from qbeast_core.write.plan import Placing, TreePlan, placed
+from qbeast_core.write.plan import RowLayout, TreePlan, placed
 from qbeast_core.write.read_back import Counting, FileContents, RowsOutside, contents_of
 
 
@@ -35,7 +35,7 @@ class DoesNotFit:
 
 
 @dataclass(frozen=True)
-class IndexedFiles:
+class WrittenFiles:
     """Files written by one transaction, tagged and not committed yet."""
 
     revision: Revision
@@ -72,7 +72,7 @@ def write_indexed(
     *,
     counted_rows: int | None,
     kept_blocks: Sequence[Block] = (),
-) -> IndexedFiles | DoesNotFit:
+) -> WrittenFiles | DoesNotFit:
     """Write the rows as files of the plan's revision, tagged with what they really hold.
 
     Args:
@@ -86,13 +86,13 @@ def write_indexed(
     """
     phases.enter(phases.WRITING)
     catalyst = Catalyst(Jvm(rows.sparkSession))
-    placing = Placing.of(catalyst, plan)
+    row_layout = RowLayout.of(catalyst, plan)
     late = transaction.late_statistics(plan.expected_rows)
-    in_files = placed(rows, plan, placing, transaction.stores_slices)
+    in_files = placed(rows, plan, row_layout, transaction.stores_slices)
     with ThreadPoolExecutor(1) as pool:
         # While Spark writes: of a small append it would be a twentieth of the time.
         in_session = inheritable_thread_target(rows.sparkSession)
-        counting = pool.submit(in_session(Counting.of), plan, placing, rows.columns)
+        counting = pool.submit(in_session(Counting.of), plan, row_layout, rows.columns)
         pool.submit(in_session(late.prepare))
         staged = transaction.write_files(in_files, late, plan.without_dictionary)
     held: dict[str, FileContents] = {}
@@ -124,7 +124,7 @@ def tagged(
     contents: Sequence[FileContents],
     plan: TreePlan,
     kept_blocks: Sequence[Block],
-) -> IndexedFiles:
+) -> WrittenFiles:
     """Files with what the log is to say of their contents, and with what keeps the tree walkable.
 
     `plan` and `kept_blocks` are those of `write_indexed`.
@@ -134,7 +134,7 @@ def tagged(
         contents[0].blocks.extend(anchors)
     revision = plan.revision
     # Delta decides within the transaction what the columns of a new table are called in its files.
-    identity = transaction.identity_of(revision.placing_columns)
+    identity = transaction.identity_of(revision.layout_columns)
     tagged_files = (
         file.tagged(
             file_tags(
@@ -147,4 +147,4 @@ def tagged(
         )
         for file, held in zip(files, contents, strict=True)
     )
-    return IndexedFiles(revision, tuple(tagged_files), tuple(contents))
+    return WrittenFiles(revision, tuple(tagged_files), tuple(contents))

@@ -91,9 +91,9 @@ def plan_tree(
         )
     scale = rows / len(sample.weights)
     in_cubes = expected_rows(layout, weights, words, sample.weights, scale)
-    varied = sample.varied(revision.transformers)
+    high_cardinality = sample.high_cardinality(revision.transformers)
     levels = levels_that_part(layout, words, scale)
-    return _planned(revision, schema, weights, in_cubes, sample.weights, varied, levels)
+    return _planned(revision, schema, weights, in_cubes, sample.weights, high_cardinality, levels)
 
 
 def plan_again(
@@ -145,7 +145,7 @@ def _planned(
 
 
 @dataclass(frozen=True, eq=False)
-class Placing:
+class RowLayout:
     """The expressions that place a row of the table."""
 
     words: list[Column]
@@ -156,17 +156,17 @@ class Placing:
     """Its place in its file."""
 
     @staticmethod
-    def of(catalyst: Catalyst, plan: TreePlan) -> Placing:
+    def of(catalyst: Catalyst, plan: TreePlan) -> RowLayout:
         layout = plan.assignment.layout
         cells_of_row = cells(catalyst, plan.revision)
         words = columns.path_words(catalyst, cells_of_row, layout, plan.assignment.levels)
         weight = columns.weight(plan.revision.weight_columns)
         target = columns.target(catalyst, plan.assignment, words, weight)
         order = columns.order(catalyst, cells_of_row, layout, plan.order_levels)
-        return Placing(words, weight, target, order)
+        return RowLayout(words, weight, target, order)
 
 
-def placed(rows: DataFrame, plan: TreePlan, placing: Placing, by_slice: bool) -> DataFrame:
+def placed(rows: DataFrame, plan: TreePlan, row_layout: RowLayout, by_slice: bool) -> DataFrame:
     """The rows, one Spark partition per file, sorted in space inside it.
 
     With `by_slice` the rows of a slice lie together, sorted like this, so that a small sample reads
@@ -175,8 +175,8 @@ def placed(rows: DataFrame, plan: TreePlan, placing: Placing, by_slice: bool) ->
     File and order are expressions of the shuffle and of the sort, never columns: rows with columns
     more would have to be copied once again to lose them.
     """
-    in_files = repartition_by_id(rows, plan.files, placing.target.file.cast("int"))
-    return in_order(in_files, plan.revision, placing.order, by_slice)
+    in_files = repartition_by_id(rows, plan.files, row_layout.target.file.cast("int"))
+    return in_order(in_files, plan.revision, row_layout.order, by_slice)
 
 
 def in_order(

@@ -22,7 +22,7 @@ from qbeast_core.spark import columns
 from qbeast_core.spark.location import WorkingColumns
 from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.path import PathLayout
-from qbeast_core.write.plan import Placing, TreePlan
+from qbeast_core.write.plan import RowLayout, TreePlan
 
 _KEY_SEEDS = 16
 
@@ -53,18 +53,21 @@ class Counting:
     of_rows: Sequence[Column]
 
     @staticmethod
-    def of(plan: TreePlan, placing: Placing, columns: Sequence[str]) -> Counting:
-        """`placing` has the expressions that place rows of those columns when they are written."""
+    def of(plan: TreePlan, row_layout: RowLayout, columns: Sequence[str]) -> Counting:
+        """`row_layout` places rows of those columns when they are written."""
         layout = plan.assignment.layout
         names = WorkingColumns(columns, plan.revision.dimensions)
         return Counting(
             plan,
             names,
             of_row=[
-                placing.weight.alias(names.weight),
-                placing.target.depth.alias(names.depth),
+                row_layout.weight.alias(names.weight),
+                row_layout.target.depth.alias(names.depth),
                 _outside(plan.revision).alias(names.outside),
-                *(word.alias(name) for word, name in zip(placing.words, names.words, strict=True)),
+                *(
+                    word.alias(name)
+                    for word, name in zip(row_layout.words, names.words, strict=True)
+                ),
             ],
             of_cube={
                 name: _prefix(F.col(name), F.col(names.depth), layout, position)

@@ -20,7 +20,7 @@ from qbeast_core.spark.alignment import aligned
 from qbeast_core.spark.schema import nullable
 from qbeast_core.spark.slices import has_slice_column, own_rows
 from qbeast_core.tree.column_choice import ColumnChoice
-from qbeast_core.write.files import IndexedFiles
+from qbeast_core.write.files import WrittenFiles
 from qbeast_core.write.index_options import IndexOptions
 from qbeast_core.write.known_index import KnownIndex, is_open
 from qbeast_core.write.revision import check_sample_key, check_slices, continued_transformers
@@ -164,7 +164,7 @@ class WriteRequest:
         return known, continued_transformers(known.current, self.options.columns, schema, label)
 
     def result(
-        self, version: int, written: IndexedFiles, mode: WriteMode, *, new_revision: bool
+        self, version: int, written: WrittenFiles, mode: WriteMode, *, new_revision: bool
     ) -> WriteResult:
         """What this write did."""
         return WriteResult(

@@ -30,7 +30,7 @@ from qbeast_core.model.transformer import Transformer
 from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.otree import OTree
 from qbeast_core.write.anchors import anchor_tags
-from qbeast_core.write.files import DoesNotFit, IndexedFiles, write_indexed
+from qbeast_core.write.files import DoesNotFit, WrittenFiles, write_indexed
 from qbeast_core.write.measure import measure
 from qbeast_core.write.plan import TreePlan, plan_tree
 
@@ -86,10 +86,10 @@ class TargetIndex(Protocol):
 
 
 @dataclass(frozen=True)
-class Layout:
+class WritePlan:
     """Where rows go, beside what stays."""
 
-    plan: TreePlan
+    tree: TreePlan
     kept_blocks: Sequence[Block] = ()
     counted_rows: int | None = None
     """How many rows it was made for; None for rows that are expected to lie as others do."""
@@ -117,9 +117,9 @@ class IndexWriter:
         given = self.index.column_stats
         return statistics if given is None else statistics.with_given(given)
 
-    def lay_out(
+    def plan_write(
         self, schema: StructType, statistics: InputStatistics, *, grows: bool = True
-    ) -> Layout:
+    ) -> WritePlan:
         """Choose the revision of measured rows, give it to the table, and plan their tree.
 
         Args:
@@ -138,12 +138,12 @@ class IndexWriter:
             grows=grows or stays.joined_by_others,
         )
         self.index.record(self.table.transaction, revision, plan, statistics)
-        return Layout(plan, stays.blocks, statistics.rows)
+        return WritePlan(plan, stays.blocks, statistics.rows)
 
     def write_measured(
         self, rows: DataFrame, statistics: InputStatistics, *, grows: bool = True
-    ) -> IndexedFiles:
-        """Write rows where their statistics place them; the arguments are those of `lay_out`.
+    ) -> WrittenFiles:
+        """Write rows where their statistics place them; the arguments are those of `plan_write`.
 
         Without rows the table gets its index all the same, if it has none.
 
@@ -152,33 +152,33 @@ class IndexWriter:
         """
         if not statistics.rows:
             return self._without_rows(statistics)
-        written = self.write(rows, self.lay_out(rows.schema, statistics, grows=grows))
+        written = self.write(rows, self.plan_write(rows.schema, statistics, grows=grows))
         return replace(written, warnings=statistics.warnings)
 
-    def write(self, rows: DataFrame, layout: Layout) -> IndexedFiles:
-        """Write the rows that a layout was made for, tagged with what the files really hold.
+    def write(self, rows: DataFrame, planned: WritePlan) -> WrittenFiles:
+        """Write the rows that a plan was made for, tagged with what the files really hold.
 
         Raises:
             SourceChanged: other rows were written than were measured. Nothing is committed.
         """
-        written = self.try_write(rows, layout)
-        assert isinstance(written, IndexedFiles)
+        written = self.try_write(rows, planned)
+        assert isinstance(written, WrittenFiles)
         return written
 
-    def try_write(self, rows: DataFrame, layout: Layout) -> IndexedFiles | DoesNotFit:
-        """The same for a layout that was made for other rows."""
+    def try_write(self, rows: DataFrame, planned: WritePlan) -> WrittenFiles | DoesNotFit:
+        """The same for a plan that was made for other rows."""
         return write_indexed(
             self.table.transaction,
             rows,
-            layout.plan,
-            counted_rows=layout.counted_rows,
-            kept_blocks=layout.kept_blocks,
+            planned.tree,
+            counted_rows=planned.counted_rows,
+            kept_blocks=planned.kept_blocks,
         )
 
     def commit(
         self,
         operation: Operation,
-        written: IndexedFiles,
+        written: WrittenFiles,
         removes: NDArray[np.int64] | None = None,
         user_metadata: str | None = None,
         *,
@@ -205,14 +205,14 @@ class IndexWriter:
             metrics=metrics,
         )
 
-    def _without_rows(self, statistics: InputStatistics) -> IndexedFiles:
+    def _without_rows(self, statistics: InputStatistics) -> WrittenFiles:
         revision = self.index.revision_for(statistics)
         self.index.record(self.table.transaction, revision, None, statistics)
-        return IndexedFiles(revision)
+        return WrittenFiles(revision)
 
 
 class Way(Protocol):
     """A way to find out where rows go, and to write them there."""
 
-    def write(self, writer: IndexWriter, rows: DataFrame) -> IndexedFiles | DoesNotFit:
+    def write(self, writer: IndexWriter, rows: DataFrame) -> WrittenFiles | DoesNotFit:
         """The files, not committed yet. Raises SourceChanged."""

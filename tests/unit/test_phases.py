@@ -9,9 +9,9 @@ def test_a_listener_hears_what_is_entered_inside_its_block() -> None:
     outer: list[str] = []
     inner: list[str] = []
     phases.enter(phases.MEASURING)
-    with phases.told_to(outer.append):
+    with phases.listening(outer.append):
         phases.enter(phases.MEASURING)
-        with phases.told_to(inner.append):
+        with phases.listening(inner.append):
             phases.enter(phases.WRITING)
         phases.enter(phases.COMMITTING)
     phases.enter(phases.WRITING)
@@ -20,7 +20,7 @@ def test_a_listener_hears_what_is_entered_inside_its_block() -> None:
 
 def test_operations_of_other_threads_are_not_heard() -> None:
     heard: list[str] = []
-    with phases.told_to(heard.append):
+    with phases.listening(heard.append):
         other = threading.Thread(target=phases.enter, args=(phases.WRITING,))
         other.start()
         other.join()

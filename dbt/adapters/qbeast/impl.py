@@ -257,7 +257,7 @@ class QbeastAdapter(SparkAdapter):
                 increment,
                 self._handle().frame(query).schema,
                 session.table(table).schema if add else None,
-                same_index.placing_columns(session, table) if is_indexed else None,
+                same_index.layout_columns(session, table) if is_indexed else None,
             )
 
     @available.parse_none

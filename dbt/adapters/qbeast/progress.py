@@ -61,7 +61,7 @@ def told(statement: Statement) -> Iterator[None]:
     """Tells of the statement as long as the block runs."""
     _watch.add(statement)
     try:
-        with phases.told_to(statement.enter):
+        with phases.listening(statement.enter):
             yield
     finally:
         _watch.remove(statement)

@@ -50,11 +50,11 @@ def require_same_index(session: SparkSession, table: str, spec: ModelSpec) -> No
         )
 
 
-def placing_columns(session: SparkSession, table: str) -> Sequence[str]:
+def layout_columns(session: SparkSession, table: str) -> Sequence[str]:
     """The columns that a table's index places rows by; none without an index."""
     if not QbeastTable.is_qbeast(session, table):
         return ()
-    return QbeastTable.for_name(session, table).latest_revision.placing_columns
+    return QbeastTable.for_name(session, table).latest_revision.layout_columns
 
 
 def require_known_columns(spec: ModelSpec, schema: StructType) -> None:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.spark.alignment import is_filled_by_delta
-from qbeast_core.write.files import DoesNotFit, IndexedFiles
+from qbeast_core.write.files import DoesNotFit, WrittenFiles
 from qbeast_core.write.new_index import NewIndex
 from qbeast_core.write.plan import TreePlan, plan_again
 from qbeast_core.write.rebuild_key import ALWAYS_FIT, REBUILD_KEY, parse_rebuild_key
@@ -20,7 +20,7 @@ from qbeast_core.write.revision import (
     chosen_automatically,
     rebuilt_revision,
 )
-from qbeast_core.write.writer import IndexWriter, Layout
+from qbeast_core.write.writer import IndexWriter, WritePlan
 
 _CHECKED = (LinearTransformation, *ALWAYS_FIT)
 """Transformations that tell, once rows are written, whether they lie beyond them."""
@@ -32,7 +32,7 @@ class ReuseTree:
     def __init__(self, index: NewIndex) -> None:
         self._index = index
 
-    def write(self, writer: IndexWriter, rows: DataFrame) -> IndexedFiles | DoesNotFit:
+    def write(self, writer: IndexWriter, rows: DataFrame) -> WrittenFiles | DoesNotFit:
         index, stored = self._index, self._index.table.snapshot.configuration
         # Files that do not suit the tree are read again as rows, which may not give identity
         # values.
@@ -45,7 +45,7 @@ class ReuseTree:
             return DoesNotFit()
         rebuild = {REBUILD_KEY: stored[REBUILD_KEY]}
         index.describe(writer.table.transaction, plan.revision, rebuild)
-        return writer.try_write(rows, Layout(plan))
+        return writer.try_write(rows, WritePlan(plan))
 
 
 def plan_by_tree(index: NewIndex) -> TreePlan | None:

@@ -25,9 +25,9 @@ from qbeast_core.spark.alignment import is_filled_by_delta
 from qbeast_core.spark.location import cells
 from qbeast_core.spark.statistics import EveryRow, InputStatistics
 from qbeast_core.tree.path import PathLayout
-from qbeast_core.write.files import DoesNotFit, IndexedFiles, tagged
+from qbeast_core.write.files import DoesNotFit, WrittenFiles, tagged
 from qbeast_core.write.joined_index import JoinedIndex
-from qbeast_core.write.plan import Placing, TreePlan, in_order
+from qbeast_core.write.plan import RowLayout, TreePlan, in_order
 from qbeast_core.write.read_back import Counting, FileContents, contents_of, contents_of_all
 from qbeast_core.write.sizing import MOST_SAMPLE_ROWS, row_bytes
 from qbeast_core.write.writer import IndexWriter
@@ -43,7 +43,7 @@ class SingleFile:
     def __init__(self, index: JoinedIndex) -> None:
         self._index = index
 
-    def write(self, writer: IndexWriter, rows: DataFrame) -> IndexedFiles | DoesNotFit:
+    def write(self, writer: IndexWriter, rows: DataFrame) -> WrittenFiles | DoesNotFit:
         table, index = writer.table, self._index
         if is_filled_by_delta(rows, table.snapshot.schema):
             # Delta changes the metadata then, which a new revision cannot do once more.
@@ -52,14 +52,16 @@ class SingleFile:
             return DoesNotFit()
         written = _write_one_file(table, rows, index.current)
         if written is None:
-            return IndexedFiles(index.current)
+            return WrittenFiles(index.current)
         if isinstance(written, DoesNotFit):
             return written
-        layout = writer.lay_out(rows.schema, writer.completed(written.statistics))
-        if layout.plan.files > 1:
+        planned = writer.plan_write(rows.schema, writer.completed(written.statistics))
+        if planned.tree.files > 1:
             return DoesNotFit(written.rows)
-        contents = [_contents(written, layout.plan)]
-        return tagged(table.transaction, [written.file], contents, layout.plan, layout.kept_blocks)
+        contents = [_contents(written, planned.tree)]
+        return tagged(
+            table.transaction, [written.file], contents, planned.tree, planned.kept_blocks
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +136,8 @@ def _contents(written: _WrittenFile, plan: TreePlan) -> FileContents:
     if sample.located and sample.located[0] is plan.revision:
         return contents_of_all(plan, sample)
     # Only Spark knows exactly where the rows lie in the space of another revision.
-    placing = Placing.of(Catalyst(Jvm(written.rows.sparkSession)), plan)
-    counting = Counting.of(plan, placing, written.rows.columns)
+    row_layout = RowLayout.of(Catalyst(Jvm(written.rows.sparkSession)), plan)
+    counting = Counting.of(plan, row_layout, written.rows.columns)
     name = written.file.name
     return contents_of(counting, written.rows, {name: written.file.file.size_bytes})[name]
 

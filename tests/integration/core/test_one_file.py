@@ -79,7 +79,7 @@ def path(tables: Callable[[str], Path], tmp_path: Path) -> Path:
 def appended(df: DataFrame, path: Path, **options: Any) -> tuple[WriteResult, list[str]]:
     """An append, and the phases that it went through."""
     seen: list[str] = []
-    with phases.told_to(seen.append):
+    with phases.listening(seen.append):
         return write_table(df, path=str(path), **options), seen
 
 

@@ -36,7 +36,7 @@ def rows(spark: SparkSession, count: int = ROWS, scale: str = "1") -> DataFrame:
 def rebuilt(df: DataFrame, path: Path, **changed: Any) -> tuple[WriteResult, list[str]]:
     """An overwrite, and the phases that it went through."""
     seen: list[str] = []
-    with phases.told_to(seen.append):
+    with phases.listening(seen.append):
         result = write_table(df, path=str(path), mode="overwrite", **{**OPTIONS, **changed})
     return result, seen
 

@@ -20,7 +20,7 @@ from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.model.transformer import LinearTransformer
 from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
 from qbeast_core.read.visualize import write_page
-from qbeast_core.tree.metrics import IndexedFile, TableSize, index_metrics
+from qbeast_core.tree.metrics import FileBlocks, TableSize, index_metrics
 from qbeast_core.tree.picture import tree_picture
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
@@ -39,13 +39,13 @@ def revision(*columns: str) -> Revision:
     )
 
 
-def files(dimensions: int) -> list[IndexedFile]:
+def files(dimensions: int) -> list[FileBlocks]:
     root = CubeId.root(dimensions)
     middle = weight_of_fraction(0.2)
     first = [Block(child, middle + 1, MAX_WEIGHT, 50) for child in root.children()]
     return [
-        IndexedFile(1000, (Block(root, weight_of_fraction(0.0), middle, 100),)),
-        IndexedFile(3000, tuple(first)),
+        FileBlocks(1000, (Block(root, weight_of_fraction(0.0), middle, 100),)),
+        FileBlocks(3000, tuple(first)),
     ]
 
 
@@ -118,9 +118,7 @@ def test_plotly_is_asked_for_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_only_the_largest_cubes_are_drawn_and_none_without_its_parents() -> None:
     listed = [
-        IndexedFile(
-            1, tuple(Block(CubeId(1, depth, 0), 0, MAX_WEIGHT, 1) for depth in range(1, 40))
-        )
+        FileBlocks(1, tuple(Block(CubeId(1, depth, 0), 0, MAX_WEIGHT, 1) for depth in range(1, 40)))
     ]
     picture = tree_picture(listed, 1, most_cubes=10)
     assert [cube.cube.depth for cube in picture.cubes] == list(range(10))

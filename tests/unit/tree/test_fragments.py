@@ -14,7 +14,7 @@ from qbeast_core.tree.anchors import missing_anchors, violations
 from qbeast_core.tree.assignment import Assignment
 from qbeast_core.tree.bands import root_bands
 from qbeast_core.tree.build import estimate_weights
-from qbeast_core.tree.fragments import gaining_files
+from qbeast_core.tree.fragments import compaction_candidates
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import PathLayout
 from qbeast_core.tree.rollup import expected_rows, plan_files
@@ -73,7 +73,9 @@ class Table:
 
     def optimize(self) -> int:
         """How many rows were rewritten."""
-        chosen = gaining_files({key: file for key, (_, _, file) in self.files.items()}, SIZE)
+        chosen = compaction_candidates(
+            {key: file for key, (_, _, file) in self.files.items()}, SIZE
+        )
         if not chosen:
             return 0
         taken = [self.files.pop(key) for key in chosen]
@@ -144,11 +146,11 @@ def band(lowest: int, rows: int, highest: int | None = None) -> File:
 
 def test_bands_of_the_root_count_as_one_file() -> None:
     files = {1: band(0, 50, 59), 2: band(60, 200, 250), 3: band(260, 800, 1000), 4: blocks(A=100)}
-    assert gaining_files(files, 1000) == []
+    assert compaction_candidates(files, 1000) == []
     untold = {key: File(file.blocks) for key, file in files.items()}
-    assert gaining_files(untold, 1000) == [1, 2, 4]
+    assert compaction_candidates(untold, 1000) == [1, 2, 4]
     # An append's part of the root is small, as any other.
-    assert gaining_files({**files, 5: band(1, 30)}, 1000) == [4, 5]
+    assert compaction_candidates({**files, 5: band(1, 30)}, 1000) == [4, 5]
 
 
 def test_bands_that_overlap_are_two_files() -> None:
@@ -158,10 +160,10 @@ def test_bands_that_overlap_are_two_files() -> None:
         3: band(2, 400, 300),
         4: band(301, 900, 1000),
     }
-    assert gaining_files(files, 1000) == [1, 2, 3, 4]
-    assert gaining_files({1: files[1], 2: files[2]}, 1000) == []
-    assert gaining_files({1: band(0, 100, 300), 2: band(300, 100, 1000)}, 1000) == [1, 2]
-    assert gaining_files({1: band(0, 100, 299), 2: band(300, 100, 1000)}, 1000) == []
+    assert compaction_candidates(files, 1000) == [1, 2, 3, 4]
+    assert compaction_candidates({1: files[1], 2: files[2]}, 1000) == []
+    assert compaction_candidates({1: band(0, 100, 300), 2: band(300, 100, 1000)}, 1000) == [1, 2]
+    assert compaction_candidates({1: band(0, 100, 299), 2: band(300, 100, 1000)}, 1000) == []
 
 
 def cube(text: str) -> CubeId:
@@ -174,24 +176,24 @@ def blocks(**rows: int) -> File:
 
 def test_one_small_file_is_left_alone_and_two_are_not() -> None:
     large, small = blocks(A=900), blocks(Q=100)
-    assert gaining_files({1: large, 2: small}, 1000) == []
-    assert gaining_files({1: large, 2: small, 7: small}, 1000) == [2, 7]
+    assert compaction_candidates({1: large, 2: small}, 1000) == []
+    assert compaction_candidates({1: large, 2: small, 7: small}, 1000) == [2, 7]
 
 
 def test_files_of_a_crowded_cube_gain() -> None:
     files = {1: blocks(A=900), 2: blocks(A=900), 3: blocks(A=900), 4: blocks(Q=900)}
-    assert gaining_files(files, 1000) == [1, 2, 3]
-    assert gaining_files({1: blocks(A=5000)}, 1000) == []
+    assert compaction_candidates(files, 1000) == [1, 2, 3]
+    assert compaction_candidates({1: blocks(A=5000)}, 1000) == []
 
 
 def test_files_that_share_most_of_their_rows_gain() -> None:
     spread = blocks(A=250, Q=250, g=250, w=250)
     files = {1: spread, 2: spread, 3: spread, 4: blocks(w=900), 5: blocks(A=300, QA=600)}
-    assert gaining_files(files, 1000) == [1, 2, 3]
-    assert gaining_files({1: spread, 2: spread, 4: blocks(w=900)}, 1000) == []
+    assert compaction_candidates(files, 1000) == [1, 2, 3]
+    assert compaction_candidates({1: spread, 2: spread, 4: blocks(w=900)}, 1000) == []
 
 
 def test_blocks_without_rows_do_not_count() -> None:
     empty = File([Block(cube("A"), 5, 5, 0), *blocks(Q=500, g=500).blocks])
-    assert gaining_files({1: empty, 2: empty}, 1000) == []
-    assert gaining_files({}, 1000) == []
+    assert compaction_candidates({1: empty, 2: empty}, 1000) == []
+    assert compaction_candidates({}, 1000) == []

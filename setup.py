@@ -33,7 +33,7 @@ setup(
     package_data={
         "dbt.adapters.qbeast": ["py.typed"],
         "dbt.include.qbeast": ["*.yml", "macros/**/*.sql", "macros/**/*.yml"],
-        "qbeast_core": ["py.typed"],
+        "qbeast_core": ["py.typed", "__init__.pyi"],
     },
     install_requires=[
         "dbt-core>=1.10,<2",
@@ -44,6 +44,7 @@ setup(
         "delta-spark>=4.0,<4.4.1",  # 4.4.1 has no jars in Maven Central
         "agate>=1.7,<2",
         "filelock>=3.13",
+        "lazy-loader>=0.4",
         "mmh3>=4",
         "numpy>=1.26",
         "pyarrow>=15",

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from qbeast_core.delta.transaction import Operation, Transaction
+from qbeast_core.errors import IncompatibleTable
 from qbeast_core.index import TableIndex
 from qbeast_core.model.block import Block
 from qbeast_core.model.revision import Revision
@@ -38,10 +39,24 @@ class Append:
 
     @staticmethod
     def of(write: TableWrite, transaction: Transaction, given: DataFrame) -> Append:
-        """Raises NotAQbeastTable or IndexMismatch where the table has no such index."""
-        snapshot = transaction.snapshot
-        rows = aligned(given, snapshot.schema, write.destination.label)
-        return Append(write, transaction, rows, *write.continued(snapshot, rows))
+        """The attempt to add the given rows.
+
+        Raises:
+            NotAQbeastTable, IndexMismatch: the table has no such index.
+            IncompatibleTable: Delta is to fill a column that rows are placed by.
+        """
+        snapshot, label = transaction.snapshot, write.destination.label
+        rows = aligned(given, snapshot.schema, label)
+        known, transformers = write.continued(snapshot, rows)
+        late = [name for name in known.current.placing_columns if name not in rows.columns]
+        if late:
+            raise IncompatibleTable(
+                f"{label} is indexed or sampled by {', '.join(map(repr, late))}, an identity "
+                "column whose values Delta generates after rows are placed; append by plain Delta "
+                "and optimize afterwards, or write the table anew by write_table(..., "
+                "mode='overwrite') with other columns_to_index or another sample_key"
+            )
+        return Append(write, transaction, rows, known, transformers)
 
     @property
     def current(self) -> Revision:

@@ -18,6 +18,7 @@ from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.errors import IncompatibleTable, IndexMismatch, NotAQbeastTable
 from qbeast_core.model.revision import IndexConfiguration, Revision
+from qbeast_core.names import quoted
 from qbeast_core.operations.address import PARQUET, Address, resolve_address
 from qbeast_core.operations.compatibility import (
     check_no_slice_column,
@@ -35,7 +36,6 @@ from qbeast_core.operations.revisions import (
 )
 from qbeast_core.operations.sizing import automatic_cube_size
 from qbeast_core.options import AUTO, resolve_columns
-from qbeast_core.spark.columns import quoted
 from qbeast_core.spark.slices import with_slices
 from qbeast_core.tree.column_choice import ColumnChoice
 
@@ -149,7 +149,7 @@ def _attempt(spark: SparkSession, address: Address, options: IndexOptions) -> Co
     _check_convertible(snapshot, address.label, options.slices)
     options.check_columns(snapshot.schema)
     sample_key = options.new_sample_key(snapshot, snapshot.schema)
-    columns, choice = options.columns_for(snapshot.dataframe())
+    columns, choice = options.columns_for(snapshot.dataframe(), snapshot.schema)
     transformers = resolve_columns(columns, snapshot.schema)
     slices = options.slices is True
     rows = snapshot.rows()
@@ -197,7 +197,7 @@ def _indexed_already(
         raise IndexMismatch(
             f"{address.label} is indexed already, by {', '.join(latest.columns)}; to index it by "
             f"{', '.join(column.name for column in columns)}, write all its rows anew with "
-            "write_table(..., mode='overwrite'), which keeps no row but those it is given"
+            "write_table(..., mode='overwrite'), which keeps only the rows it is given"
         )
     if options.sample_key is not None:
         check_sample_key(

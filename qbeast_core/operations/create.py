@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from qbeast_core import failpoints
-from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY, maps_columns
+from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY, checked_properties, maps_columns
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.model.revision import IndexConfiguration, Revision
@@ -43,12 +43,12 @@ def create(
 ) -> WriteResult:
     """Write a new table, or all of an existing one anew, with the schema of its rows."""
     snapshot = transaction.snapshot
-    columns, choice = write.options.new_columns(snapshot, rows)
+    columns, choice = write.options.new_columns(snapshot, rows, schema)
     transformers = resolve_columns(columns, schema)
     indexed = tuple(transformer.column for transformer in transformers)
     key = write.options.new_sample_key(snapshot, schema)
     statistics = write.measure(rows, transformers, key or indexed, write.options.cube_size)
-    told = () if key else sample_warnings(rows, statistics, indexed)
+    told = () if key else sample_warnings(rows, schema, statistics, indexed)
     revision = first_revision(
         transformers,
         statistics,
@@ -110,8 +110,14 @@ def rebuild_by_tree(
 def own_properties(
     write: TableWrite, snapshot: TableSnapshot, schema: StructType
 ) -> dict[str, str]:
-    """The properties of a new or replaced table, but for those of its index."""
-    kept = _kept_properties(write.properties, snapshot.configuration)
+    """The properties of a new or replaced table, but for those of its index.
+
+    Raises InvalidOptions where Delta does not take those that are given.
+    """
+    given = write.properties
+    if given is not None:
+        given = checked_properties(snapshot.spark, given)
+    kept = _kept_properties(given, snapshot.configuration)
     special = any(_NEED_COLUMN_MAPPING & set(name) for name in schema.fieldNames())
     return {**kept, COLUMN_MAPPING_KEY: "name"} if special and not maps_columns(kept) else kept
 

@@ -28,7 +28,8 @@ from qbeast_core.operations.revisions import (
 )
 from qbeast_core.operations.sizing import automatic_cube_size, outgrown_cube_size
 from qbeast_core.options import IndexedColumn
-from qbeast_core.spark.candidates import sample_candidates
+from qbeast_core.spark.candidates import candidate_columns, sample_candidates
+from qbeast_core.spark.columns import column
 from qbeast_core.spark.slices import with_slices
 from qbeast_core.tree.column_choice import ENOUGH_ROWS, ColumnChoice, choose_columns
 
@@ -71,10 +72,14 @@ class KnownIndex:
         known = KnownIndex.of(snapshot)
         if not is_open(snapshot):
             return known
-        present = snapshot.dataframe()
-        every_row = present if rows is None else present.unionByName(rows)
+        # New rows may lack what Delta generates.
+        candidates = [column(name) for name, _ in candidate_columns(snapshot.schema)]
+        every_row = snapshot.dataframe().select(*candidates)
+        if rows is not None:
+            every_row = every_row.unionByName(rows.select(*candidates))
         choice = choose_columns(
-            sample_candidates(every_row), at_most or known.configuration.latest.dimensions
+            sample_candidates(every_row, snapshot.schema),
+            at_most or known.configuration.latest.dimensions,
         )
         return known._decided(snapshot, choice) if choice.rows else known
 

@@ -18,11 +18,11 @@ from qbeast_core.delta.transaction import Operation, Transaction
 from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
 from qbeast_core.index import TableIndex
 from qbeast_core.operations.rewrite import Rewrite, RewriteResult, commit_rewrite
-from qbeast_core.operations.target import Target, check_assignable, column_of
+from qbeast_core.operations.target import Target, check_assignable, column_of, expressions_of
 from qbeast_core.operations.touched import Candidates
 from qbeast_core.spark.alignment import absent_value, assigned
 from qbeast_core.spark.changes import data_rows, insertions, of, together, updates
-from qbeast_core.spark.conditions import holds, settled_condition, understood
+from qbeast_core.spark.conditions import check_row_values, holds, settled_condition, understood
 from qbeast_core.spark.evaluation import is_repeatable, stored_rows
 from qbeast_core.spark.keys import key_condition
 from qbeast_core.spark.slices import own_rows
@@ -140,8 +140,8 @@ class _Plan:
         self.snapshot = snapshot
         self.index = TableIndex.of(snapshot)
         self.matching = Matching(snapshot, source, merge.match, label)
-        self.updated = self._updated_values(source)
-        self.inserted = self._inserted_values(source)
+        self.updated = self._values(source, merge.update, "update", self.matching.both)
+        self.inserted = self._values(source, merge.insert, "insert", self.matching.source)
         self.update_where = self._settled(self.matching.both, merge.update_where, "update_where")
         self.insert_where = self._settled(self.matching.source, merge.insert_where, "insert_where")
 
@@ -231,37 +231,38 @@ class _Plan:
             source = source.join(partners.alias(target), condition, "left_anti")
         return insertions(source.where(self.insert_where), schema, self.inserted)
 
-    def _updated_values(self, source: DataFrame) -> dict[str, Column] | None:
-        """What matched rows get, as the table stores it; None where they stay as they are."""
-        merge, schema = self.merge, self.snapshot.schema
-        chosen = _chosen(merge.update, schema, source, merge.match.source, "update", self.label)
-        if chosen is None:
-            return None
-        both = self.matching.both
-        with understood(f"update {merge.update!r}", both):
-            return assigned(both, schema, chosen, self.label)
+    def _values(
+        self, source: DataFrame, choice: Choice, option: str, rows: DataFrame
+    ) -> dict[str, Column] | None:
+        """What matched rows get, or new rows have in each column, as the table stores it.
 
-    def _inserted_values(self, source: DataFrame) -> dict[str, Column] | None:
-        """What new rows have in each column, as the table stores it; None where there are none."""
-        merge, schema = self.merge, self.snapshot.schema
-        chosen = _chosen(merge.insert, schema, source, merge.match.source, "insert", self.label)
-        if chosen is None:
+        None where the merge leaves such rows alone. `rows` are what the values are computed from.
+        """
+        schema = self.snapshot.schema
+        values = _chosen(choice, schema, source, self.merge.match.source, option, self.label)
+        if values is None:
             return None
-        values = {field.name: chosen.get(field.name, absent_value(field)) for field in schema}
-        rows = self.matching.source
-        with understood(f"insert {merge.insert!r}", rows):
-            return assigned(rows, schema, values, self.label, fill=True)
+        with understood(f"{option} {choice!r}", rows):
+            check_row_values(rows, values.values())
+            if option == "insert":
+                values = {
+                    field.name: values.get(field.name, absent_value(field)) for field in schema
+                }
+            return assigned(rows, schema, values, self.label)
 
     def _ambiguity(self, pairs: DataFrame, row_names: list[str]) -> AmbiguousMerge:
         keys = [of(name, self.matching.match.target) for name in self.matching.keys]
-        several = pairs.groupBy(*row_names, *keys).count().where("count > 1").first()
+        of_row = pairs.groupBy(*row_names).agg(
+            F.count(F.lit(1)).alias("times"), F.first(F.struct(*keys)).alias("key")
+        )
+        several = of_row.where("times > 1").first()
         assert several is not None
         values = ", ".join(
             f"{name} {value!r}"
-            for name, value in zip(self.matching.keys, several[2:-1], strict=True)
+            for name, value in zip(self.matching.keys, several["key"], strict=True)
         )
         return AmbiguousMerge(
-            f"{several['count']} rows of the source would update one row of {self.label}, that "
+            f"{several['times']} rows of the source would update one row of {self.label}, that "
             f"with {values}; keep one row for each key in the source"
         )
 
@@ -284,9 +285,7 @@ def _chosen(
     if choice is False:
         return None
     if isinstance(choice, Mapping):
-        return {
-            column_of(schema, name, option, label): F.expr(text) for name, text in choice.items()
-        }
+        return expressions_of(schema, choice, option, label)
     given = {name.lower() for name in source.columns}
     if choice is True:
         names = [name for name in schema.fieldNames() if name.lower() in given]

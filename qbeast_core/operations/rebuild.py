@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from pyspark.sql.types import StructType
 
-from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY
+from qbeast_core.delta.metadata import maps_columns
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.index import TableIndex
 from qbeast_core.model.revision import IndexConfiguration, Revision
@@ -67,7 +67,7 @@ def rebuild_key(snapshot: TableSnapshot, plan: TreePlan) -> dict[str, str]:
 def may_go_by_tree(snapshot: TableSnapshot) -> bool:
     """Whether a rebuild of the table may be tried in one pass, if its options stay."""
     stored = snapshot.configuration
-    return REBUILD_KEY in stored and COLUMN_MAPPING_KEY not in stored
+    return REBUILD_KEY in stored and not maps_columns(stored)
 
 
 def plan_by_tree(

@@ -12,11 +12,11 @@ from qbeast_core.errors import InvalidOptions
 from qbeast_core.index import TableIndex
 from qbeast_core.operations.rewrite import Rewrite, RewriteResult, commit_rewrite
 from qbeast_core.operations.sample import where_filters
-from qbeast_core.operations.target import Target, check_assignable, column_of
+from qbeast_core.operations.target import Target, check_assignable, expressions_of
 from qbeast_core.operations.touched import Candidates
 from qbeast_core.spark.alignment import assigned
 from qbeast_core.spark.changes import updates
-from qbeast_core.spark.conditions import holds, settled_condition, understood
+from qbeast_core.spark.conditions import check_row_values, holds, settled_condition, understood
 
 
 def update_rows(
@@ -45,12 +45,10 @@ def _update(
     snapshot = transaction.snapshot
     check_assignable(snapshot.schema, label)
     table = snapshot.dataframe()
-    expressions = {
-        column_of(snapshot.schema, name, "update", label): F.expr(text)
-        for name, text in assignments.items()
-    }
+    expressions = expressions_of(snapshot.schema, assignments, "update", label)
     condition = settled_condition(table, "true" if where is None else where, "where")
     with understood(f"update {dict(assignments)!r}", table):
+        check_row_values(table, expressions.values())
         values = assigned(table, snapshot.schema, expressions, label)
     index = TableIndex.of(snapshot)
     candidates = Candidates.of(snapshot, index, where_filters(snapshot, condition))

@@ -13,7 +13,6 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from qbeast_core.delta.metadata import checked_properties
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.errors import SampleWarning
 from qbeast_core.operations.append import Append
@@ -115,7 +114,7 @@ def write_table(
         options=IndexOptions.parse(
             columns_to_index, cube_size, column_stats, sample_key, slices, rechoose
         ),
-        properties=None if properties is None else checked_properties(spark, properties),
+        properties=properties,
         user_metadata=user_metadata,
         started=started,
         overwrite_schema=overwrite_schema,
@@ -128,8 +127,8 @@ def write_table(
         return skipped
     if not write.appends(checked.snapshot):
         schema = write.stored_schema(checked.snapshot, given)
-        properties = own_properties(write, checked.snapshot, schema)
-        check_planned(checked, schema, properties, write.destination.label)
+        planned = own_properties(write, checked.snapshot, schema)
+        check_planned(checked, schema, planned, write.destination.label)
     # The log is not read again for the first attempt.
     transactions = chain([checked], iter(write.begin, None))
     try:

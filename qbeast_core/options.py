@@ -110,15 +110,25 @@ def can_be_named(column: str) -> bool:
 
 
 def resolve_columns(
-    columns: Sequence[IndexedColumn], schema: StructType, case_sensitive: bool = False
+    columns: Sequence[IndexedColumn],
+    schema: StructType,
+    case_sensitive: bool = False,
+    *,
+    may_be_identity: bool = False,
 ) -> tuple[Transformer, ...]:
     """One transformer for each column, the names in the schema's spelling.
+
+    Args:
+        may_be_identity: whether identity columns are taken, as an index has them that was made of
+            rows which had their values already.
 
     Raises:
         UnknownColumn: the schema has no such column.
         UnsupportedColumnType: the type cannot be indexed, or not in the way asked for.
     """
-    transformers = tuple(_resolve(column, schema, case_sensitive) for column in columns)
+    transformers = tuple(
+        _resolve(column, schema, case_sensitive, may_be_identity) for column in columns
+    )
     names = [transformer.column for transformer in transformers]
     for name in names:
         if names.count(name) > 1:
@@ -144,8 +154,17 @@ def parse_sample_key(value: str | Sequence[str] | None) -> tuple[str, ...] | str
     return tuple(name.strip() for name in names)
 
 
-def resolve_sample_key(key: Sequence[str] | str, schema: StructType) -> tuple[str, ...]:
+def resolve_sample_key(
+    key: Sequence[str] | str,
+    schema: StructType,
+    case_sensitive: bool = False,
+    *,
+    may_be_identity: bool = False,
+) -> tuple[str, ...]:
     """The columns of a key in the schema's spelling; for `ALL`, all that have a hash.
+
+    Args:
+        may_be_identity: as for `resolve_columns`.
 
     Raises:
         UnknownColumn: the schema has no such column.
@@ -156,11 +175,12 @@ def resolve_sample_key(key: Sequence[str] | str, schema: StructType) -> tuple[st
             field for field in schema.fields if _has_hash(field.dataType) and not is_identity(field)
         ]
     else:
-        found = [_field_of(name, schema, "of the sample key") for name in key]
+        found = [_field_of(name, schema, "of the sample key", case_sensitive) for name in key]
     if not found:
         raise UnsupportedColumnType("sample_key 'all': no column of the table has a hash")
     for field in found:
-        _refuse_identity(field, "be part of a sample key")
+        if not may_be_identity:
+            _refuse_identity(field, "be part of a sample key")
         if not _has_hash(field.dataType):
             raise UnsupportedColumnType(
                 f"column {field.name!r} of type {field.dataType.simpleString()} cannot be part of "
@@ -216,9 +236,12 @@ def _parse_column(item: object) -> IndexedColumn:
     return IndexedColumn(name, _KINDS[kind.lower()] if kind else None)
 
 
-def _resolve(column: IndexedColumn, schema: StructType, case_sensitive: bool) -> Transformer:
+def _resolve(
+    column: IndexedColumn, schema: StructType, case_sensitive: bool, may_be_identity: bool
+) -> Transformer:
     found = _field_of(column.name, schema, "to index", case_sensitive)
-    _refuse_identity(found, "be indexed")
+    if not may_be_identity:
+        _refuse_identity(found, "be indexed")
     try:
         return transformer_for(found.name, found.dataType.simpleString(), column.kind)
     except UnsupportedColumnType as problem:
@@ -262,8 +285,9 @@ def _has_hash(data_type: DataType) -> bool:
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    names = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word.lower(), names, n=1)
+    return f" (did you mean {names[close[0]]!r}?)" if close else ""
 
 
 def _list(names: Iterable[str] | Mapping[str, str]) -> str:

@@ -235,13 +235,14 @@ class QbeastTable:
         """Update the rows that have the key of a source row, insert the source rows without one.
 
         Only files with a row to update are rewritten. Rows of the source are those of one
-        evaluation; its columns are matched by name, and cast to the table's types.
+        evaluation; its columns are matched by name and stored as the table's types. A value that
+        does not fit is an error, and so is a struct without all of the table's fields.
 
         Args:
             on: the columns of the key. A key with a null matches nothing.
             update: what a matched row gets. True for all columns that the source has, a list for
                 some, a mapping from columns to SQL expressions, False to leave matched rows alone.
-            insert: the same for the new rows; their other columns are null.
+            insert: the same for the new rows; their other columns get their default, or null.
             where: further conditions of a match, as in `MERGE ... ON`.
             update_where, insert_where: which matched rows are updated, which others inserted.
             source_alias, target_alias: how conditions and expressions call the two sides.

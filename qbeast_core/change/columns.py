@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from qbeast_core.errors import IncompatibleTable, UnknownColumn
+from qbeast_core.errors import IncompatibleTable, InvalidOptions, UnknownColumn
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.spark.schema import generation_expression, is_identity
 
@@ -21,6 +25,27 @@ def check_assignable(table: OpenTable) -> None:
             f"{table.label} has generated or identity columns ({', '.join(computed)}), which only "
             "Delta's own UPDATE and MERGE keep right; use these, and optimize afterwards"
         )
+
+
+def expressions_of(
+    schema: StructType, assignments: Mapping[str, str], option: str, label: str
+) -> dict[str, Column]:
+    """The SQL that columns are set to, by their names in the table's spelling.
+
+    Raises:
+        UnknownColumn: the table has no such column.
+        InvalidOptions: two of the names are those of one column.
+    """
+    named: dict[str, str] = {}
+    for name in assignments:
+        found = column_of(schema, name, option, label)
+        if found in named:
+            raise InvalidOptions(
+                f"{option} sets {found!r} of {label} twice, as {named[found]!r} and as {name!r}; "
+                "set each column once"
+            )
+        named[found] = name
+    return {found: F.expr(assignments[name]) for found, name in named.items()}
 
 
 def column_of(schema: StructType, name: str, option: str, label: str) -> str:

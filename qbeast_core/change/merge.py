@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from qbeast_core.change.candidates import Candidates
-from qbeast_core.change.columns import check_assignable, column_of
+from qbeast_core.change.columns import check_assignable, column_of, expressions_of
 from qbeast_core.change.rewrite import Rewrite, RewriteResult, change_rows, newest_to_change
 from qbeast_core.delta.filters import filters_on
 from qbeast_core.delta.transaction import Operation
@@ -20,7 +20,7 @@ from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.spark.alignment import absent_value, assigned
 from qbeast_core.spark.changes import data_rows, insertions, of, together, updates
-from qbeast_core.spark.conditions import freeze_clock, holds, understood
+from qbeast_core.spark.conditions import check_row_values, freeze_clock, holds, understood
 from qbeast_core.spark.evaluation import checkpointed, is_repeatable
 from qbeast_core.spark.keys import key_condition
 from qbeast_core.spark.slices import own_rows
@@ -130,8 +130,8 @@ class _Plan:
         self.table = table
         self.schema = table.snapshot.schema
         self.matching = Matching(table, source, merge.match)
-        self.updated = self._updated_values(source)
-        self.inserted = self._inserted_values(source)
+        self.updated = self._values(source, merge.update, "update", self.matching.both)
+        self.inserted = self._values(source, merge.insert, "insert", self.matching.source)
         self.update_where = self._settled(self.matching.both, merge.update_where, "update_where")
         self.insert_where = self._settled(self.matching.source, merge.insert_where, "insert_where")
 
@@ -221,26 +221,23 @@ class _Plan:
             source = source.join(partners.alias(target), condition, "left_anti")
         return insertions(source.where(self.insert_where), schema, self.inserted)
 
-    def _updated_values(self, source: DataFrame) -> dict[str, Column] | None:
-        """What matched rows get, as the table stores it; None where they stay as they are."""
-        merge, schema = self.merge, self.schema
-        chosen = self._chosen("update", merge.update, source)
-        if chosen is None:
-            return None
-        both = self.matching.both
-        with understood(f"update {merge.update!r}", both):
-            return assigned(both, schema, chosen, self.table.label)
+    def _values(
+        self, source: DataFrame, choice: Choice, option: str, rows: DataFrame
+    ) -> dict[str, Column] | None:
+        """What matched rows get, or new rows have in each column, as the table stores it.
 
-    def _inserted_values(self, source: DataFrame) -> dict[str, Column] | None:
-        """What new rows have in each column, as the table stores it; None where there are none."""
-        merge, schema = self.merge, self.schema
-        chosen = self._chosen("insert", merge.insert, source)
-        if chosen is None:
+        None where the merge leaves such rows alone. `rows` are what the values are computed from.
+        """
+        schema, values = self.schema, self._chosen(option, choice, source)
+        if values is None:
             return None
-        values = {field.name: chosen.get(field.name, absent_value(field)) for field in schema}
-        rows = self.matching.source
-        with understood(f"insert {merge.insert!r}", rows):
-            return assigned(rows, schema, values, self.table.label, fill=True)
+        with understood(f"{option} {choice!r}", rows):
+            check_row_values(rows, values.values())
+            if option == "insert":
+                values = {
+                    field.name: values.get(field.name, absent_value(field)) for field in schema
+                }
+            return assigned(rows, schema, values, self.table.label)
 
     def _chosen(self, option: str, choice: Choice, source: DataFrame) -> dict[str, Column] | None:
         """The values that the merge sets, by column; None for none."""
@@ -248,10 +245,7 @@ class _Plan:
             return None
         schema, label = self.schema, self.table.label
         if isinstance(choice, Mapping):
-            return {
-                column_of(schema, name, option, label): F.expr(text)
-                for name, text in choice.items()
-            }
+            return expressions_of(schema, choice, option, label)
         given = {name.lower() for name in source.columns}
         if choice is True:
             names = [name for name in schema.fieldNames() if name.lower() in given]
@@ -269,14 +263,17 @@ class _Plan:
 
     def _ambiguity(self, pairs: DataFrame, row_names: list[str]) -> AmbiguousMerge:
         keys = [of(name, self.matching.match.target) for name in self.matching.keys]
-        several = pairs.groupBy(*row_names, *keys).count().where("count > 1").first()
+        of_row = pairs.groupBy(*row_names).agg(
+            F.count(F.lit(1)).alias("times"), F.first(F.struct(*keys)).alias("key")
+        )
+        several = of_row.where("times > 1").first()
         assert several is not None
         values = ", ".join(
             f"{name} {value!r}"
-            for name, value in zip(self.matching.keys, several[2:-1], strict=True)
+            for name, value in zip(self.matching.keys, several["key"], strict=True)
         )
         return AmbiguousMerge(
-            f"{several['count']} rows of the source would update one row of {self.table.label}, "
+            f"{several['times']} rows of the source would update one row of {self.table.label}, "
             f"that with {values}; keep one row for each key in the source"
         )
 

@@ -8,7 +8,7 @@ import numpy as np
 from pyspark.sql import functions as F
 
 from qbeast_core.change.candidates import Candidates
-from qbeast_core.change.columns import check_assignable, column_of
+from qbeast_core.change.columns import check_assignable, expressions_of
 from qbeast_core.change.rewrite import Rewrite, RewriteResult, change_rows
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import InvalidOptions
@@ -16,7 +16,7 @@ from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.read.sample import where_filters
 from qbeast_core.spark.alignment import assigned
 from qbeast_core.spark.changes import updates
-from qbeast_core.spark.conditions import freeze_clock, holds, understood
+from qbeast_core.spark.conditions import check_row_values, freeze_clock, holds, understood
 
 
 def update_rows(
@@ -39,12 +39,10 @@ def _update(table: WritableTable, assignments: Mapping[str, str], where: str | N
     check_assignable(table)
     snapshot = table.snapshot
     present = snapshot.dataframe()
-    expressions = {
-        column_of(snapshot.schema, name, "update", table.label): F.expr(text)
-        for name, text in assignments.items()
-    }
+    expressions = expressions_of(snapshot.schema, assignments, "update", table.label)
     condition = freeze_clock(present, "true" if where is None else where, "where")
     with understood(f"update {dict(assignments)!r}", present):
+        check_row_values(present, expressions.values())
         values = assigned(present, snapshot.schema, expressions, table.label)
     candidates = Candidates.of(table, where_filters(table, condition))
     found = candidates.holding(candidates.rows().where(condition), F.count(F.lit(1)))

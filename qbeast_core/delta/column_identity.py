@@ -7,13 +7,14 @@ the columns of these names, such as an index, may speak of other columns or of o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql.types import ArrayType, DataType, StructField, StructType
 
-from qbeast_core.delta.metadata import PHYSICAL_NAME_KEY
+from qbeast_core.delta.metadata import name_in_files
 from qbeast_core.model.json_text import to_json_text
 
 _TYPE_CHANGES = "delta.typeChanges"
@@ -48,9 +49,20 @@ class ColumnIdentity:
         return record == self.text or (record is None and self.is_original)
 
 
-def name_in_files(field: StructField) -> str:
-    """What a field is called in data files."""
-    return str(field.metadata.get(PHYSICAL_NAME_KEY, field.name))
+def described(record: str) -> str:
+    """The columns of a record, or of `ColumnIdentity.text`, as messages name them."""
+    try:
+        return ", ".join(f"{name} ({_type_text(kind)})" for name, kind in json.loads(record))
+    except (ValueError, TypeError, KeyError):
+        return repr(record)
+
+
+def _type_text(kind: Any) -> str:
+    if isinstance(kind, dict):
+        return f"array<{_type_text(kind['array'])}>"
+    if isinstance(kind, list):
+        return f"struct<{','.join(f'{name}:{_type_text(inner)}' for name, inner in kind)}>"
+    return str(kind)
 
 
 def _in_files(field: StructField) -> tuple[str, Any]:

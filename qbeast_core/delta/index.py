@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql.types import StructType
 
-from qbeast_core.delta.column_identity import ColumnIdentity
+from qbeast_core.delta.column_identity import ColumnIdentity, described
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot
 from qbeast_core.delta.version_cache import VersionCache
 from qbeast_core.errors import IncompatibleTable, InvalidOptions
@@ -128,7 +128,7 @@ class TableIndex:
         """
         names = self.configuration.latest.weight_columns
         try:
-            resolve_sample_key(names, self._schema)
+            resolve_sample_key(names, self._schema, may_be_identity=True)
         except InvalidOptions as problem:
             raise _lost("the table cannot be sampled", problem) from None
         return names
@@ -138,8 +138,10 @@ class TableIndex:
         latest = self.configuration.latest
         columns = [IndexedColumn(name, None) for name in latest.columns]
         try:
-            resolve_columns(columns, self._schema, case_sensitive=True)
-            resolve_sample_key(latest.weight_columns, self._schema)
+            resolve_columns(columns, self._schema, case_sensitive=True, may_be_identity=True)
+            resolve_sample_key(
+                latest.weight_columns, self._schema, case_sensitive=True, may_be_identity=True
+            )
         except InvalidOptions as problem:
             raise _lost(f"{table} cannot be written to", problem) from None
 
@@ -218,10 +220,15 @@ class TableIndex:
         if reason := self._distrusted.get(revision.revision_id):
             return _untrusted(reason)
         if not self._has_present_columns(file):
-            written_for = file.tags.get(COLUMNS_TAG, "columns that it does not record")
+            present = described(self.identity.text)
+            if COLUMNS_TAG not in file.tags:
+                return _untrusted(
+                    "it does not record by which columns it was indexed; the names of the index "
+                    f"now mean {present}"
+                )
             return _untrusted(
-                f"it was indexed by {written_for}; by the names of these, the table has "
-                f"{self.identity.text} now"
+                f"it was indexed by the columns {described(file.tags[COLUMNS_TAG])}; the same "
+                f"names now mean {present}"
             )
         if (key := file.tags.get(WEIGHT_KEY_TAG)) != revision.weight_key:
             made_of = key or "the indexed columns"

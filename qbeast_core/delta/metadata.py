@@ -11,16 +11,17 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.slices import SLICE_COLUMN, SLICES_KEY
+from qbeast_core.spark.schema import GENERATION_KEY
 
 COLUMN_MAPPING_KEY = "delta.columnMapping.mode"
 """The property of a table whose columns have other names in its files: `name` or `id`."""
 
-PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
+_PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
 """In the metadata of a column or field, the name that it has in files, where it has another one."""
 
 
@@ -80,17 +81,20 @@ def stores_slices(fields: Mapping[str, Any]) -> bool:
     if fields["configuration"].get(SLICES_KEY) != "true":
         return False
     return any(
-        field["name"] == SLICE_COLUMN and "delta.generationExpression" in field["metadata"]
+        field["name"] == SLICE_COLUMN and GENERATION_KEY in field["metadata"]
         for field in json.loads(fields["schemaString"])["fields"]
     )
 
 
 def names_in_files(fields: Mapping[str, Any]) -> dict[str, str]:
     """What each column of the table is called in its data files."""
-    return {
-        field["name"]: field["metadata"].get(PHYSICAL_NAME_KEY, field["name"])
-        for field in json.loads(fields["schemaString"])["fields"]
-    }
+    schema = StructType.fromJson(json.loads(fields["schemaString"]))
+    return {field.name: name_in_files(field) for field in schema}
+
+
+def name_in_files(field: StructField) -> str:
+    """What a column, or a field of a struct, is called in data files."""
+    return str(field.metadata.get(_PHYSICAL_NAME_KEY, field.name))
 
 
 def snapshot_with(jvm: Jvm, delta_log: Any, metadata: Any) -> Any:

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 from py4j.protocol import Py4JJavaError
 from pyspark import inheritable_thread_target
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from qbeast_core import phases
 from qbeast_core.delta.column_identity import ColumnIdentity
 from qbeast_core.delta.commit import Commit
+from qbeast_core.delta.conflicts import reason_of
 from qbeast_core.delta.metadata import (
     features_of,
     fields_of,
@@ -142,7 +144,7 @@ class Transaction:
         By Delta's own rules: the session's defaults count too. The transaction stays as it is.
 
         Raises:
-            InvalidOptions: Delta does not take the properties for these columns.
+            InvalidOptions: Delta does not take these columns or properties.
         """
         present = self.snapshot.exists
         trial = self._delta_log.startTransaction(
@@ -155,9 +157,10 @@ class Transaction:
                 trial.updateMetadataForTableOverwrite(metadata)
             else:
                 trial.updateMetadataForNewTable(metadata)
-        except Py4JJavaError as problem:
-            # One that PySpark has no class for.
-            raise InvalidOptions(str(problem.java_exception.getMessage())) from problem
+        except (Py4JJavaError, PySparkException) as problem:
+            raise InvalidOptions(
+                f"Delta does not take the table: {reason_of(problem)}"
+            ) from problem
         return features_of(trial.protocol()), dict(fields_of(trial.metadata())["configuration"])
 
     def update_configuration(

@@ -154,7 +154,7 @@ def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
     _check_convertible(table, options.slices)
     options.check_columns(snapshot.schema)
     sample_key = options.new_sample_key(table, snapshot.schema)
-    columns, choice = options.columns_for(snapshot.dataframe())
+    columns, choice = options.columns_for(snapshot.dataframe(), snapshot.schema)
     transformers = resolve_columns(columns, snapshot.schema)
     slices = options.slices is True
     rows = snapshot.rows()
@@ -198,7 +198,7 @@ def _indexed_already(table: OpenTable, options: IndexOptions) -> ConvertResult:
         raise IndexMismatch(
             f"{table.label} is indexed already, by {', '.join(latest.columns)}; to index it by "
             f"{', '.join(column.name for column in columns)}, write all its rows anew with "
-            "write_table(..., mode='overwrite'), which keeps no row but those it is given"
+            "write_table(..., mode='overwrite'), which keeps only the rows it is given"
         )
     if options.sample_key is not None:
         check_sample_key(

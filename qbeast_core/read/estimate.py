@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
 
-from qbeast_core.delta.column_identity import name_in_files
+from qbeast_core.delta.metadata import name_in_files
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.estimation.answer import Estimate, GroupEstimate
 from qbeast_core.estimation.growing import Goal, Look, Outcome, Population, grow

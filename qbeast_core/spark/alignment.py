@@ -176,7 +176,7 @@ class _Assignment:
         if lacking and not self.fill:
             raise InvalidOptions(
                 f"the new values lack {', '.join(map(repr, lacking))}, which {self.table} has; "
-                "give every field of a struct that is updated"
+                "give every field of a struct that an update or a merge sets"
             )
         fields = []
         for field in wanted:
@@ -211,8 +211,8 @@ def _by_name(names: Sequence[str], where: str) -> dict[str, str]:
         lower = [name.lower() for name in names]
         twice = sorted({name for name in lower if lower.count(name) > 1})
         raise InvalidOptions(
-            f"{where} has {', '.join(map(repr, twice))} more than once, and a Delta table tells no "
-            "names apart by case; leave one out, or rename it"
+            f"{where} has {', '.join(map(repr, twice))} more than once, and column names in "
+            "Delta are not case-sensitive; leave one out, or rename it"
         )
     return found
 

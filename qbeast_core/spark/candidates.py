@@ -14,6 +14,7 @@ from qbeast_core.model.datatypes import DataType
 from qbeast_core.options import can_be_named
 from qbeast_core.spark import columns
 from qbeast_core.spark.drawing import drawn_rows
+from qbeast_core.spark.schema import is_identity
 from qbeast_core.spark.statistics import SAMPLED_TEXT
 from qbeast_core.tree.column_choice import SampledColumn
 
@@ -24,14 +25,24 @@ _FEWEST_ROWS = 1 << 10
 
 
 def candidate_columns(schema: StructType) -> list[tuple[str, DataType]]:
-    """The columns of a type that can be indexed, with names that can be stored."""
-    found = [(field.name, _type_of(field)) for field in schema.fields if can_be_named(field.name)]
+    """The columns of a type that can be indexed, with names that can be stored.
+
+    Not those of which Delta generates the values, after rows are placed.
+    """
+    found = [
+        (field.name, _type_of(field))
+        for field in schema.fields
+        if can_be_named(field.name) and not is_identity(field)
+    ]
     return [(name, data_type) for name, data_type in found if data_type is not None]
 
 
-def sample_candidates(rows: DataFrame) -> list[SampledColumn]:
-    """The candidate columns in a uniform sample of the rows, in one more reading of them."""
-    candidates = candidate_columns(rows.schema)
+def sample_candidates(rows: DataFrame, schema: StructType) -> list[SampledColumn]:
+    """The candidate columns in a uniform sample of the rows, in one more reading of them.
+
+    `schema` is that of the table: rows that are read from one do not tell identity columns.
+    """
+    candidates = candidate_columns(schema)
     if not candidates:
         return []
     at_most = max(_FEWEST_ROWS, min(SAMPLED_ROWS, _SAMPLED_VALUES // len(candidates)))

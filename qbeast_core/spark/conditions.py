@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from pyspark.errors import AnalysisException, ParseException
@@ -43,6 +43,15 @@ def freeze_clock(rows: DataFrame, text: str, option: str) -> str:
             f"{option} {text!r} is not deterministic; leave out rand(), uuid() and the like"
         )
     return condition.at_one_time or text
+
+
+def check_row_values(rows: DataFrame, values: Iterable[Column]) -> None:
+    """Raise AnalysisException where a value is not computed from one row alone.
+
+    Spark takes no window functions, aggregates or generators in a condition, and here they would
+    depend on which rows are written together.
+    """
+    rows.where(F.struct(*values).isNotNull())
 
 
 @contextmanager

@@ -6,8 +6,9 @@ from typing import Any
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
+GENERATION_KEY = "delta.generationExpression"
+"""In the metadata of a generated column, the SQL that computes it."""
 _DEFAULT_KEY = "CURRENT_DEFAULT"
-_GENERATION_KEY = "delta.generationExpression"
 _IDENTITY_PREFIX = "delta.identity."
 _EXPLICIT_KEY = _IDENTITY_PREFIX + "allowExplicitInsert"
 
@@ -42,7 +43,7 @@ def default_expression(field: StructField) -> str | None:
 
 def generation_expression(field: StructField) -> str | None:
     """The SQL that computes a generated column; None for any other column."""
-    return field.metadata.get(_GENERATION_KEY)
+    return field.metadata.get(GENERATION_KEY)
 
 
 def is_identity(field: StructField) -> bool:

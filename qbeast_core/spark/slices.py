@@ -10,6 +10,7 @@ from pyspark.sql.types import ByteType, StructField, StructType
 
 from qbeast_core.model.slices import SLICE_COLUMN, slice_expression
 from qbeast_core.spark.columns import weight_text
+from qbeast_core.spark.schema import GENERATION_KEY
 
 _COMMENT = "Which samples the row is in: where it is k or more, that of 1 / 2^k of the rows"
 
@@ -20,7 +21,7 @@ def with_slices(schema: StructType, weight_columns: Sequence[str]) -> StructType
     Delta computes it in every write, and lets no program write that could not.
     """
     computed = slice_expression(weight_text(weight_columns))
-    metadata = {"delta.generationExpression": computed, "comment": _COMMENT}
+    metadata = {GENERATION_KEY: computed, "comment": _COMMENT}
     return StructType([*schema.fields, StructField(SLICE_COLUMN, ByteType(), True, metadata)])
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 
 from qbeast_core.delta.transaction import Operation
+from qbeast_core.errors import IncompatibleTable
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.options import WriteMode
 from qbeast_core.spark.alignment import aligned
@@ -42,9 +43,18 @@ def _joined(
 
     Raises:
         NotAQbeastTable, IndexMismatch: the table has no such index.
+        IncompatibleTable: Delta is to fill a column that rows are placed by.
     """
     rows = aligned(given, table.snapshot.schema, table.label)
     known, transformers = request.continued(table, rows)
+    late = [name for name in known.current.layout_columns if name not in rows.columns]
+    if late:
+        raise IncompatibleTable(
+            f"{table.label} is indexed or sampled by {', '.join(map(repr, late))}, an identity "
+            "column whose values Delta generates after rows are placed; append by plain Delta "
+            "and optimize afterwards, or write the table anew by write_table(..., "
+            "mode='overwrite') with other columns_to_index or another sample_key"
+        )
     index = JoinedIndex(
         replace(known, stored=request.options.kept_by_append(known.stored)),
         known.current,

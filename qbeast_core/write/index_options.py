@@ -112,20 +112,22 @@ class IndexOptions:
         return resolve_column_stats(self.column_stats, transformers)
 
     def new_columns(
-        self, table: OpenTable, rows: DataFrame
+        self, table: OpenTable, rows: DataFrame, schema: StructType
     ) -> tuple[tuple[IndexedColumn, ...], ColumnChoice | None]:
         """The columns of a new index, and how they were chosen if they are chosen now."""
-        known = self.known_columns(table, rows.schema)
+        known = self.known_columns(table, schema)
         if known is not None:
             return known, None
         at_most = self.automatic_columns or len(self._present_columns(table))
-        return self._chosen(rows, at_most)
+        return self._chosen(rows, schema, at_most)
 
-    def columns_for(self, rows: DataFrame) -> tuple[tuple[IndexedColumn, ...], ColumnChoice | None]:
+    def columns_for(
+        self, rows: DataFrame, schema: StructType
+    ) -> tuple[tuple[IndexedColumn, ...], ColumnChoice | None]:
         """The columns that are named, or those chosen for the rows."""
         if self.columns is not None:
             return self.columns, None
-        return self._chosen(rows, self.automatic_columns or 1)
+        return self._chosen(rows, schema, self.automatic_columns or 1)
 
     def known_columns(
         self, table: OpenTable, schema: StructType
@@ -160,9 +162,9 @@ class IndexOptions:
         return present if all(fit) else None
 
     def _chosen(
-        self, rows: DataFrame, at_most: int
+        self, rows: DataFrame, schema: StructType, at_most: int
     ) -> tuple[tuple[IndexedColumn, ...], ColumnChoice]:
-        choice = choose_columns(sample_candidates(rows), at_most)
+        choice = choose_columns(sample_candidates(rows, schema), at_most)
         return tuple(IndexedColumn(column.name, column.kind) for column in choice.columns), choice
 
     def _present_columns(self, table: OpenTable) -> tuple[IndexedColumn, ...]:

@@ -16,7 +16,8 @@ from qbeast_core.delta.transaction import Transaction
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.options import IndexedColumn
-from qbeast_core.spark.candidates import sample_candidates
+from qbeast_core.spark.candidates import candidate_columns, sample_candidates
+from qbeast_core.spark.columns import column
 from qbeast_core.spark.slices import with_slices
 from qbeast_core.tree.column_choice import ENOUGH_ROWS, ColumnChoice, choose_columns
 from qbeast_core.write.revision import (
@@ -67,10 +68,15 @@ class KnownIndex:
         known = KnownIndex.of(table)
         if not is_open(table):
             return known
-        present = table.snapshot.dataframe()
-        every_row = present if rows is None else present.unionByName(rows)
+        # New rows may lack what Delta generates.
+        schema = table.snapshot.schema
+        candidates = [column(name) for name, _ in candidate_columns(schema)]
+        every_row = table.snapshot.dataframe().select(*candidates)
+        if rows is not None:
+            every_row = every_row.unionByName(rows.select(*candidates))
         choice = choose_columns(
-            sample_candidates(every_row), at_most or known.configuration.latest.dimensions
+            sample_candidates(every_row, schema),
+            at_most or known.configuration.latest.dimensions,
         )
         return known._decided(choice) if choice.rows else known
 

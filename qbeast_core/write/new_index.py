@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY, maps_columns
+from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY, checked_properties, maps_columns
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.locate.address import RELATION_KEY
 from qbeast_core.locate.table import OpenTable
@@ -75,7 +75,7 @@ class NewIndex:
         request: WriteRequest, table: OpenTable, rows: DataFrame, schema: StructType
     ) -> NewIndex:
         """The index that a request asks for, or that its rows choose."""
-        columns, choice = request.options.new_columns(table, rows)
+        columns, choice = request.options.new_columns(table, rows, schema)
         return NewIndex.of(request, table, schema, columns, choice)
 
     @property
@@ -96,7 +96,9 @@ class NewIndex:
         return self.request.options.given_stats(self.transformers)
 
     def warnings(self, rows: DataFrame, statistics: InputStatistics) -> tuple[str, ...]:
-        return () if self.sample_key else sample_warnings(rows, statistics, self._indexed)
+        if self.sample_key:
+            return ()
+        return sample_warnings(rows, self.schema, statistics, self._indexed)
 
     def revision_for(self, statistics: InputStatistics) -> Revision:
         return first_revision(
@@ -152,8 +154,14 @@ class NewIndex:
 
 
 def own_properties(request: WriteRequest, table: OpenTable, schema: StructType) -> dict[str, str]:
-    """The properties of a new or replaced table, but for those of its index."""
-    kept = _kept_properties(request.properties, table.snapshot.configuration)
+    """The properties of a new or replaced table, but for those of its index.
+
+    Raises InvalidOptions where Delta does not take those that are given.
+    """
+    given = request.properties
+    if given is not None:
+        given = checked_properties(table.spark, given)
+    kept = _kept_properties(given, table.snapshot.configuration)
     special = any(_NEED_COLUMN_MAPPING & set(name) for name in schema.fieldNames())
     return {**kept, COLUMN_MAPPING_KEY: "name"} if special and not maps_columns(kept) else kept
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY
+from qbeast_core.delta.metadata import maps_columns
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import (
@@ -57,7 +57,7 @@ def rebuild_key(table: OpenTable, plan: TreePlan) -> dict[str, str]:
 def may_reuse_tree(table: OpenTable) -> bool:
     """Whether a rebuild of the table may try its tree, if its options stay."""
     stored = table.snapshot.configuration
-    return REBUILD_KEY in stored and COLUMN_MAPPING_KEY not in stored
+    return REBUILD_KEY in stored and not maps_columns(stored)
 
 
 def parse_rebuild_key(text: str, revision: Revision) -> tuple[tuple[str, ...], int] | None:

@@ -127,7 +127,7 @@ def continued_transformers(
                 f"{', '.join(column.name for column in wanted)}; an append cannot change the "
                 "columns: leave columns_to_index as it was, or rebuild the table (in dbt with "
                 "--full-refresh, in Python with mode='overwrite'), "
-                "which keeps no row but those it is given"
+                "which keeps only the rows it is given"
             )
     kinds = [column.kind for column in wanted] if wanted else [None] * len(current.columns)
     return tuple(
@@ -142,7 +142,7 @@ def _continued(old: Transformer, kind: str | None, schema: StructType) -> Transf
     if kind is None and not isinstance(old, EmptyTransformer) and old.is_for(present):
         return old
     column = IndexedColumn(old.column, kind or kept_kind(old, present))
-    (new,) = resolve_columns([column], schema, case_sensitive=True)
+    (new,) = resolve_columns([column], schema, case_sensitive=True, may_be_identity=True)
     return new
 
 
@@ -176,14 +176,15 @@ def check_sample_key(
     """Raises IndexMismatch where a table's sample key is another one than is asked for."""
     if wanted == ALL and chosen_automatically(configuration, KEY):
         return
-    if wanted == ALL or resolve_sample_key(wanted, schema) != current.sample_key:
+    found = () if wanted == ALL else resolve_sample_key(wanted, schema, may_be_identity=True)
+    if wanted == ALL or found != current.sample_key:
         asked = ALL if wanted == ALL else ", ".join(wanted)
         has = f"the sample key {', '.join(current.sample_key)}" if current.sample_key else "none"
         raise IndexMismatch(
             f"{table} has {has}, the write asks for sample_key {asked}; all its rows were "
             "placed by the one it has: leave sample_key as it was, or rebuild the table (in dbt "
             "with --full-refresh, in Python with mode='overwrite'), "
-            "which keeps no row but those it is given"
+            "which keeps only the rows it is given"
         )
 
 
@@ -194,7 +195,7 @@ def check_slices(wanted: bool, stored: bool, table: str) -> None:
             f"{table} {'stores' if stored else 'does not store'} slices, the write asks for slices "
             f"{wanted}; its files have the column or not: leave slices as it was, or rebuild the "
             "table (in dbt with --full-refresh, in Python with mode='overwrite'), "
-            "which keeps no row but those it is given"
+            "which keeps only the rows it is given"
         )
 
 

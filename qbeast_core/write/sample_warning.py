@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from qbeast_core.spark.candidates import sample_candidates
 from qbeast_core.spark.statistics import InputStatistics
@@ -13,7 +14,7 @@ from qbeast_core.tree.column_choice import most_distinct
 
 
 def sample_warnings(
-    rows: DataFrame, statistics: InputStatistics, indexed: Sequence[str]
+    rows: DataFrame, schema: StructType, statistics: InputStatistics, indexed: Sequence[str]
 ) -> tuple[str, ...]:
     """What samples suffer from that go by the indexed columns; it names a column that helps.
 
@@ -22,7 +23,7 @@ def sample_warnings(
     alike = rows_per_weight(statistics.sample.weights, statistics.rows)
     if not is_cluster_sample(alike, statistics.rows):
         return ()
-    best = most_distinct(sample_candidates(rows))
+    best = most_distinct(sample_candidates(rows, schema))
     advice = (
         "no column by itself has many different values, so set sample_key='all'"
         if best is None

@@ -13,7 +13,6 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from qbeast_core.delta.metadata import checked_properties
 from qbeast_core.errors import SampleWarning
 from qbeast_core.locate.address import address_to_write
 from qbeast_core.locate.compatibility import check_planned
@@ -114,7 +113,7 @@ def write_table(
         options=IndexOptions.parse(
             columns_to_index, cube_size, column_stats, sample_key, slices, rechoose
         ),
-        properties=None if properties is None else checked_properties(spark, properties),
+        properties=properties,
         comment=comment,
         user_metadata=user_metadata,
         started=started,

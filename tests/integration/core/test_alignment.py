@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, convert_to_qbeast, write_table
-from qbeast_core.errors import InvalidOptions, UnsupportedColumnType
+from qbeast_core.errors import IncompatibleTable, InvalidOptions, UnsupportedColumnType
 from qbeast_core.jvm.settings import changed_settings
 from tests.integration.core.brute_force import assert_sound, last_version, plain
 
@@ -119,15 +119,25 @@ def test_an_update_may_not_lose_a_field(spark: SparkSession, nested: str, twin: 
         table.update({"s": "named_struct('x', 1)"})
     assert last_version(nested) == before
     rows.createOrReplaceTempView("source")
+    for clause in ("when matched then update set s = source.s", "when not matched then insert *"):
+        with pytest.raises(Exception, match="All nested columns must match"):
+            spark.sql(f"merge into delta.`{twin}` t using source on t.id = source.id {clause}")
+
+
+@pytest.mark.parametrize("column", ["s", "a", "m", "d"])
+def test_a_merge_inserts_no_part_of_a_struct(
+    spark: SparkSession, nested: str, twin: str, column: str
+) -> None:
+    rows, before = query(spark, LESS).select("id", column), last_version(nested)
+    with pytest.raises(InvalidOptions, match=rf"lack '{column}\..*y'"):
+        QbeastTable.for_path(spark, nested).merge(rows, on="id", update=False)
+    assert last_version(nested) == before
+    rows.createOrReplaceTempView("source")
     with pytest.raises(Exception, match="All nested columns must match"):
         spark.sql(
             f"merge into delta.`{twin}` t using source on t.id = source.id "
-            "when matched then update set s = source.s"
+            f"when not matched then insert (id, {column}) values (source.id, source.{column})"
         )
-    # New rows lose nothing.
-    table.merge(query(spark, LESS), on="id", update=False)
-    (new,) = plain(spark, nested).where(f"id = {NEW}").collect()
-    assert new.s.asDict() == {"x": NEW, "y": None} and new.a[0].y is None
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
@@ -276,6 +286,72 @@ def test_a_merge_inserts_defaults(spark: SparkSession, tmp_path: Path) -> None:
     table.merge(query(spark, "id, 8 d", 3), on="id")
     table.merge(spark.range(3, 5), on="id")
     assert [row.d for row in sorted_rows(spark, path)] == [7, 7, 7, 8, 7]
+
+
+IDENTITY = "n bigint generated {} as identity, a bigint, b string"
+
+
+def with_identity(spark: SparkSession, path: str, generated: str = "always") -> str:
+    spark.sql(f"create table delta.`{path}` ({IDENTITY.format(generated)}) using delta")
+    return f"delta.`{path}`"
+
+
+def without_identity(spark: SparkSession) -> DataFrame:
+    return query(spark, "id % 7 as a, 'x' as b", 0, 300).coalesce(1)
+
+
+def test_columns_are_chosen_among_those_that_rows_bring(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """An identity column tells all rows apart, so it would be the best choice."""
+    filled, appended, optimized = (str(tmp_path / name) for name in "fao")
+    tables = [with_identity(spark, path) for path in (filled, appended, optimized)]
+    append_twin(without_identity(spark), filled)
+    for table in tables:
+        assert convert_to_qbeast(spark, table, "auto:1").columns == ("a",)
+    # Columns chosen from no rows are chosen again, with the first ones.
+    write_table(without_identity(spark), path=appended)
+    append_twin(without_identity(spark), optimized)
+    for path in (filled, appended, optimized):
+        QbeastTable.for_path(spark, path).optimize()
+        table = QbeastTable.for_path(spark, path)
+        assert table.columns_to_index == ["a"] and table.check().ok
+        found = plain(spark, path)
+        assert sorted(found.select("a", "b").collect()) == sorted(without_identity(spark).collect())
+        assert found.select("n").distinct().count() == 300
+
+
+def test_an_index_by_an_identity_column_stays_usable(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As earlier versions and qbeast-spark made them, of rows that had their numbers."""
+    path, twin = str(tmp_path / "t"), str(tmp_path / "twin")
+    with monkeypatch.context() as earlier:
+        earlier.setattr("qbeast_core.options._refuse_identity", lambda *_: None)
+        convert_to_qbeast(
+            spark, with_identity(spark, path, "by default"), ["n"], sample_key=["n", "a"]
+        )
+    with_identity(spark, twin, "by default")
+    for each in (path, twin):
+        append_twin(without_identity(spark), each)
+    table = QbeastTable.for_path(spark, path)
+    assert table.optimize().changed
+    table.delete("n % 3 = 0")
+    spark.sql(f"delete from delta.`{twin}` where n % 3 = 0").collect()
+    given = query(spark, "id + 1000 as n, id as a, 'y' as b", 0, 5)
+    write_table(given, path=path, columns_to_index=["n"], sample_key=["n", "a"])
+    append_twin(given, twin)
+    assert sorted_rows(spark, path) == sorted_rows(spark, twin)
+    table = QbeastTable.for_path(spark, path)
+    assert table.check().ok
+    below = plain(spark, path).where(table.sample_condition(0.4)).count()
+    assert table.sample(0.4).count() == below > 0
+    before = last_version(path)
+    with pytest.raises(IncompatibleTable, match=r"'n', an identity column.*plain Delta"):
+        write_table(without_identity(spark), path=path)
+    with pytest.raises(UnsupportedColumnType, match="identity column"):
+        write_table(given, path=path, mode="overwrite", overwrite_schema=False)
+    assert last_version(path) == before
 
 
 def test_an_identity_column_is_not_indexed(spark: SparkSession, computed: tuple[str, str]) -> None:

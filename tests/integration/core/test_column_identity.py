@@ -279,6 +279,24 @@ def test_a_column_that_is_gone_is_told_of_before_anything_is_done(
     assert_sound(spark, path, range(200), where="b < 5")
 
 
+def test_a_key_whose_name_has_other_case_is_not_rewritten_again_and_again(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    case = Case(MAPPED, ["rename column k to t", "rename column t to K"], ["k"])
+    table, files = table_of(spark, path, case), live_adds(path)
+    for refused in (lambda: table.optimize(), lambda: write_table(plain(spark, path), path=path)):
+        with pytest.raises(IncompatibleTable, match=r"'k' of the sample key.*did you mean 'K'"):
+            refused()
+    assert live_adds(path) == files
+    below = plain(spark, path).where(table.sample_condition(0.3)).count()
+    assert table.sample(0.3).count() == below > 0
+    for names in ("K to t", "t to k"):
+        spark.sql(f"alter table delta.`{path}` rename column {names}")
+    assert not QbeastTable.for_path(spark, path).optimize().changed
+    assert_sound(spark, path, range(200), where="b < 5")
+
+
 def test_a_column_that_no_index_can_have_is_told_of(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path)
     case = Case(MAPPED, ["drop column a", "add column a boolean"])

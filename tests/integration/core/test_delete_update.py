@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -127,6 +128,7 @@ def test_replacing_takes_one_commit(spark: SparkSession, tmp_path: Path) -> None
         (lambda t, df: t.update({}), InvalidOptions, "{}"),
         (lambda t, df: t.update({"x": "1"}), UnknownColumn, "'x'"),
         (lambda t, df: t.update({"a": "x"}), InvalidOptions, "x"),
+        (lambda t, df: t.update({"a": "1", "A": "2"}), InvalidOptions, "as 'a' and as 'A'"),
         (lambda t, df: t.replace_where(df.withColumn("x", df.id), "a > 1"), InvalidOptions, "'x'"),
         (lambda t, df: t.replace_matching(df, "x"), UnknownColumn, "'x'"),
     ],
@@ -136,6 +138,26 @@ def test_bad_input_is_told(
 ) -> None:
     with pytest.raises(error, match=told):
         change(QbeastTable.for_path(spark, unchanged), rows(spark, 0, 5))
+    assert last_version(unchanged) == 0
+
+
+@pytest.mark.parametrize(
+    "value", ["row_number() over (order by {}id)", "max({}id)", "explode(array({}id, 2))"]
+)
+def test_a_value_of_several_rows_is_refused_as_by_delta(
+    spark: SparkSession, unchanged: str, value: str
+) -> None:
+    table, source = QbeastTable.for_path(spark, unchanged), rows(spark, 0, 5)
+    of_source = value.format("source.")
+    for refused in (
+        lambda: table.update({"a": value.format("")}),
+        lambda: table.merge(source, "id", update={"a": of_source}),
+        lambda: table.merge(source, "id", insert={"id": "source.id", "a": of_source}),
+    ):
+        with pytest.raises(InvalidOptions, match=r"cannot be understood: \["):
+            refused()
+    with pytest.raises(AnalysisException):
+        spark.sql(f"update delta.`{unchanged}` set a = {value.format('')}")
     assert last_version(unchanged) == 0
 
 

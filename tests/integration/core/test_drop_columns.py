@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, failpoints, write_table
@@ -81,6 +82,18 @@ def test_mapped_columns_are_dropped_in_the_metadata_alone(spark: SparkSession, p
     QbeastTable.for_path(spark, path).drop_columns(["other"])
     assert plain(spark, path).columns == ["id", "a", "odd`name"]
     assert live_adds(path) == files
+
+
+def test_delta_says_itself_why_a_mapped_column_stays(spark: SparkSession, path: str) -> None:
+    """Also where the table could not be written to."""
+    for change in (
+        "set tblproperties ('delta.columnMapping.mode' = 'name')",
+        "add constraint positive check (other > 0)",
+        "set tblproperties ('delta.enableRowTracking' = 'true')",
+    ):
+        spark.sql(f"alter table delta.`{path}` {change}")
+    with pytest.raises(AnalysisException, match="positive"):
+        QbeastTable.for_path(spark, path).drop_columns(["other"])
 
 
 @pytest.mark.parametrize("needed", ["a", "ID"])

@@ -219,6 +219,15 @@ def test_two_source_rows_for_one_row_are_an_error(spark: SparkSession, tmp_path:
     assert_sound(spark, path, [*range(1500), 9000, 9000])
 
 
+def test_any_name_of_a_key_can_be_told_of(spark: SparkSession, tmp_path: Path) -> None:
+    path, key = str(tmp_path), "`count`"
+    named = rows(spark, 0, 10).selectExpr(f"id as {key}", "a", "id as times")
+    write_table(named, path=path, columns_to_index=["a"])
+    source = named.where(f"{key} = 7").unionByName(named.where(f"{key} = 7"))
+    with pytest.raises(AmbiguousMerge, match=r"2 rows.*with count 7, times 7;"):
+        QbeastTable.for_path(spark, path).merge(source, ["count", "times"])
+
+
 def test_values_beyond_the_range_make_a_revision(spark: SparkSession, tmp_path: Path) -> None:
     path = create(spark, tmp_path)
     source = rows(spark, 1400, 300, shift=3000)
@@ -350,6 +359,7 @@ def test_keys_in_a_narrow_range_touch_few_files(
         ({"on": "id", "update": ["x"]}, UnknownColumn, "'x'"),
         ({"on": "id", "update": {"s": "nowhere + 1"}}, InvalidOptions, "nowhere"),
         ({"on": "id", "insert": {"s": "target.s"}}, InvalidOptions, "target"),
+        ({"on": "id", "update": {"s": "'x'", "S": "'y'"}}, InvalidOptions, "as 's' and as 'S'"),
         ({"on": "id", "where": "rand() < 0.5"}, InvalidOptions, "not deterministic"),
         ({"on": "id", "where": "target.id in (select 1)"}, InvalidOptions, "subquery"),
         ({"on": "id", "where": "no such"}, InvalidOptions, "cannot be understood"),

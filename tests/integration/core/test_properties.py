@@ -46,7 +46,13 @@ def test_columns_are_mapped(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "properties",
-    [{"delta.noSuchProperty": "1"}, {"delta.enableChangeDataFeed": " true "}],
+    [
+        {"delta.noSuchProperty": "1"},
+        {"delta.enableChangeDataFeed": " true "},
+        # Delta finds these out by the columns of the table.
+        {"delta.dataSkippingStatsColumns": "nope"},
+        {"delta.dataSkippingStatsColumns": "m"},
+    ],
     ids=lambda properties: next(iter(properties)),
 )
 def test_what_delta_does_not_take_is_refused(
@@ -54,6 +60,29 @@ def test_what_delta_does_not_take_is_refused(
 ) -> None:
     with pytest.raises(InvalidOptions, match="Delta does not take"):
         write_table(
-            spark.range(10), path=str(tmp_path / "t"), columns_to_index="id", properties=properties
+            spark.range(10).selectExpr("id", "map('k', id) as m"),
+            path=str(tmp_path / "t"),
+            columns_to_index="id",
+            properties=properties,
         )
     assert last_version(tmp_path / "t") == -1
+
+
+def test_names_of_fields_that_delta_does_not_take_are_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = spark.range(10).selectExpr("id", "named_struct('a b', id) as s")
+    with pytest.raises(InvalidOptions, match="INVALID_CHARACTERS_IN_COLUMN_NAMES"):
+        write_table(rows, path=str(tmp_path), columns_to_index="id")
+
+
+def test_only_a_write_that_sets_properties_looks_at_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, wrong = str(tmp_path), {"delta.noSuchProperty": "1"}
+    write_table(spark.range(10), path=path, columns_to_index="id")
+    assert write_table(spark.range(10, 20), path=path, properties=wrong).version == 1
+    assert write_table(spark.range(5), path=path, mode="ignore", properties=wrong).version == 1
+    with pytest.raises(InvalidOptions, match="noSuchProperty"):
+        write_table(spark.range(5), path=path, mode="overwrite", properties=wrong)
+    assert_sound(spark, path, range(20), fractions=[0.5])

@@ -184,6 +184,13 @@ def test_other_options_make_another_tree(spark: SparkSession, origin: Path, tmp_
         assert phases.MEASURING in rebuilt(rows(spark), path, **changed)[1]
 
 
+def test_a_mapping_that_is_none_is_no_mapping(spark: SparkSession, tmp_path: Path) -> None:
+    unmapped = {"properties": {"delta.columnMapping.mode": "none"}}
+    twice(spark, tmp_path, rows(spark), **unmapped)
+    assert rebuilt(rows(spark), tmp_path, **unmapped)[1] == ONE_PASS
+    assert_holds(spark, tmp_path, rows(spark))
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"varied": 3}', "null"])
 def test_a_key_that_others_set_counts_for_nothing(
     spark: SparkSession, path: Path, text: str

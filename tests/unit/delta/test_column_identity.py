@@ -14,7 +14,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from qbeast_core.delta.column_identity import ColumnIdentity
+from qbeast_core.delta.column_identity import ColumnIdentity, described
 
 WIDENED = {"delta.typeChanges": [{"fromType": "integer", "toType": "long"}]}
 
@@ -29,6 +29,14 @@ def field(name: str, kind: DataType | None = None, **metadata: Any) -> StructFie
 
 def identity(*fields: StructField, names: str | None = None) -> ColumnIdentity:
     return ColumnIdentity.of(StructType(list(fields)), list(names or [f.name for f in fields]))
+
+
+def test_a_record_is_told_by_names() -> None:
+    inner = StructType([field("x"), field("y", ArrayType(StringType()))])
+    found = identity(field("a"), field("s", ArrayType(inner)))
+    assert described(found.text) == "a (int), s (array<struct<x:int,y:array<string>>>)"
+    for foreign in ("nonsense", "5", '[["a"]]', '[["a",{}]]'):
+        assert described(foreign) == repr(foreign)
 
 
 def test_a_column_that_was_never_called_otherwise_needs_no_record() -> None:

@@ -211,7 +211,7 @@ class QbeastTable:
             What was rewritten before the error stays so.
         """
         named = [files] if isinstance(files, str) else files
-        if revision_id is not None and not isinstance(revision_id, int | str):
+        if isinstance(revision_id, Sequence) and not isinstance(revision_id, str):
             if named is not None:
                 raise InvalidOptions("name the files by a first list or by files=, not by both")
             named, revision_id = list(revision_id), None

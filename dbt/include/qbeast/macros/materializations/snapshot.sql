@@ -21,6 +21,7 @@
   {%- set node = dict(model, compiled_code=source_query) -%}
   {%- set strategy = strategy_dispatch(config.get('strategy'))(
       node, 'snapshotted_data', 'source_data', node['config'], existing is not none) -%}
+  {%- do strategy.update({'scd_id': qbeast_snapshot_scd_id(strategy)}) -%}
   {%- if existing is none -%}
     {%- set query = build_snapshot_table(strategy, source_query) -%}
     {%- if is_indexed -%}
@@ -77,6 +78,10 @@
   {%- endif -%}
   {% do adapter.qbeast_view_of_snapshot(
       source, node['compiled_code'], target_relation, own_columns.values() | list) %}
+  {%- set by_check_cols = config.get('strategy') == 'check' -%}
+  {%- set compared = snapshot_check_all_get_existing_columns(
+      node, true, config.get('check_cols') if by_check_cols else 'all')[1] -%}
+  {% do strategy.update({'compared_columns': compared}) %}
   {%- call statement('build_snapshot_staging_relation') -%}
     {{ create_temporary_view(
         changes, snapshot_staging_table(strategy, 'select * from ' ~ source, target_relation)) }}

@@ -293,7 +293,7 @@ class QbeastAdapter(SparkAdapter):
         from dbt.adapters.qbeast import advice
 
         with self._running(f"the format of {relation}") as session:
-            name = str(model["name"])
+            name = model_config.selector_of(model)
             raise DbtRuntimeError(advice.of_other_format(session, _table(relation), name, spec))
 
     @available.parse_none
@@ -304,13 +304,14 @@ class QbeastAdapter(SparkAdapter):
         relation: BaseRelation,
         increment: "Increment",
         spec: "ModelSpec | None",
+        model: Mapping[str, Any],
     ) -> None:
         """Makes the view of the rows that an increment brings by SQL (`writing.py`)."""
         from dbt.adapters.qbeast import writing
 
         with self._running(sql) as session:
             query = partial(self._handle().frame, sql)
-            names = (view.identifier or "", _table(relation), str(relation.identifier))
+            names = (view.identifier or "", _table(relation), model_config.selector_of(model))
             writing.view_of_increment(session, query, *names, increment, spec)
 
     @available.parse_none

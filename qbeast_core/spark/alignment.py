@@ -7,7 +7,7 @@ in Delta's INSERT and MERGE (SQL's ANSI store assignment). Types matter before a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,14 +95,20 @@ def is_filled_by_delta(rows: DataFrame, schema: StructType) -> bool:
 
 
 def known_part(
-    rows: DataFrame, schema: StructType, table: str, *, fill: bool, keep_others: bool = False
+    rows: DataFrame,
+    schema: StructType,
+    table: str,
+    *,
+    updates: Callable[[str], bool],
+    keep_others: bool = False,
 ) -> DataFrame:
     """The columns and fields that both the rows and the table have, as the table stores them.
 
     Columns are in the table's order.
 
     Args:
-        fill: as for `assigned`.
+        updates: whether a column, as the schema spells it, is to be set in rows that the table has:
+            a field of a struct that it lacks is refused then, and null otherwise.
         keep_others: whether columns that the table lacks follow, as they are.
 
     Raises:
@@ -115,12 +121,14 @@ def known_part(
         for field in schema
         if field.name.lower() in given
     }
-    assignment = _Assignment(Catalyst(Jvm(rows.sparkSession)), table, fill=fill, leave_out=True)
+    catalyst, stored = Catalyst(Jvm(rows.sparkSession)), dict[str, Column]()
+    for fill in (True, False):
+        assignment = _Assignment(catalyst, table, fill=fill, leave_out=True)
+        chosen = {name: value for name, value in values.items() if updates(name) is not fill}
+        stored |= assignment.of(rows, schema, chosen)
     known = {field.name.lower() for field in schema}
     others = [name for key, name in given.items() if key not in known] if keep_others else []
-    return _selected(
-        rows, schema, assignment.of(rows, schema, values), [column(name) for name in others]
-    )
+    return _selected(rows, schema, stored, [column(name) for name in others])
 
 
 def absent_value(field: StructField) -> Column:
@@ -161,8 +169,9 @@ class _Assignment:
             return self._map(value, given, wanted, path)
         if not self.catalyst.can_store(given, wanted):
             raise InvalidOptions(
-                f"{path!r} is {given.simpleString()} in the data and {wanted.simpleString()} in "
-                f"{self.table}, which Spark cannot store it as; cast it in the query"
+                f"{path!r} is {given.simpleString()} in the query and {wanted.simpleString()} in "
+                f"{self.table}; Spark cannot store {given.simpleString()} as "
+                f"{wanted.simpleString()}. Cast it in the query"
             )
         return self.catalyst.stored(value, given, wanted, path)
 

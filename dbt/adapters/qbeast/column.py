@@ -20,3 +20,14 @@ def quote(name: str) -> str:
     '`a``b`'
     """
     return "`" + name.replace("`", "``") + "`"
+
+
+def unquoted(name: str) -> str:
+    """A name without the backticks around it.
+
+    >>> unquoted("`a``b`"), unquoted("a.b")
+    ('a`b', 'a.b')
+    """
+    if len(name) > 2 and name.startswith("`") and name.endswith("`"):
+        return name[1:-1].replace("``", "`")
+    return name

@@ -4,14 +4,14 @@ import difflib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from dbt.adapters.qbeast.column import quote
-from dbt.adapters.qbeast.incremental import DELETE_INSERT, MERGE, Increment
+from dbt.adapters.qbeast.column import quote, unquoted
+from dbt.adapters.qbeast.incremental import APPEND_NEW, DELETE_INSERT, MERGE, SYNC_ALL, Increment
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql.types import StructType
 
 Path = tuple[str, ...]
 """The names from a column to a field of its structs; of a column, its own alone."""
-_ADDS_COLUMNS = ("append_new_columns", "sync_all_columns")
+_ADDS_COLUMNS = (APPEND_NEW, SYNC_ALL)
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Columns:
         Names have any case, and backticks or not. With `nested` the field of a struct is found too,
         as the names from the column to it.
         """
-        plain = _without_backticks(name)
+        plain = unquoted(name)
         found = next((f for f in self.schema.fields if f.name == plain), None)
         found = found or next(
             (f for f in self.schema.fields if f.name.lower() == plain.lower()), None
@@ -81,9 +81,10 @@ def with_known_columns(
         present = either
     if increment.strategy in (MERGE, DELETE_INSERT):
         keys: list[Path] = []
+        placed = {name.lower() for name in placing or ()}
         for name in increment.unique_key:
             # That it keeps a column of its index, sync_all_columns says itself.
-            is_kept = increment.on_schema_change == "sync_all_columns" and name in (placing or ())
+            is_kept = increment.on_schema_change == SYNC_ALL and unquoted(name).lower() in placed
             owners = (either,) if is_kept else (given, present)
             keys.append(_find("unique_key", name, owners, nested=placing is None))
         increment = replace(
@@ -121,7 +122,7 @@ def unknown_column(option: str, name: str, columns: Sequence[str], owner: str) -
 columns are id, day"
     """
     by_lower = {column.lower(): column for column in columns}
-    close = difflib.get_close_matches(_without_backticks(name).lower(), by_lower, n=1)
+    close = difflib.get_close_matches(unquoted(name).lower(), by_lower, n=1)
     meant = f" Did you mean {by_lower[close[0]]!r}?" if close else ""
     return (
         f"{option} names {name!r}, which is not a column of {owner}.{meant} The columns are "
@@ -145,13 +146,3 @@ def _both(one: StructType, other: StructType) -> StructType:
     """The columns of both; one that both have is that of the first."""
     known = set(map(str.lower, one.fieldNames()))
     return StructType([*one.fields, *(f for f in other.fields if f.name.lower() not in known)])
-
-
-def _without_backticks(name: str) -> str:
-    """
-    >>> _without_backticks("`a``b`"), _without_backticks("a.b")
-    ('a`b', 'a.b')
-    """
-    if len(name) > 2 and name.startswith("`") and name.endswith("`"):
-        return name[1:-1].replace("``", "`")
-    return name

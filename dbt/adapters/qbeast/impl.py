@@ -15,6 +15,7 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationConfig
+from dbt.adapters.exceptions import SnapshotTargetNotSnapshotTableError
 from dbt.adapters.qbeast import constraints, incremental, model_config, run_sample
 from dbt.adapters.qbeast.column import QbeastColumn, quote
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
@@ -146,22 +147,43 @@ class QbeastAdapter(SparkAdapter):
     # dbt-spark's own compares a schema's case.
     check_schema_exists = BaseAdapter.check_schema_exists
 
-    @available.parse_list
-    def get_missing_columns(
-        self, from_relation: BaseRelation, to_relation: BaseRelation
-    ) -> list[Any]:
-        present = {column.name.lower() for column in self.get_columns_in_relation(to_relation)}
-        columns = self.get_columns_in_relation(from_relation)
-        return [column for column in columns if column.name.lower() not in present]
-
     @available.parse_none
     def assert_valid_snapshot_target_given_strategy(
-        self, relation: BaseRelation, column_names: dict[str, str], strategy: Any
+        self,
+        relation: BaseRelation,
+        column_names: dict[str, str],
+        strategy: Any,
+        source_columns: Sequence[str] = (),
     ) -> None:
+        """Also that the table has `dbt_updated_at`, and nothing to tell deleted rows by that the
+        strategy would leave empty."""
         lowered = {key: name.lower() for key, name in column_names.items()}
         super().assert_valid_snapshot_target_given_strategy(relation, lowered, strategy)
+        present = {column.name.lower() for column in self.get_columns_in_relation(relation)}
+        if lowered["dbt_updated_at"] not in present:
+            raise SnapshotTargetNotSnapshotTableError([column_names["dbt_updated_at"]])
+        deleted, behavior = lowered["dbt_is_deleted"], strategy["hard_deletes"]
+        left_out = present - {name.lower() for name in source_columns}
+        if behavior != "new_record" and deleted in left_out:
+            name = column_names["dbt_is_deleted"]
+            raise DbtRuntimeError(
+                f"{relation} has the column {name!r}, which only hard_deletes: new_record fills, "
+                f"and hard_deletes is {behavior!r}: go back to 'new_record', or rename the "
+                f"table's column (alter table {relation} set tblproperties "
+                f"('delta.columnMapping.mode' = 'name'), then alter table {relation} rename "
+                f"column {name} to was_deleted)"
+            )
 
     # -- called by macros
+
+    @available.parse_none
+    def qbeast_with_types(
+        self, table: "agate.Table", config: Any
+    ) -> "tuple[agate.Table, dict[str, str]]":
+        """A seed's table and the types that are given for its columns (`seeds.py`)."""
+        from dbt.adapters.qbeast import seeds
+
+        return seeds.with_types(table, config.get("column_types") or {}, config.get("delimiter"))
 
     @available.parse_none
     def qbeast_load_seed(
@@ -180,15 +202,6 @@ class QbeastAdapter(SparkAdapter):
     @available.parse(lambda *_: False)
     def qbeast_is_incremental(self, config: Mapping[str, Any]) -> bool:
         return model_config.is_incremental(config)
-
-    @available.parse_none
-    def qbeast_with_types(
-        self, table: "agate.Table", config: Any
-    ) -> "tuple[agate.Table, dict[str, str]]":
-        """A seed's table and the types that are given for its columns (`seeds.py`)."""
-        from dbt.adapters.qbeast import seeds
-
-        return seeds.with_types(table, config.get("column_types") or {}, config.get("delimiter"))
 
     @available.parse_none
     def qbeast_model_spec(
@@ -280,7 +293,7 @@ class QbeastAdapter(SparkAdapter):
         from dbt.adapters.qbeast import advice
 
         with self._running(f"the format of {relation}") as session:
-            name = str(model["name"])
+            name = model_config.selector_of(model)
             raise DbtRuntimeError(advice.of_other_format(session, _table(relation), name, spec))
 
     @available.parse_none
@@ -291,13 +304,14 @@ class QbeastAdapter(SparkAdapter):
         relation: BaseRelation,
         increment: "Increment",
         spec: "ModelSpec | None",
+        model: Mapping[str, Any],
     ) -> None:
         """Makes the view of the rows that an increment brings by SQL (`writing.py`)."""
         from dbt.adapters.qbeast import writing
 
         with self._running(sql) as session:
             query = partial(self._handle().frame, sql)
-            names = (view.identifier or "", _table(relation), str(relation.identifier))
+            names = (view.identifier or "", _table(relation), model_config.selector_of(model))
             writing.view_of_increment(session, query, *names, increment, spec)
 
     @available.parse_none

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlglot
+from dbt.adapters.qbeast.column import unquoted
 from dbt_common.exceptions import DbtRuntimeError
 from sqlglot import exp
 
@@ -35,11 +36,26 @@ class Increment:
     predicates: tuple[str, ...] = ()
     """SQL conditions; a merge's may use DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST."""
     on_schema_change: str = IGNORE
+    partition_by: tuple[str, ...] = ()
+    """The columns whose partitions an `insert_overwrite` replaces; empty to replace all rows."""
 
     @property
     def is_own(self) -> bool:
         """Whether the strategy is a macro of the project, get_incremental_<name>_sql."""
         return self.strategy not in STRATEGIES
+
+    @property
+    def matches_rows(self) -> bool:
+        """Whether it is a merge by a key; a merge without one appends."""
+        return self.strategy == MERGE and bool(self.unique_key)
+
+    def updates(self, column: str) -> bool:
+        """Whether it sets this column in rows that the table has."""
+        if not self.matches_rows:
+            return False
+        if self.update_columns:
+            return column.lower() in map(str.lower, self.update_columns)
+        return column.lower() not in map(str.lower, self.exclude_columns)
 
 
 def strategy_of(config: Any, default: str | None) -> str | None:
@@ -70,6 +86,7 @@ def increment_of(config: Any, default: str | None) -> Increment | None:
         exclude_columns=_texts(config.get("merge_exclude_columns")),
         predicates=_texts(config.get("predicates") or config.get("incremental_predicates")),
         on_schema_change=_on_schema_change(config),
+        partition_by=tuple(map(unquoted, _texts(config.get("partition_by")))),
     )
     _require(increment)
     return increment

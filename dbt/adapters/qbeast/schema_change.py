@@ -15,8 +15,9 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from qbeast_core import QbeastTable
 from qbeast_core.delta.catalog import Catalog
 from qbeast_core.delta.metadata import maps_columns
+from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.spark.alignment import known_part
-from qbeast_core.spark.schema import same_type
+from qbeast_core.spark.schema import generation_expression, is_identity, same_type
 
 
 class Change(Enum):
@@ -51,10 +52,28 @@ def fit_to_table(
     on_schema_change: str,
     model: str,
     *,
-    fills_fields: bool = True,
+    updates: Callable[[str], bool] = lambda _: False,
     keeps_others: bool = False,
 ) -> DataFrame:
     """The rows of a query with the columns and fields that its table has, or gets from it.
+
+    Args:
+        query, table, on_schema_change, model: as for `bring_up_to_date`.
+        updates: whether rows that the table has get a column of the query. A field of a struct that
+            the query lacks is an error there, for the update would lose it; elsewhere it is null.
+        keeps_others: whether columns that the table lacks follow, as they are.
+    """
+    rows = bring_up_to_date(query, table, on_schema_change, model)
+    schema = table_schema(rows.sparkSession, table)
+    return known_part(rows, schema, model, updates=updates, keep_others=keeps_others)
+
+
+def bring_up_to_date(
+    query: Callable[[], DataFrame], table: str, on_schema_change: str, model: str
+) -> DataFrame:
+    """Gives a table the columns and fields that its model's query asks for.
+
+    Returns the rows of the query, with all of its columns.
 
     Args:
         query: makes the frame of the model's query, once more where the table has been given other
@@ -63,8 +82,6 @@ def fit_to_table(
         on_schema_change: `ignore` leaves out what is new, `fail` refuses any difference,
             `append_new_columns` adds what is new, `sync_all_columns` also drops and retypes.
         model: the model's name, for messages.
-        fills_fields: whether a field of a struct that the query lacks is null; else it is an error.
-        keeps_others: whether columns that the table lacks follow, as they are.
     """
     frame = query()
     session = frame.sparkSession
@@ -84,15 +101,15 @@ def fit_to_table(
         add_columns(session, table, found)
     if on_schema_change == SYNC_ALL:
         _drop(session, table, [each for each in found if each.change is Change.GONE])
-    schema = table_schema(session, table)
-    rows = frame if schema == present else query()
-    return known_part(rows, schema, model, fill=fills_fields, keep_others=keeps_others)
+    return frame if table_schema(session, table) == present else query()
 
 
 def table_schema(session: SparkSession, table: str) -> StructType:
     """The columns of a table, without that of slices."""
-    if QbeastTable.is_qbeast(session, table):
-        return QbeastTable.for_name(session, table).dataframe().schema
+    entry = Catalog(session).find(table)
+    if entry.provider == "delta":
+        # Spark does not show which columns are generated, are identity columns or are NOT NULL.
+        return TableSnapshot.load(session, entry.location).schema
     return session.table(table).schema
 
 
@@ -114,10 +131,30 @@ def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> N
         names = ", ".join(quote(name) for name in columns)
         session.sql(f"alter table {table} drop columns ({names})")
         return
+    _require_rewritable(session, table, columns)
     kept = session.table(table).drop(*[F.col(quote(name)) for name in columns])
     (detail,) = session.sql(f"describe detail {table}").collect()
     writer = kept.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     writer.partitionBy(*detail.partitionColumns).save(detail.location)
+
+
+def _require_rewritable(session: SparkSession, table: str, dropped: Sequence[str]) -> None:
+    """Raises DbtRuntimeError where a rewrite without some columns would make plain columns of
+    others."""
+    gone = {name.lower() for name in dropped}
+    special = [
+        field.name
+        for field in table_schema(session, table)
+        if field.name.lower() not in gone
+        and (generation_expression(field) or is_identity(field) or not field.nullable)
+    ]
+    if gone and special:
+        raise DbtRuntimeError(
+            f"{', '.join(dropped)} cannot be dropped by rewriting {table}: its generated, identity "
+            f"or NOT NULL columns ({', '.join(special)}) would become plain ones. Map its columns, "
+            f"and Delta drops columns itself: alter table {table} set tblproperties "
+            "('delta.columnMapping.mode' = 'name'). Or keep the columns in the query"
+        )
 
 
 def differences(
@@ -174,6 +211,8 @@ def _synchronise(
             f"alter table {table} set tblproperties ('delta.columnMapping.mode' = 'name'). "
             f"{full_refresh(model)}"
         )
+    if not (_is_mapped(session, table) or QbeastTable.is_qbeast(session, table)):
+        _require_rewritable(session, table, _columns_gone(changed))
     for each in changed:
         if each.change is Change.RETYPED:
             _retype(session, table, each, model)
@@ -183,9 +222,13 @@ def _drop(session: SparkSession, table: str, gone: Sequence[Difference]) -> None
     fields = ", ".join(each.quoted for each in gone if len(each.path) > 1)
     if fields:
         session.sql(f"alter table {table} drop columns ({fields})")
-    columns = [each.path[0] for each in gone if len(each.path) == 1]
+    columns = _columns_gone(gone)
     if columns:
         drop_columns(session, table, columns)
+
+
+def _columns_gone(found: Sequence[Difference]) -> list[str]:
+    return [d.path[0] for d in found if d.change is Change.GONE and len(d.path) == 1]
 
 
 def _require_unindexed(

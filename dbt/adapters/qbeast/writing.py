@@ -23,7 +23,7 @@ from dbt.adapters.qbeast.model_config import ModelSpec
 from dbt.adapters.qbeast.response import QbeastAdapterResponse as Response
 from dbt.adapters.qbeast.response import response_of_rewrite, response_of_write
 from dbt.adapters.qbeast.same_index import require_known_columns, require_same_index
-from dbt.adapters.qbeast.schema_change import fit_to_table, table_schema
+from dbt.adapters.qbeast.schema_change import bring_up_to_date, fit_to_table, table_schema
 from dbt_common.events.functions import fire_event, warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
@@ -34,6 +34,7 @@ from qbeast_core.change.rewrite import RewriteResult
 from qbeast_core.errors import IndexMismatch, NotAQbeastTable
 from qbeast_core.options import parse_automatic
 from qbeast_core.spark.alignment import aligned
+from qbeast_core.spark.schema import is_always_generated, is_identity
 from qbeast_core.tree.column_choice import ColumnChoice
 from qbeast_core.write.request import WriteResult
 
@@ -95,11 +96,16 @@ def view_of_increment(
     if spec is not None:
         with _advising(session, table, spec):
             require_same_index(session, table, spec)
-    rows = _fitting(query, table, model, increment, keeps_others=increment.strategy == MERGE)
+    if increment.strategy == INSERT_OVERWRITE:
+        _require_its_partitions(session, table, model, increment)
     if increment.is_own:
-        rows = query()
+        rows = bring_up_to_date(query, table, increment.on_schema_change, model)
     elif increment.strategy in _WITHOUT_COLUMN_LIST:
+        _require_no_identity(session, query, table, model, increment)
+        rows = _fitting(query, table, model, increment)
         rows = aligned(rows, table_schema(session, table), model)
+    else:
+        rows = _fitting(query, table, model, increment)
     rows.createOrReplaceTempView(view)
 
 
@@ -128,22 +134,59 @@ def view_of_snapshot(
 
 
 def _fitting(
-    query: Callable[[], DataFrame],
-    table: str,
-    model: str,
-    increment: Increment,
-    *,
-    keeps_others: bool = False,
+    query: Callable[[], DataFrame], table: str, model: str, increment: Increment
 ) -> DataFrame:
     return fit_to_table(
         query,
         table,
         increment.on_schema_change,
         model,
-        # An update by a struct that lacks a field would lose what the table has there.
-        fills_fields=increment.strategy != MERGE,
-        keeps_others=keeps_others,
+        updates=increment.updates,
+        # The predicates of a merge may use them.
+        keeps_others=increment.matches_rows,
     )
+
+
+def _require_its_partitions(
+    session: SparkSession, table: str, model: str, increment: Increment
+) -> None:
+    """Raises DbtRuntimeError where an overwrite would replace other partitions than it says."""
+    wanted = list(increment.partition_by)
+    present = [each.name for each in session.catalog.listColumns(table) if each.isPartition]
+    if not wanted or set(map(str.lower, wanted)) == set(map(str.lower, present)):
+        return
+    is_now, remedy = "is not partitioned", "Remove partition_by, and each run replaces all rows"
+    if present:
+        is_now = f"is partitioned by {', '.join(present)}"
+        remedy = f"Set partition_by={present!r}"
+    raise DbtRuntimeError(
+        f"{model} has partition_by={wanted!r}, and its table {is_now}: insert_overwrite would "
+        f"delete rows of other partitions than the query's. {remedy}. To partition the table anew: "
+        f"{advice.full_refresh(model)}."
+    )
+
+
+def _require_no_identity(
+    session: SparkSession,
+    query: Callable[[], DataFrame],
+    table: str,
+    model: str,
+    increment: Increment,
+) -> None:
+    """Raises DbtRuntimeError for columns that Spark's INSERT ... REPLACE WHERE cannot fill."""
+    identities = [field for field in table_schema(session, table) if is_identity(field)]
+    given = set(map(str.lower, query().columns)) if identities else set()
+    open_ones = [
+        field.name
+        for field in identities
+        if is_always_generated(field) or field.name.lower() not in given
+    ]
+    if open_ones:
+        raise DbtRuntimeError(
+            f"the table of {model} has the identity column {', '.join(map(repr, open_ones))}, "
+            f"which incremental_strategy={increment.strategy!r} cannot fill: Spark's INSERT ... "
+            "REPLACE WHERE takes a value for each column. Use 'delete+insert' or 'merge' instead"
+        )
 
 
 def merge_snapshot(
@@ -274,14 +317,12 @@ def _append(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment)
 def _merge(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
     if not increment.unique_key:
         return _append(frame, table, spec, increment)
-    update: bool | list[str] = list(increment.update_columns) or True
-    if increment.exclude_columns:
-        excluded = {name.lower() for name in increment.exclude_columns}
-        update = [name for name in frame.columns if name.lower() not in excluded]
+    known = set(map(str.lower, table_schema(frame.sparkSession, table).fieldNames()))
+    own = [name for name in frame.columns if name.lower() in known]
     result = QbeastTable.for_name(frame.sparkSession, table).merge(
         frame,
         on=list(increment.unique_key),
-        update=update,
+        update=[name for name in own if increment.updates(name)],
         insert=True,
         where=list(increment.predicates) or None,
         source_alias=_SOURCE,

@@ -165,7 +165,7 @@ def test_a_value_that_does_not_fit_fails_the_write(
                 table.update({name: expression})
             with pytest.raises(Exception, match="CAST_"):
                 spark.sql(f"update delta.`{twin}` set {name} = {expression}").collect()
-        with pytest.raises(InvalidOptions, match="'n' is date in the data and int"):
+        with pytest.raises(InvalidOptions, match="'n' is date in the query and int"):
             write_table(query(spark, "id, current_date() n"), path=path)
         assert last_version(path) == before
         # What fits is stored as the table has it.

@@ -1,5 +1,6 @@
 """A model's rows meet its table by name at every depth, with an index and without."""
 
+import re
 from itertools import product
 from typing import Any
 
@@ -106,6 +107,124 @@ class TestNestedFields:
         results = run("sync_all_columns", NARROWER, expect_pass=False)
         for name in names:
             assert "drops a field inside of a column only where" in message_of(results, name)
+
+
+STRUCTS = "1 as id, named_struct('x', 1, 'y', 2) as s, 5 as v"
+FEWER_FIELDS = """
+    id, named_struct('x', 9) as s, id + 6 as v, id = 1 as known from values (1), (2) as t(id)
+"""
+OTHER_TYPES = "2 as id, 'a text' as s, 'seven' as v"
+MERGES = {
+    # Without a key nothing is updated.
+    "keyless": ("incremental_strategy='merge'", [(1, 1, 2, 5), (1, 9, None, 7), (2, 9, None, 8)]),
+    "excluded": ("unique_key='id', merge_exclude_columns=['S']", [(1, 1, 2, 7), (2, 9, None, 8)]),
+    "not_chosen": ("unique_key='id', merge_update_columns=['V']", [(1, 1, 2, 7), (2, 9, None, 8)]),
+    "by_predicate": (
+        "unique_key='id', merge_update_columns=['v'], "
+        "incremental_predicates=['not DBT_INTERNAL_SOURCE.known']",
+        [(1, 1, 2, 5), (1, 9, None, 7), (2, 9, None, 8)],
+    ),
+}
+MEASURING = """
+{% macro get_incremental_measuring_sql(arg_dict) %}
+  insert into {{ arg_dict['target_relation'] }} (id, v)
+  select id, length(v) from {{ arg_dict['temp_relation'] }}
+{% endmacro %}
+"""
+
+
+class TestMergedFields:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        def text(kind: str, config: str, second: str) -> str:
+            return (
+                f"{{{{ config({KINDS[kind]}, {config}) }}}} select "
+                f"{{% if is_incremental() %}} {second} {{% else %}} {STRUCTS} {{% endif %}}"
+            )
+
+        merges = {
+            f"{kind}_{name}.sql": text(kind, config, FEWER_FIELDS)
+            for kind, (name, (config, _)) in product(KINDS, MERGES.items())
+        }
+        own = "incremental_strategy='measuring'"
+        return merges | {f"{kind}_own.sql": text(kind, own, OTHER_TYPES) for kind in KINDS}
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, Any]:
+        return {"measuring.sql": MEASURING}
+
+    def test_a_merge_asks_for_the_fields_that_it_updates(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        run_dbt(["run"])
+        run_dbt(["run"])
+        for kind in KINDS:
+            for name, (_, expected) in MERGES.items():
+                table = spark.table(f"{project.test_schema}.{kind}_{name}")
+                rows = table.select("id", "s.x", "s.y", "v").orderBy("id", "v").collect()
+                assert [tuple(row) for row in rows] == expected, f"{kind}_{name}"
+                assert table.columns == ["id", "s", "v"], f"{kind}_{name}"
+            # A project's own strategy gets its rows as they are.
+            rows = spark.table(f"{project.test_schema}.{kind}_own").select("id", "v").collect()
+            assert sorted(map(tuple, rows)) == [(1, 5), (2, 5)]
+
+
+COMPUTED = {
+    "append": ("incremental_strategy='append'", False),
+    "merge": ("unique_key='id'", False),
+    "delete_insert": ("incremental_strategy='delete+insert', unique_key='id'", False),
+    "insert_overwrite": ("incremental_strategy='insert_overwrite'", False),
+    "replace_where": (STRATEGIES["replace_where"], False),
+    "append_identity": ("incremental_strategy='append'", True),
+    "merge_identity": ("unique_key='id'", True),
+    "replace_identity": (STRATEGIES["replace_where"], True),
+    "dropped": ("incremental_strategy='append', on_schema_change='sync_all_columns'", False),
+}
+
+
+class TestComputedColumns:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        texts = {
+            name: f"{{{{ config(materialized='incremental', {config}) }}}} select 2 as id"
+            for name, (config, _) in COMPUTED.items()
+        }
+        texts["dropped"] += ", 4 as twice, 9 as preset, 1 as more"
+        return {f"{name}.sql": text for name, text in texts.items()}
+
+    def test_delta_computes_what_a_query_omits(self, project: Any, spark: SparkSession) -> None:
+        def create(name: str, identity: bool) -> str:
+            table = f"{project.test_schema}.{name}"
+            last = ", n bigint generated always as identity" if identity else ", old int"
+            spark.sql(
+                f"create table {table} (id int not null, twice int generated always as (id * 2), "
+                f"preset int default 7{last}) using delta "
+                "tblproperties ('delta.feature.allowColumnDefaults' = 'supported')"
+            )
+            spark.sql(f"insert into {table} (id) values (1)")
+            return table
+
+        tables = {name: create(name, identity) for name, (_, identity) in COMPUTED.items()}
+        results = run_dbt(["run"], expect_pass=False)
+        refused = {
+            "replace_identity": "has the identity column 'n', which incremental_strategy="
+            "'replace_where' cannot fill",
+            "dropped": "identity or NOT NULL columns (id, twice) would become plain ones",
+        }
+        for name, table in tables.items():
+            message = message_of(results, name)
+            rows = spark.table(table).where("id = 2").select("twice", "preset").collect()
+            assert [tuple(row) for row in rows] == ([] if name in refused else [(4, 7)]), message
+            assert refused.get(name, "OK") in message, message
+            assert spark.table(table).columns[-1] in ("old", "n"), name
+        # The way that the message names.
+        (statement,) = re.findall(r"alter table .*?\)", message_of(results, "dropped"))
+        spark.sql(statement)
+        run_dbt(["run", "-s", "dropped"])
+        spark.sql(f"insert into {tables['dropped']} (id) values (3)")
+        table = spark.table(tables["dropped"])
+        assert table.columns == ["id", "twice", "preset", "more"]
+        assert tuple(table.where("id = 3").first() or ()) == (3, 6, 7, None)
 
 
 SEED = "id,name\n1,one\n2,two\n"

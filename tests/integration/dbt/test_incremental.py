@@ -139,6 +139,59 @@ class TestStrategies:
         assert spark.table(f"{project.test_schema}.own").count() == 4
 
 
+# The partitions of the first run and of the second, and what the second does, or the error.
+PARTITIONS: dict[str, tuple[str, str, list[Any] | str]] = {
+    "same": ("['kind', 'id']", "['ID', '`Kind`']", [(1, 1.0), (2, 20.0), (3, 30.0)]),
+    "without": ("'kind'", "none", [(2, 20.0), (3, 30.0)]),
+    "unpartitioned": (
+        "none",
+        "'kind'",
+        "has partition_by=['kind'], and its table is not partitioned: insert_overwrite would "
+        "delete rows of other partitions than the query's. Remove partition_by",
+    ),
+    "other": ("'kind'", "'id'", "partitioned by kind: insert_overwrite would delete"),
+    "fewer": ("['kind', 'id']", "'kind'", "Set partition_by=['id', 'kind']"),
+    "misspelt": ("'kind'", "'knd'", "has partition_by=['knd'], and its table is partitioned"),
+}
+PARTITIONED = """
+{{ config(materialized='incremental', incremental_strategy='insert_overwrite', file_format=FORMAT,
+          alias='NAME_rows', partition_by=SECOND if var('second', false) else FIRST,
+          on_schema_change='append_new_columns') }}
+"""
+
+
+class TestPartitions:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        query = QUERY.replace("select * from values (2,", "select *, 1 as more from values (2,")
+        texts = {
+            name: PARTITIONED.replace("NAME", name)
+            .replace("FIRST", first)
+            .replace("SECOND", second)
+            + query
+            for name, (first, second, _) in PARTITIONS.items()
+        }
+        found = {f"{name}.sql": text.replace("FORMAT", "'delta'") for name, text in texts.items()}
+        parquet = texts["other"].replace("FORMAT", "'parquet'").replace(", 1 as more", "")
+        return {**found, "parquet.sql": parquet.replace("other_rows", "parquet_rows")}
+
+    def test_only_the_partitions_that_the_model_names_are_replaced(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        run_dbt(["run"])
+        results = run_dbt(["run", "--vars", "{second: true}"], expect_pass=False)
+        for name, (_, _, expected) in {**PARTITIONS, "parquet": PARTITIONS["other"]}.items():
+            table = spark.table(f"{project.test_schema}.{name}_rows")
+            rows = sorted((row.id, float(row.price)) for row in table.collect())
+            if isinstance(expected, str):
+                assert expected in message_of(results, name), message_of(results, name)
+                assert f"--full-refresh -s {name}`" in message_of(results, name)
+                assert rows == [(1, 1.0), (2, 2.0)], name
+                assert "more" not in table.columns, name
+            else:
+                assert rows == expected, message_of(results, name)
+
+
 MERGED = """
 {{ config(materialized='qbeast', columns_to_index='id', unique_key='id') }}
 select * from values {% if is_incremental() %} NEW {% else %} OLD {% endif %} as t(id, name)

@@ -1,13 +1,14 @@
 """Each row of a snapshot's source has one valid record; an unchanged source changes nothing."""
 
 from collections import Counter
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
-from dbt.tests.util import run_dbt
-from pyspark.sql import SparkSession
+from dbt.tests.util import run_dbt, write_file
+from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable
 from tests.integration.dbt.projects import message_of
@@ -55,9 +56,7 @@ class Histories:
 
     def run(self, *rows: str, snapshots: str = "*") -> dict[str, set[Record]]:
         """The records of each snapshot after a run on these rows."""
-        query = f"select * from values {', '.join(rows)} as t(id, part, v, updated_at)"
-        source = self.spark.sql(query)
-        source.write.format("delta").mode("overwrite").saveAsTable(f"{self.schema}.present")
+        source = self.write_source(*rows)
         run_dbt(["snapshot", "-s", snapshots])
         present = Counter((row.id, row.part, row.v) for row in source.collect())
         found = {}
@@ -69,6 +68,12 @@ class Histories:
                 self._require_one_after_the_other(records)
                 found[name] = set(records)
         return found
+
+    def write_source(self, *rows: str) -> DataFrame:
+        query = f"select * from values {', '.join(rows)} as t(id, part, v, updated_at)"
+        source = self.spark.sql(query)
+        source.write.format("delta").mode("overwrite").saveAsTable(f"{self.schema}.present")
+        return source
 
     def _require_one_after_the_other(self, records: list[Record]) -> None:
         assert len({r.scd_id for r in records}) == len(records)
@@ -95,15 +100,19 @@ def row(id: int, part: str | None, v: float, updated_at: str = "2024-01-01") -> 
     return f"({id}, {text}, {v}D, timestamp'{updated_at} 00:00:00')"
 
 
+def snapshots_yml(snapshots: Mapping[str, str]) -> str:
+    source = "  - {name: raw, schema: '{{ target.schema }}', tables: [{name: present}]}"
+    lines = [
+        f"  - {{name: {name}, relation: \"source('raw', 'present')\", config: {{{config}}}}}"
+        for name, config in snapshots.items()
+    ]
+    return "\n".join(["sources:", source, "snapshots:", *lines])
+
+
 class TestSnapshotRows:
     @pytest.fixture(scope="class")
     def snapshots(self) -> dict[str, Any]:
-        source = "  - {name: raw, schema: '{{ target.schema }}', tables: [{name: present}]}"
-        lines = [
-            f"  - {{name: {name}, relation: \"source('raw', 'present')\", config: {{{config}}}}}"
-            for name, config in SNAPSHOTS.items()
-        ]
-        return {"histories.yml": "\n".join(["sources:", source, "snapshots:", *lines])}
+        return {"histories.yml": snapshots_yml(SNAPSHOTS)}
 
     def test_a_source_that_stays_and_rows_that_come_and_go(
         self, project: Any, spark: SparkSession
@@ -135,16 +144,85 @@ class TestSnapshotRows:
         for name, records in histories.run(row(1, "a", 5), empty, unknown, snapshots=names).items():
             assert len(records) == len(changed[name]) + 1, name
 
-        # Two rows whose key is NULL are not one row that changed.
-        before = set(histories.records("time_indexed"))
-        spark.sql(
-            f"insert into {project.test_schema}.present values {row(3, None, 3, '2024-04-01')}"
-        )
-        failed = run_dbt(["snapshot", "-s", "time_indexed"], expect_pass=False)
-        told = message_of(failed, "time_indexed")
-        assert "unique_key of time_indexed, part, is NULL in several rows" in told
-        assert set(histories.records("time_indexed")) == before
-
         for name in SNAPSHOTS:
             if name.endswith("_indexed"):
                 assert QbeastTable.for_name(spark, f"{project.test_schema}.{name}").check().ok
+
+
+SHARED = {
+    "time": f"unique_key: KEY, {TIME}",
+    "time_closes": f"unique_key: KEY, {TIME}, hard_deletes: invalidate, columns_to_index: [id]",
+    "check": f"unique_key: KEY, {CHECK}: [v]",
+    "check_record": (
+        f"unique_key: KEY, {CHECK}: all, hard_deletes: new_record, columns_to_index: [id]"
+    ),
+}
+IGNORE, CLOSE = {"time", "check"}, {"time_closes", "check_record"}
+
+
+def shared_yml(key: str) -> str:
+    return snapshots_yml({name: config.replace("KEY", key) for name, config in SHARED.items()})
+
+
+class TestSharedNullKeys:
+    """Several rows have one key with a NULL in it."""
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        return {"histories.yml": shared_yml("[id, part]")}
+
+    def test_rows_are_recorded_once_or_the_run_fails(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        histories = Histories(spark, project.test_schema)
+        told = (
+            "{} have NULL in the unique_key (id, part) = (2, NULL), so it cannot be told which "
+            "record belongs to which row. Add columns to unique_key that tell these rows apart, or "
+            "filter the rows out of the query"
+        )
+
+        def run(*rows: str, fail: Collection[str] = ()) -> dict[str, Counter[float]]:
+            """The values of v in valid records after a run in which some snapshots fail."""
+            before = {name: histories.records(name) for name in fail}
+            histories.write_source(*rows)
+            results = run_dbt(["snapshot"], expect_pass=not fail)
+            assert {r.node.name for r in results if r.status != "success"} == set(fail)
+            for name, records in before.items():
+                several = sum(each.startswith("(2, cast(null") for each in rows) > 1
+                of_what = "rows of the source" if several else f"valid records of {name}"
+                assert told.format(f"several {of_what}") in message_of(results, name)
+                assert Counter(histories.records(name)) == Counter(records), name
+            found = {}
+            for name in SHARED:
+                records = histories.records(name)
+                assert len({r.scd_id for r in records}) == len(records), name
+                valid = (r.v for r in records if r.until is None and not r.is_deleted)
+                found[name] = Counter(valid)
+            return found
+
+        def all_have(*values: float) -> dict[str, Counter[float]]:
+            return {name: Counter(values) for name in SHARED}
+
+        alone, first, second = row(1, None, 1), row(2, None, 2), row(2, None, 3, "2024-04-01")
+        assert run(alone, first, second) == all_have(1, 2, 3)
+        count = {name: len(histories.records(name)) for name in SHARED}
+        assert run(second, first, alone) == all_have(1, 2, 3)
+        assert count == {name: len(histories.records(name)) for name in SHARED}
+
+        # A key that only one row has is compared as ever.
+        alone = row(1, None, 4, "2024-02-01")
+        assert run(alone, first, second) == all_have(4, 2, 3)
+
+        # A third row, with a date before that of a record; a change; one of two rows is gone.
+        run(alone, first, second, row(2, None, 5), fail=SHARED)
+        run(alone, row(2, None, 6, "2024-05-01"), second, fail=SHARED)
+        found = run(alone, second, fail=CLOSE)
+        assert found == all_have(4, 2, 3)
+
+        # What the message advises: without these rows, and with a key that tells them apart.
+        found = run(alone)
+        assert all(found[name] == Counter([4]) for name in CLOSE)
+        assert all(found[name] == Counter([4, 2, 3]) for name in IGNORE)
+        assert run(alone, first, second, fail={"check_record"})["time_closes"] == Counter([4, 2, 3])
+        write_file(shared_yml("[id, v > 2]"), project.project_root, "snapshots", "histories.yml")
+        assert run(alone, first, row(2, None, 7, "2024-06-01")) == all_have(4, 2, 7)

@@ -1,5 +1,6 @@
 """A snapshot with an index keeps history as one without."""
 
+import re
 from typing import Any
 
 import pytest
@@ -88,3 +89,83 @@ class TestSnapshot:
             assert result.message.startswith("snapshotted 0 rows inserted")
         assert QbeastTable.for_name(spark, table).check().ok
         assert QbeastTable.for_name(spark, f"{project.test_schema}.plain").check().ok
+
+
+ROWS = "{{ config(materialized='table') }} select 1 as id, '{{ var('name', 'a') }}' as name"
+SLICED = """
+{{ config(materialized='qbeast', columns_to_index=['id'], slices=true) }}
+select *, 'no' as dbt_is_deleted from {{ ref('rows') }}
+"""
+OWN_COLUMNS = """
+snapshots:
+  - name: sliced
+    relation: ref('sliced_rows')
+    config: {unique_key: id, strategy: check, check_cols: all, columns_to_index: [id], slices: true}
+  - name: unsliced
+    relation: ref('sliced_rows')
+    config: {unique_key: id, strategy: check, check_cols: [name], hard_deletes: invalidate}
+  - name: recorded
+    relation: ref('rows')
+    config:
+      {unique_key: id, strategy: check, check_cols: all, columns_to_index: [id],
+       hard_deletes: new_record}
+  - name: undated
+    relation: ref('rows')
+    config: {unique_key: id, strategy: check, check_cols: all}
+"""
+
+
+class TestOwnColumns:
+    """Columns that dbt, the index or the source calls its own."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"rows.sql": ROWS, "sliced_rows.sql": SLICED}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        return {"own.yml": OWN_COLUMNS}
+
+    def test_they_are_told_apart(self, project: Any, spark: SparkSession) -> None:
+        schema = project.test_schema
+
+        def names(snapshot: str) -> list[tuple[Any, ...]]:
+            table = spark.table(f"{schema}.{snapshot}").orderBy("dbt_valid_from")
+            return [
+                tuple(row) for row in table.selectExpr("name", "dbt_valid_to is null").collect()
+            ]
+
+        run_dbt(["build"])
+        run_dbt(["snapshot"])
+        for name in ("sliced", "unsliced", "recorded", "undated"):
+            assert names(name) == [("a", True)], name
+        run_dbt(["build", "--vars", "{name: b}"])
+        for name in ("sliced", "unsliced", "recorded", "undated"):
+            assert names(name) == [("a", False), ("b", True)], name
+        for name in ("sliced", "unsliced"):
+            assert {
+                row[0] for row in spark.table(f"{schema}.{name}").select("dbt_is_deleted").collect()
+            } == {"no"}
+        sliced = QbeastTable.for_name(spark, f"{schema}.sliced")
+        assert sliced.slices and sliced.check().ok
+
+        # The tables have other columns of dbt's than the configuration asks for.
+        table = f"{schema}.undated"
+        mapped = "set tblproperties ('delta.columnMapping.mode' = 'name')"
+        spark.sql(f"alter table {table} {mapped}")
+        spark.sql(f"alter table {table} rename column dbt_updated_at to seen_at")
+        text = OWN_COLUMNS.replace("new_record", "invalidate")
+        write_file(text, project.project_root, "snapshots", "own.yml")
+        failed = run_dbt(["snapshot", "-s", "recorded", "undated"], expect_pass=False)
+        missing = 'Snapshot target is missing configured columns (missing "dbt_updated_at")'
+        assert missing in message_of(failed, "undated")
+        told = message_of(failed, "recorded")
+        assert "'dbt_is_deleted', which only hard_deletes: new_record fills" in told
+        assert names("recorded") == [("a", False), ("b", True)]
+        for statement in re.search(r"\((alter .*), then (alter .*)\)", told).groups():
+            spark.sql(statement)
+        spark.sql(f"alter table {table} rename column seen_at to dbt_updated_at")
+        run_dbt(["build", "--vars", "{name: c}"])
+        for name in ("recorded", "undated"):
+            assert names(name) == [("a", False), ("b", False), ("c", True)], name
+        assert QbeastTable.for_name(spark, f"{schema}.recorded").check().ok

@@ -48,6 +48,7 @@ def test_names_are_those_of_the_schema() -> None:
         ({"update_columns": ("id", "created")}, "merge_update_columns names 'created'"),
         ({"exclude_columns": ("creatd at",)}, "merge_exclude_columns .* Did you mean 'Created At'"),
         ({"exclude_columns": ("s.k",)}, "merge_exclude_columns names 's.k'"),
+        ({"update_columns": ("s.k",)}, "merge_update_columns names 's.k'"),
     ],
 )
 def test_others_are_told(lists: dict[str, tuple[str, ...]], told: str) -> None:
@@ -65,8 +66,10 @@ def test_each_list_asks_for_the_columns_that_it_uses() -> None:
     with pytest.raises(DbtRuntimeError, match=r"unique_key names 's\.k'"):
         with_known_columns(merge(unique_key=("s.k",)), QUERY, None, placing=[])
     # sync_all_columns says itself that it drops no column of the index.
-    synchronised = merge(unique_key=("old",), on_schema_change="sync_all_columns")
-    assert with_known_columns(synchronised, QUERY, TABLE, placing=["old"]).unique_key == ("old",)
+    for name in ("old", "OLD", "`Old`"):
+        synchronised = merge(unique_key=(name,), on_schema_change="sync_all_columns")
+        found = with_known_columns(synchronised, QUERY, TABLE, placing=["old"])
+        assert found.unique_key == ("old",)
 
 
 def test_only_lists_that_a_strategy_goes_by_count() -> None:

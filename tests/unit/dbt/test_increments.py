@@ -53,6 +53,12 @@ def test_names_may_be_one_or_a_list_and_are_taken_once() -> None:
     )
 
 
+def test_partitions_are_named_as_the_table_has_them() -> None:
+    config = {"incremental_strategy": "insert_overwrite", "partition_by": ["a", "`b c`"]}
+    found = increment_of(config, None)
+    assert found is not None and found.partition_by == ("a", "b c")
+
+
 def test_a_batch_is_bounded_as_dbt_bounds_its_sources() -> None:
     config = {
         "event_time": "ts",

@@ -61,11 +61,6 @@
 {% endmacro %}
 
 
-{% macro qbeast__create_columns(relation, columns) %}
-  {% do qbeast__alter_relation_add_remove_columns(relation, columns, none) %}
-{% endmacro %}
-
-
 {% macro qbeast__alter_column_type(relation, column_name, new_column_type) %}
   {% do run_query('alter table ' ~ relation.render() ~ ' alter column '
                   ~ adapter.quote(column_name) ~ ' type ' ~ new_column_type) %}

@@ -72,8 +72,8 @@
 {% macro qbeast_add_by_sql(increment, query, target_relation, spec) %}
   {%- set rows = this.incorporate(path={'identifier': this.identifier ~ '__dbt_tmp'}, type='view')
                      .include(database=false, schema=false) -%}
-  {% do adapter.qbeast_view_of_increment(rows, query, target_relation, increment, spec) %}
-  {%- if increment.strategy == 'insert_overwrite' and config.get('partition_by') -%}
+  {% do adapter.qbeast_view_of_increment(rows, query, target_relation, increment, spec, model) %}
+  {%- if increment.strategy == 'insert_overwrite' and increment.partition_by -%}
     {# The session is this node's own. #}
     {%- call statement() -%}
       set spark.sql.sources.partitionOverwriteMode = DYNAMIC

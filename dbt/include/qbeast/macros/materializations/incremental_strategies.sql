@@ -44,10 +44,8 @@
   {%- for key in increment.quoted_key -%}
     {% do conditions.append('DBT_INTERNAL_SOURCE.' ~ key ~ ' = DBT_INTERNAL_DEST.' ~ key) %}
   {%- endfor -%}
-  {%- set excluded = increment.exclude_columns | map('lower') | list -%}
-  {%- set chosen = increment.update_columns | map('lower') | list -%}
   {%- set updated = [] -%}
-  {%- for column in columns if (column.name | lower in chosen if chosen else column.name | lower not in excluded) -%}
+  {%- for column in columns if increment.updates(column.name) -%}
     {% do updated.append(column.quoted) %}
   {%- endfor -%}
   {%- set names = columns | map(attribute='quoted') | list -%}

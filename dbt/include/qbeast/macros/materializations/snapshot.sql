@@ -15,11 +15,15 @@
 
   {{ run_hooks(pre_hooks) }}
 
-  {%- do adapter.qbeast_known_check_cols(config, compiled_code) -%}
+  {%- set source_query = adapter.qbeast_own_query(compiled_code, this, spec) if is_indexed else compiled_code -%}
+  {%- do adapter.qbeast_known_check_cols(config, source_query) -%}
+  {# Strategies look at the columns of the node's code. #}
+  {%- set node = dict(model, compiled_code=source_query) -%}
   {%- set strategy = strategy_dispatch(config.get('strategy'))(
-      model, 'snapshotted_data', 'source_data', model['config'], existing is not none) -%}
+      node, 'snapshotted_data', 'source_data', node['config'], existing is not none) -%}
+  {%- do strategy.update({'scd_id': qbeast_snapshot_scd_id(strategy)}) -%}
   {%- if existing is none -%}
-    {%- set query = build_snapshot_table(strategy, compiled_code) -%}
+    {%- set query = build_snapshot_table(strategy, source_query) -%}
     {%- if is_indexed -%}
       {% do store_result('main', response=adapter.qbeast_write(target_relation, query, spec)) %}
       {% do write(query) %}
@@ -37,8 +41,9 @@
       {% do adapter.qbeast_require_same_index_of_snapshot(target_relation, spec) %}
     {%- endif -%}
     {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
-    {% do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) %}
-    {%- set changes = qbeast_snapshot_changes(strategy, target_relation, columns) -%}
+    {% do adapter.assert_valid_snapshot_target_given_strategy(
+        target_relation, columns, strategy, get_columns_in_query(source_query)) %}
+    {%- set changes = qbeast_snapshot_changes(strategy, node, target_relation, columns) -%}
     {%- if is_indexed -%}
       {%- set response = adapter.qbeast_merge_snapshot(
           target_relation, changes.identifier, columns, config.get('dbt_valid_to_current')) -%}
@@ -59,23 +64,27 @@
 {% endmaterialization %}
 
 
-{# A view of the rows to close and to insert; the table has every column of it afterwards but the one
-   that tells what to do. The table gets the source's new columns and fields first, and the source is
-   read as the table stores it, so that rows are compared by the names of their fields. #}
-{% macro qbeast_snapshot_changes(strategy, target_relation, columns) %}
+{# A view of the rows to close and to insert, with the columns of the table and one that tells what to
+   do. The table gets the source's new columns and fields first, and the source is read as the table
+   stores it, so that rows are compared by the names of their fields. #}
+{% macro qbeast_snapshot_changes(strategy, node, target_relation, columns) %}
   {%- set changes = target_relation.incorporate(
       path={'identifier': target_relation.identifier ~ '__dbt_tmp'}, type='view'
     ).include(database=false, schema=false) -%}
   {%- set source = changes.incorporate(path={'identifier': target_relation.identifier ~ '__dbt_source'}) -%}
-  {% do adapter.qbeast_view_of_snapshot(source, sql, target_relation, columns.values() | list) %}
-  {%- set source_sql = 'select * from ' ~ source -%}
-  {%- call statement('build_snapshot_staging_relation') -%}
-    {{ create_temporary_view(changes, snapshot_staging_table(strategy, source_sql, target_relation)) }}
-  {%- endcall -%}
-  {%- set missing = adapter.get_missing_columns(changes, target_relation)
-                    | rejectattr('name', 'equalto', 'dbt_change_type') | list -%}
-  {%- if missing -%}
-    {% do create_columns(target_relation, missing) %}
+  {%- set own_columns = dict(columns) -%}
+  {%- if strategy.hard_deletes != 'new_record' -%}
+    {% do own_columns.pop('dbt_is_deleted') %}
   {%- endif -%}
+  {% do adapter.qbeast_view_of_snapshot(
+      source, node['compiled_code'], target_relation, own_columns.values() | list) %}
+  {%- set by_check_cols = config.get('strategy') == 'check' -%}
+  {%- set compared = snapshot_check_all_get_existing_columns(
+      node, true, config.get('check_cols') if by_check_cols else 'all')[1] -%}
+  {% do strategy.update({'compared_columns': compared}) %}
+  {%- call statement('build_snapshot_staging_relation') -%}
+    {{ create_temporary_view(
+        changes, snapshot_staging_table(strategy, 'select * from ' ~ source, target_relation)) }}
+  {%- endcall -%}
   {{ return(changes) }}
 {% endmacro %}

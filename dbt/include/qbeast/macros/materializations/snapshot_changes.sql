@@ -6,10 +6,13 @@
    and a row begins at its `updated_at` only if that is later than all the table knows of its key;
    otherwise it begins when this run sees it, with an id of its own.
 
+   Where several rows or records share a key with a NULL, nothing tells which belong together. They
+   stay out of the comparison: for each row there has to be a record with its values, or the run fails.
+
    `row_changed` comes from the strategy and compares snapshotted_data with source_data. #}
 {% macro qbeast__snapshot_staging_table(strategy, source_sql, target_relation) -%}
   {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
-  {%- set keys = strategy.unique_key if strategy.unique_key | is_list else [strategy.unique_key] -%}
+  {%- set keys = qbeast_snapshot_keys(strategy) -%}
   {%- set records_deletes = strategy.hard_deletes == 'new_record' -%}
   {%- set closes_deletes = records_deletes or strategy.hard_deletes == 'invalidate' -%}
   {%- set types = {} -%}
@@ -25,9 +28,7 @@
   {%- for key in keys -%}
     {% do key_names.append('dbt_unique_key_' ~ loop.index) %}
   {%- endfor -%}
-  {%- set ambiguous = 'the unique_key of ' ~ target_relation.identifier ~ ', ' ~ keys | join(', ')
-                      ~ ', is NULL in several rows of the source, and which records belong to a row that '
-                      ~ 'changed is not known: name columns that tell the rows apart, or leave them out' -%}
+  {%- set has_null = key_names | join(' is null or ') ~ ' is null' -%}
   {%- set source_columns = get_columns_in_query(source_sql) -%}
   with snapshot_query as (
 
@@ -42,18 +43,13 @@
     from snapshot_query
   ),
 
-  repeated_keys as (
-    select {{ key_names | join(', ') }} from source_data
-    where {{ key_names | join(' is null or ') }} is null
-    group by all having count(*) > 1
-  ),
-
   {# Strategies look for changes since `dbt_valid_from`. A row that came back begins later than its
      `updated_at`, and a change in between must not be missed. #}
   snapshotted_data as (
     select * except ({{ columns.dbt_valid_from }}), {{ qbeast_snapshot_key(keys) }}, true as dbt_is_present,
       {{ columns.dbt_updated_at }} as {{ columns.dbt_valid_from }},
-      {{ columns.dbt_valid_from }} as dbt_known_until
+      {{ columns.dbt_valid_from }} as dbt_known_until,
+      {{ 'coalesce(' ~ columns.dbt_is_deleted ~ " = 'True', false)" if records_deletes else 'false' }} as dbt_was_gone
     from {{ target_relation }}
     where {{ is_open }}
   ),
@@ -66,11 +62,43 @@
     group by all
   ),
 
+  {# For each key with a NULL, how many rows and open records have the same values. #}
+  {%- set by_updated_at = config.get('strategy') == 'timestamp' %}
+  {%- set row_values = ['dbt_row_updated_at'] if by_updated_at else strategy.compared_columns %}
+  {%- set record_values = [columns.dbt_updated_at] if by_updated_at else strategy.compared_columns %}
+  null_keys as (
+    select {{ key_names | join(', ') }}, sum(dbt_rows) as dbt_rows,
+      sum(dbt_records) as dbt_records, sum(dbt_valid_records) as dbt_valid_records
+    from (
+      select {{ (key_names + row_values) | join(', ') }},
+        1 as dbt_rows, 0 as dbt_records, 0 as dbt_valid_records
+      from source_data
+      where {{ has_null }}
+      union all
+      select {{ (key_names + record_values) | join(', ') }}, 0, 1, if(dbt_was_gone, 0, 1)
+      from snapshotted_data
+      where {{ has_null }}
+    )
+    group by {{ (key_names + row_values) | join(', ') }}
+  ),
+
+  shared_keys as (
+    select {{ key_names | join(', ') }} from null_keys
+    group by all
+    having case
+      when least(sum(dbt_rows), sum(dbt_records)) = 0 then false
+      when greatest(sum(dbt_rows), sum(dbt_records)) = 1 then false
+      when max(dbt_rows {{ '!=' if closes_deletes else '>' }} dbt_valid_records)
+        then raise_error({{ qbeast_shared_key_message(keys, target_relation) }})
+      else true
+    end
+  ),
+
   compared as (
     select
       {%- for name in source_columns %}
       {%- set column = adapter.quote(name) %}
-      {%- if records_deletes and name | lower in types %}
+      {%- if records_deletes %}
       if(source_data.dbt_is_present, source_data.{{ column }}, snapshotted_data.{{ column }}) as {{ column }},
       {%- else %}
       source_data.{{ column }},
@@ -87,20 +115,18 @@
       end as dbt_begins_at_updated_at,
       snapshotted_data.dbt_is_present is null as dbt_is_new,
       source_data.dbt_is_present is null as dbt_is_gone,
-      {%- if records_deletes %}
-      coalesce(snapshotted_data.{{ columns.dbt_is_deleted }} = 'True', false) as dbt_was_gone,
-      {%- else %}
-      false as dbt_was_gone,
-      {%- endif %}
-      {{ strategy.row_changed }} as dbt_is_changed,
-      (source_data.{{ key_names | join(' is null or source_data.') }} is null)
-        and (select count(*) > 0 from repeated_keys) as dbt_may_be_another
-    from source_data
-    {{ 'full' if closes_deletes else 'left' }} join snapshotted_data
-      on {{ qbeast_snapshot_same_key(keys, 'snapshotted_data') }}
+      coalesce(snapshotted_data.dbt_was_gone, false) as dbt_was_gone,
+      {{ strategy.row_changed }} as dbt_is_changed
+    from {{ qbeast_without_shared_keys(keys, 'source_data') }}
+    {% if closes_deletes -%}
+    full join {{ qbeast_without_shared_keys(keys, 'snapshotted_data') }}
+    {%- else -%}
+    left join snapshotted_data
+    {%- endif %}
+      on {{ qbeast_snapshot_same_key(keys, 'snapshotted_data', 'source_data') }}
     left join closed_data
       on snapshotted_data.dbt_is_present is null
-      and {{ qbeast_snapshot_same_key(keys, 'closed_data') }}
+      and {{ qbeast_snapshot_same_key(keys, 'closed_data', 'source_data') }}
   ),
 
   changes as (
@@ -109,7 +135,6 @@
       explode(case
         when dbt_is_gone and not dbt_was_gone then array('delete' {{- ", 'insert'" if records_deletes }})
         when dbt_is_new then array('insert')
-        when dbt_is_changed and dbt_may_be_another then raise_error('{{ escape_single_quotes(ambiguous) }}')
         when not dbt_is_gone and (dbt_is_changed or dbt_was_gone) then array('update', 'insert')
       end) as dbt_change_type
     from compared
@@ -135,6 +160,24 @@
 {%- endmacro %}
 
 
+{% macro qbeast_snapshot_keys(strategy) %}
+  {{ return(strategy.unique_key if strategy.unique_key | is_list else [strategy.unique_key]) }}
+{% endmacro %}
+
+
+{# The strategy's id of a row. Where a key has a NULL, rows may share it, and each has to have an id of
+   its own: by its id a record is closed, also after `unique_key` got columns that tell them apart. #}
+{% macro qbeast_snapshot_scd_id(strategy) -%}
+  if(
+    {%- for key in qbeast_snapshot_keys(strategy) -%}
+      ({{ key }}) is null {{- ' or ' if not loop.last }}
+    {%- endfor -%},
+    {{ snapshot_hash_arguments([strategy.scd_id, 'struct(*)']) }},
+    {{ strategy.scd_id }}
+  )
+{%- endmacro %}
+
+
 {% macro qbeast_snapshot_key(keys) -%}
   {%- for key in keys -%}
     {{ key }} as dbt_unique_key_{{ loop.index }}{{ ', ' if not loop.last }}
@@ -142,11 +185,34 @@
 {%- endmacro %}
 
 
-{% macro qbeast_snapshot_same_key(keys, data) -%}
+{% macro qbeast_snapshot_same_key(keys, data, other) -%}
   {%- for key in keys -%}
-    {{ data }}.dbt_unique_key_{{ loop.index }} <=> source_data.dbt_unique_key_{{ loop.index }}
+    {{ data }}.dbt_unique_key_{{ loop.index }} <=> {{ other }}.dbt_unique_key_{{ loop.index }}
     {{- ' and ' if not loop.last }}
   {%- endfor -%}
+{%- endmacro %}
+
+
+{% macro qbeast_without_shared_keys(keys, data) -%}
+  (
+    select /*+ broadcast(shared_keys) */ {{ data }}.*
+    from {{ data }} left anti join shared_keys on {{ qbeast_snapshot_same_key(keys, 'shared_keys', data) }}
+  ) as {{ data }}
+{%- endmacro %}
+
+
+{# As SQL, for it names the values of the key. #}
+{% macro qbeast_shared_key_message(keys, target_relation) -%}
+  {%- set advice = 'so it cannot be told which record belongs to which row. Add columns to unique_key '
+                   ~ 'that tell these rows apart, or filter the rows out of the query' -%}
+  concat(
+    if(sum(dbt_rows) > 1, 'several rows of the source', 'several valid records of {{ target_relation.identifier }}'),
+    ' have NULL in the unique_key ({{ escape_single_quotes(keys | join(", ")) }}) = (',
+    {%- for key in keys %}
+    coalesce(cast(dbt_unique_key_{{ loop.index }} as string), 'NULL'), {{ "', '," if not loop.last }}
+    {%- endfor %}
+    '), {{ advice }}'
+  )
 {%- endmacro %}
 
 

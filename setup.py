@@ -31,7 +31,7 @@ setup(
     package_dir={"": "."},
     packages=find_namespace_packages(include=["dbt", "dbt.*", "qbeast_core", "qbeast_core.*"]),
     package_data={
-        "dbt.adapters.qbeast": ["py.typed"],
+        "dbt.adapters.qbeast": ["py.typed", "*/__init__.pyi"],
         "dbt.include.qbeast": ["*.yml", "macros/**/*.sql", "macros/**/*.yml"],
         "qbeast_core": ["py.typed", "__init__.pyi"],
     },

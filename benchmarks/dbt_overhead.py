@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from dbt.adapters.qbeast import writing
+from dbt.adapters.qbeast.models import write as writing
 from dbt.adapters.spark.session import Cursor
 from dbt.cli.main import dbtRunner
 from rich.console import Console

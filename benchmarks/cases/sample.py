@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from dbt.adapters.qbeast.tablesample import drop_views, rewrite_tablesample
+from dbt.adapters.qbeast.sampling.rewriting import drop_views, rewrite_tablesample
 from pyspark.sql import DataFrame
 
 from benchmarks import layouts

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from dbt.adapters.qbeast import QbeastAdapter
 from dbt.adapters.qbeast.column import quote
-from dbt.adapters.qbeast.response import QbeastAdapterResponse
+from dbt.adapters.qbeast.models.response import QbeastAdapterResponse
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable

@@ -26,7 +26,7 @@ from dbt.adapters.spark.connections import SparkConnectionManager
 
 if TYPE_CHECKING:
     import agate
-    from dbt.adapters.qbeast.cursor import Cursor
+    from dbt.adapters.qbeast.spark.cursor import Cursor
 
 logger = AdapterLogger("Qbeast")
 
@@ -47,9 +47,9 @@ class QbeastConnectionManager(SparkConnectionManager):
     def open(cls, connection: Connection) -> Connection:
         if connection.state == ConnectionState.OPEN:
             return connection
-        from dbt.adapters.qbeast.handle import SessionHandle
-        from dbt.adapters.qbeast.session import node_session, shared_session
-        from dbt.adapters.qbeast.spark_errors import as_dbt_error
+        from dbt.adapters.qbeast.spark.errors import as_dbt_error
+        from dbt.adapters.qbeast.spark.handle import SessionHandle
+        from dbt.adapters.qbeast.spark.session import node_session, shared_session
 
         credentials = connection.credentials
         try:
@@ -77,7 +77,7 @@ class QbeastConnectionManager(SparkConnectionManager):
         try:
             yield
         except Exception as error:
-            from dbt.adapters.qbeast.spark_errors import as_dbt_error, message_and_trace
+            from dbt.adapters.qbeast.spark.errors import as_dbt_error, message_and_trace
 
             logger.debug(f"Error while running:\n{sql}")
             logger.debug("\n".join(message_and_trace(error)))

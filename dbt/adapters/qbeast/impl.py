@@ -1,6 +1,6 @@
 """The adapter that dbt talks to. Thin: every method hands over to a module with one idea.
 
-Those modules that need PySpark are imported where they are used (`connections.py` says why).
+The packages import their modules on first use (`connections.py` says why).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,24 +16,24 @@ from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySuppor
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt.adapters.exceptions import SnapshotTargetNotSnapshotTableError
-from dbt.adapters.qbeast import constraints, incremental, model_config, run_sample
+from dbt.adapters.qbeast import metadata, models, run_operation, sampling, spark
 from dbt.adapters.qbeast.column import QbeastColumn, quote
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
-from dbt.adapters.qbeast.model_config import QbeastConfig
+from dbt.adapters.qbeast.models.configuration import QbeastConfig
 from dbt.adapters.qbeast.relation import QbeastRelation
-from dbt.adapters.qbeast.run_sample import RunSample
-from dbt.adapters.qbeast.tablesample_spans import find_samples
+from dbt.adapters.qbeast.sampling.run_sample import RunSample
+from dbt.adapters.qbeast.sampling.spans import find_samples
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.exceptions import DbtRuntimeError
 
 if TYPE_CHECKING:
     import agate
-    from dbt.adapters.qbeast.handle import SessionHandle
-    from dbt.adapters.qbeast.incremental import Increment
-    from dbt.adapters.qbeast.model_config import ModelSpec
-    from dbt.adapters.qbeast.operations import Report
-    from dbt.adapters.qbeast.response import QbeastAdapterResponse
+    from dbt.adapters.qbeast.models.configuration import ModelSpec
+    from dbt.adapters.qbeast.models.increment import Increment
+    from dbt.adapters.qbeast.models.response import QbeastAdapterResponse
+    from dbt.adapters.qbeast.run_operation.operations import Report
+    from dbt.adapters.qbeast.spark.handle import SessionHandle
     from pyspark.sql import SparkSession
 
 
@@ -63,12 +63,12 @@ class QbeastAdapter(SparkAdapter):
     # -- what dbt-spark's own macros need from us
 
     def valid_incremental_strategies(self) -> list[str]:
-        return list(incremental.STRATEGIES)
+        return list(models.increment.STRATEGIES)
 
     def pre_model_hook(self, config: Mapping[str, Any]) -> None:
         """Delta is the default of every table, snapshot and seed, in dbt-spark's macros too."""
-        model_config.refuse_misplaced_keys(config)
-        model_config.default_to_delta(config)
+        models.configuration.refuse_misplaced_keys(config)
+        models.configuration.default_to_delta(config)
 
     def _build_spark_relation_list(self, row_list: Any, relation_info_func: Any) -> Any:
         """Without the session's temporary views, which Spark lists in every schema."""
@@ -77,11 +77,10 @@ class QbeastAdapter(SparkAdapter):
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[Any]:
         """The columns without that of slices (`slices.py`)."""
-        from dbt.adapters.qbeast import slices
 
         columns = super().get_columns_in_relation(relation)
         with self._running(f"describe {relation}") as session:
-            return slices.own_columns(session, _table(relation), columns)
+            return models.slices.own_columns(session, _table(relation), columns)
 
     def calculate_freshness_from_metadata_batch(
         self, sources: list[BaseRelation], macro_resolver: Any = None
@@ -103,10 +102,9 @@ class QbeastAdapter(SparkAdapter):
         return None, self._freshness(source)
 
     def _freshness(self, source: BaseRelation) -> FreshnessResponse:
-        from dbt.adapters.qbeast import freshness
 
         with self._running(f"describe history {source}") as session:
-            loaded = freshness.last_modified(session, _table(source))
+            loaded = metadata.freshness.last_modified(session, _table(source))
         now = datetime.now(timezone.utc)
         return {
             "max_loaded_at": loaded,
@@ -116,27 +114,24 @@ class QbeastAdapter(SparkAdapter):
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> list[dict[str, Any]]:
         """The columns with statistics; a relation that cannot be described gives a warning."""
-        from dbt.adapters.qbeast import catalog
 
         with self._running(f"describe {relation}") as session:
-            return catalog.catalog_rows(session, relation)
+            return metadata.catalog.catalog_rows(session, relation)
 
     @classmethod
     def convert_number_type(cls, agate_table: "agate.Table", col_idx: int) -> str:
-        from dbt.adapters.qbeast import seeds
 
         values = agate_table.columns[col_idx].values_without_nulls()
-        return seeds.number_type(list(values))
+        return models.seeds.number_type(list(values))
 
     @classmethod
     def convert_integer_type(cls, agate_table: "agate.Table", col_idx: int) -> str:
         return cls.convert_number_type(agate_table, col_idx)
 
     def debug_query(self) -> None:
-        from dbt.adapters.qbeast import debug
 
         with self._running() as session:
-            debug.tell(session)
+            spark.debug.tell(session)
 
     @classmethod
     def _get_adapter_specific_run_info(cls, config: RelationConfig) -> dict[str, Any]:
@@ -181,27 +176,27 @@ class QbeastAdapter(SparkAdapter):
         self, table: "agate.Table", config: Any
     ) -> "tuple[agate.Table, dict[str, str]]":
         """A seed's table and the types that are given for its columns (`seeds.py`)."""
-        from dbt.adapters.qbeast import seeds
 
-        return seeds.with_types(table, config.get("column_types") or {}, config.get("delimiter"))
+        return models.seeds.with_types(
+            table, config.get("column_types") or {}, config.get("delimiter")
+        )
 
     @available.parse_none
     def qbeast_load_seed(
         self, relation: BaseRelation, table: "agate.Table", types: Mapping[str, str]
     ) -> None:
         """Inserts a seed's rows, exactly (`seeds.py`)."""
-        from dbt.adapters.qbeast import seeds
 
         with self._running(f"insert seed into {relation}") as session:
-            seeds.insert_seed(session, relation.render(), table, types)
+            models.seeds.insert_seed(session, relation.render(), table, types)
 
     @available.parse(lambda *_: False)
     def qbeast_is_indexed(self, config: Any) -> bool:
-        return model_config.is_indexed(config)
+        return models.configuration.is_indexed(config)
 
     @available.parse(lambda *_: False)
     def qbeast_is_incremental(self, config: Mapping[str, Any]) -> bool:
-        return model_config.is_incremental(config)
+        return models.configuration.is_incremental(config)
 
     @available.parse_none
     def qbeast_model_spec(
@@ -211,17 +206,16 @@ class QbeastAdapter(SparkAdapter):
         built_from: float | None,
         full_refresh: bool = False,
     ) -> "ModelSpec":
-        """The model's configuration, checked before anything runs (`model_config.py`)."""
-        return model_config.model_spec(config, model, built_from, full_refresh=full_refresh)
+        """The model's configuration, checked before anything runs (`models/configuration.py`)."""
+        return models.configuration.model_spec(config, model, built_from, full_refresh=full_refresh)
 
     @available.parse(lambda _, query, *__: query)
     def qbeast_own_query(self, query: str, relation: BaseRelation, spec: "ModelSpec") -> str:
         """The query of an indexed model without slices that it reads (`slices.py`)."""
-        from dbt.adapters.qbeast import slices
 
         with self._running(query) as session:
             frame_of = self._handle().frame
-            return slices.own_query(session, query, frame_of, _table(relation), spec)
+            return models.slices.own_query(session, query, frame_of, _table(relation), spec)
 
     @available.parse_none
     def qbeast_write(
@@ -232,21 +226,20 @@ class QbeastAdapter(SparkAdapter):
         increment: "Increment | None" = None,
     ) -> "QbeastAdapterResponse":
         """Writes the model's rows and their index in one commit (`writing.py`)."""
-        from dbt.adapters.qbeast import writing
 
         with self._running(sql) as session:
             query = partial(self._handle().frame, sql)
-            return writing.write_model(session, query, _table(relation), spec, increment)
+            return models.write.write_model(session, query, _table(relation), spec, increment)
 
     @available.parse_none
     def qbeast_increment(self, config: Any, context: Mapping[str, Any]) -> "Increment | None":
-        """What a run does with a table that exists (`incremental.py`); None to rebuild it."""
-        increment = model_config.model_increment(config)
+        """What a run does with a table that exists (`models/increment.py`); None to rebuild it."""
+        increment = models.configuration.model_increment(config)
         if increment is not None and increment.is_own:
             try:
                 self.get_incremental_strategy_macro(context, increment.strategy)
             except DbtRuntimeError as error:
-                advice = incremental.unknown_strategy(increment.strategy)
+                advice = models.increment.unknown_strategy(increment.strategy)
                 raise DbtRuntimeError(f"{error.msg}: {advice}") from None
         return increment
 
@@ -260,41 +253,40 @@ class QbeastAdapter(SparkAdapter):
         is_indexed: bool,
     ) -> "Increment":
         """The increment, once each column that it names is found (`column_lists.py`)."""
-        from dbt.adapters.qbeast import column_lists, same_index
 
-        if not column_lists.names_columns(increment):
+        if not models.column_lists.names_columns(increment):
             return increment
         with self._running(query) as session:
             table = _table(relation)
-            return column_lists.with_known_columns(
+            return models.column_lists.with_known_columns(
                 increment,
                 self._handle().frame(query).schema,
                 session.table(table).schema if add else None,
-                same_index.layout_columns(session, table) if is_indexed else None,
+                models.same_index.layout_columns(session, table) if is_indexed else None,
             )
 
     @available.parse_none
     def qbeast_known_check_cols(self, config: Any, query: str) -> None:
         """For a snapshot by `check_cols`, which dbt looks at in its second run only."""
-        from dbt.adapters.qbeast import column_lists
 
         names = config.get("check_cols")
         if config.get("strategy") != "check" or not names or names == "all":
             return
         with self._running(query):
             schema = self._handle().frame(query).schema
-            column_lists.require_known_columns("check_cols", list(map(str, names)), schema)
+            models.column_lists.require_known_columns("check_cols", list(map(str, names)), schema)
 
     @available.parse_none
     def qbeast_refuse_other_format(
         self, relation: QbeastRelation, model: Mapping[str, Any], spec: "ModelSpec | None"
     ) -> None:
         """For a model that adds rows to a table that is not stored as Delta (`advice.py`)."""
-        from dbt.adapters.qbeast import advice
 
         with self._running(f"the format of {relation}") as session:
-            name = model_config.selector_of(model)
-            raise DbtRuntimeError(advice.of_other_format(session, _table(relation), name, spec))
+            name = models.configuration.selector_of(model)
+            raise DbtRuntimeError(
+                models.advice.of_other_format(session, _table(relation), name, spec)
+            )
 
     @available.parse_none
     def qbeast_view_of_increment(
@@ -307,12 +299,15 @@ class QbeastAdapter(SparkAdapter):
         model: Mapping[str, Any],
     ) -> None:
         """Makes the view of the rows that an increment brings by SQL (`writing.py`)."""
-        from dbt.adapters.qbeast import writing
 
         with self._running(sql) as session:
             query = partial(self._handle().frame, sql)
-            names = (view.identifier or "", _table(relation), model_config.selector_of(model))
-            writing.view_of_increment(session, query, *names, increment, spec)
+            names = (
+                view.identifier or "",
+                _table(relation),
+                models.configuration.selector_of(model),
+            )
+            models.write.view_of_increment(session, query, *names, increment, spec)
 
     @available.parse_none
     def qbeast_persist_docs(
@@ -324,40 +319,37 @@ class QbeastAdapter(SparkAdapter):
         for_columns: bool,
     ) -> None:
         """Gives a Delta table the comments that `persist_docs` asks for (`descriptions.py`)."""
-        from dbt.adapters.qbeast import descriptions
 
-        found = model_config.descriptions(config, model)
-        wanted = model_config.Descriptions(
+        found = models.configuration.descriptions(config, model)
+        wanted = models.configuration.Descriptions(
             table=found.table if for_relation else None,
             columns=found.columns if for_columns else (),
         )
         with self._running(f"comments of {relation}") as session:
-            descriptions.persist(session, _table(relation), wanted)
+            models.descriptions.persist(session, _table(relation), wanted)
 
     @available.parse(lambda *_: "")
     def qbeast_batch_condition(self, config: Any) -> str:
-        return incremental.batch_condition(config)
+        return models.increment.batch_condition(config)
 
     @available.parse_none
     def qbeast_require_same_index_of_snapshot(
         self, relation: BaseRelation, spec: "ModelSpec"
     ) -> None:
-        from dbt.adapters.qbeast import same_index
 
         with self._running(f"the index of {relation}") as session:
-            same_index.require_same_index_of_snapshot(session, _table(relation), spec)
+            models.same_index.require_same_index_of_snapshot(session, _table(relation), spec)
 
     @available.parse_none
     def qbeast_view_of_snapshot(
         self, view: BaseRelation, sql: str, relation: BaseRelation, own_columns: Sequence[str]
     ) -> None:
         """Makes the view of a snapshot's source, as its table stores it (`writing.py`)."""
-        from dbt.adapters.qbeast import writing
 
         with self._running(sql):
             query = partial(self._handle().frame, sql)
             names = (view.identifier or "", _table(relation), str(relation.identifier))
-            writing.view_of_snapshot(query, *names, own_columns)
+            models.write.view_of_snapshot(query, *names, own_columns)
 
     @available.parse_none
     def qbeast_merge_snapshot(
@@ -368,39 +360,36 @@ class QbeastAdapter(SparkAdapter):
         valid_to_current: str | None,
     ) -> "QbeastAdapterResponse":
         """Merges the view of a snapshot's changes into its indexed table (`writing.py`)."""
-        from dbt.adapters.qbeast import writing
 
         with self._running(f"merge {changes} into {relation}") as session:
             frame = session.table(quote(changes))
-            return writing.merge_snapshot(frame, _table(relation), columns, valid_to_current)
+            return models.write.merge_snapshot(frame, _table(relation), columns, valid_to_current)
 
     @available.parse(lambda *_: "")
     def qbeast_run_python(
         self, model: Mapping[str, Any], compiled_code: str, graph: Mapping[str, Any]
     ) -> str:
         """Runs a Python model; the query of its result (`python_models.py`)."""
-        from dbt.adapters.qbeast import python_models
 
         with self._running(compiled_code) as session:
             read = RunSample(session, self.config, graph).read
-            return python_models.run_model(session, model, compiled_code, read)
+            return models.python_models.run_model(session, model, compiled_code, read)
 
     @available.parse_list
-    def qbeast_checks(self, model: Mapping[str, Any]) -> list[constraints.Check]:
-        """The constraints that Delta enforces (`constraints.py`)."""
-        return list(constraints.checks_of(model))
+    def qbeast_checks(self, model: Mapping[str, Any]) -> list[models.constraints.Check]:
+        """The constraints that Delta enforces (`models/constraints.py`)."""
+        return list(models.constraints.checks_of(model))
 
     @available.parse(lambda _, query, *__: query)
     def qbeast_checked_query(self, query: str, model: Mapping[str, Any]) -> str:
-        return constraints.checked_query(query, constraints.checks_of(model))
+        return models.constraints.checked_query(query, models.constraints.checks_of(model))
 
     @available.parse_none
     def qbeast_drop_columns(self, relation: BaseRelation, columns: Sequence[str]) -> None:
         """Drops columns of a Delta table (`schema_change.py`)."""
-        from dbt.adapters.qbeast import schema_change
 
         with self._running(f"drop columns of {relation}") as session:
-            schema_change.drop_columns(session, _table(relation), columns)
+            models.schema_changes.drop_columns(session, _table(relation), columns)
 
     @available.parse(lambda _, relation, *__: relation)
     def qbeast_sampled(self, relation: QbeastRelation, fraction: Any) -> QbeastRelation:
@@ -410,18 +399,18 @@ class QbeastAdapter(SparkAdapter):
     def sample_of_run(
         self, relation: QbeastRelation, relation_config: RelationConfig
     ) -> QbeastRelation:
-        """What `ref` and `source` give a node: in a run on a sample a sample (`run_sample.py`)."""
-        fraction = run_sample.fraction_of_run(self.config)
+        """What `ref` and `source` give a node; in a run on a sample, a sample of it."""
+        fraction = sampling.run_sample.fraction_of_run(self.config)
         own = getattr(relation_config, "config", None)
         if fraction is None or (own is not None and own.get("sample") is False):
             return relation
         with self._running(f"sample {relation}") as session:
-            whole = run_sample.is_to_be_sampled(session, _table(relation))
+            whole = sampling.run_sample.is_to_be_sampled(session, _table(relation))
         return relation.sampled(fraction) if whole else relation
 
     @available.parse_none
     def qbeast_fraction_of_run(self) -> float | None:
-        return run_sample.fraction_of_run(self.config)
+        return sampling.run_sample.fraction_of_run(self.config)
 
     @available.parse_none
     def qbeast_built_from(self, model: Mapping[str, Any], graph: Mapping[str, Any]) -> float | None:
@@ -432,13 +421,13 @@ class QbeastAdapter(SparkAdapter):
     @available.parse_none
     def qbeast_require_no_mixture(self, relation: BaseRelation, built_from: float | None) -> None:
         with self._running(f"what {relation} was built from") as session:
-            run_sample.require_no_mixture(session, _table(relation), built_from)
+            sampling.run_sample.require_no_mixture(session, _table(relation), built_from)
 
     @available.parse_none
     def qbeast_mark_sampled(self, relation: BaseRelation, built_from: float) -> None:
         with self._running(f"mark {relation}") as session:
             kind = "view" if relation.is_view else "table"
-            run_sample.mark(session, _table(relation), built_from, kind)
+            sampling.run_sample.mark(session, _table(relation), built_from, kind)
 
     @available.parse_list
     def qbeast_sample_notes(
@@ -446,43 +435,42 @@ class QbeastAdapter(SparkAdapter):
     ) -> list[str]:
         """What a test's output says of the samples that it looks at."""
         notes = [
-            f"looks at {run_sample.told(sample.fraction)} of {sample.label}"
+            f"looks at {sampling.run_sample.told(sample.fraction)} of {sample.label}"
             for sample in find_samples(sql).rewritable
         ]
         built_from = self.qbeast_built_from(model, graph) if not notes else None
         if built_from is not None:
-            notes.append(f"looks at what was built from {run_sample.told(built_from)}")
+            notes.append(f"looks at what was built from {sampling.run_sample.told(built_from)}")
         return list(dict.fromkeys(notes))
 
     @available.parse_none
     def qbeast_sample_of_test(self, config: Any) -> Any:
-        return model_config.sample_of_test(config)
+        return models.configuration.sample_of_test(config)
 
     @available.parse_none
     def qbeast_optimize(self, relation: BaseRelation, arguments: Mapping[str, Any]) -> str:
         """Optimizes one table; the line that tells what was done (`operations.py`)."""
-        from dbt.adapters.qbeast import operations
 
         with self._running(f"optimize {relation}") as session:
-            return operations.optimize(session, _table(relation), arguments)
+            return run_operation.operations.optimize(session, _table(relation), arguments)
 
     @available.parse_none
     def qbeast_optimize_after_run(self, relation: BaseRelation, spec: "ModelSpec") -> str | None:
         """The model's `optimize`, after a run; what was done, None for nothing."""
-        from dbt.adapters.qbeast import operations
 
         with self._running(f"optimize {relation}") as session:
-            return operations.optimize_after_run(session, _table(relation), spec.optimize)
+            return run_operation.operations.optimize_after_run(
+                session, _table(relation), spec.optimize
+            )
 
     @available.parse_none
     def qbeast_operation(
         self, name: str, graph: Mapping[str, Any], arguments: Mapping[str, Any]
     ) -> "Report":
         """Runs an operation on the selected models' tables (`operations.py`)."""
-        from dbt.adapters.qbeast import operations
 
         with self._running(name) as session:
-            return operations.run(session, name, graph, arguments)
+            return run_operation.operations.run(session, name, graph, arguments)
 
     # -- the node's session
 

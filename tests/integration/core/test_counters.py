@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dbt.adapters.qbeast.tablesample import drop_views, rewrite_tablesample
+from dbt.adapters.qbeast.sampling.rewriting import drop_views, rewrite_tablesample
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from dbt.adapters.qbeast.credentials import QbeastCredentials
-from dbt.adapters.qbeast.handle import SessionHandle
-from dbt.adapters.qbeast.session import node_session, shared_session
+from dbt.adapters.qbeast.spark.handle import SessionHandle
+from dbt.adapters.qbeast.spark.session import node_session, shared_session
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 

@@ -5,8 +5,8 @@ import threading
 from typing import Any
 
 import pytest
-from dbt.adapters.qbeast import progress
-from dbt.adapters.qbeast.progress import Statement
+from dbt.adapters.qbeast.spark import progress
+from dbt.adapters.qbeast.spark.progress import Statement
 from dbt.tests.util import run_dbt_and_capture
 from pyspark.sql import SparkSession
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from dbt.adapters.qbeast.tablesample import Rewritten, drop_views, rewrite_tablesample
+from dbt.adapters.qbeast.sampling.rewriting import Rewritten, drop_views, rewrite_tablesample
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 

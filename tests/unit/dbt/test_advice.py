@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import yaml
-from dbt.adapters.qbeast.advice import arguments_of, keeping_all_rows
-from dbt.adapters.qbeast.model_config import model_spec
+from dbt.adapters.qbeast.models.advice import arguments_of, keeping_all_rows
+from dbt.adapters.qbeast.models.configuration import model_spec
 
 MODEL = {"name": "m", "alias": "m"}
 

@@ -1,8 +1,8 @@
 """The names in a model's column lists are those of columns, however they are written."""
 
 import pytest
-from dbt.adapters.qbeast.column_lists import names_columns, with_known_columns
-from dbt.adapters.qbeast.incremental import Increment
+from dbt.adapters.qbeast.models.column_lists import names_columns, with_known_columns
+from dbt.adapters.qbeast.models.increment import Increment
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql.types import DateType, IntegerType, StructType
 

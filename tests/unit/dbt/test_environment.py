@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from dbt.adapters.qbeast.environment import Java, delta_package, find_java, require_java
+from dbt.adapters.qbeast.spark.environment import Java, delta_package, find_java, require_java
 from dbt_common.exceptions import DbtRuntimeError
 
 

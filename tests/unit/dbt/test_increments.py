@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from dbt.adapters.qbeast.constraints import Check, checked_query, checks_of, properties_of
-from dbt.adapters.qbeast.incremental import (
+from dbt.adapters.qbeast.models.constraints import Check, checked_query, checks_of, properties_of
+from dbt.adapters.qbeast.models.increment import (
     Increment,
     batch_condition,
     increment_of,

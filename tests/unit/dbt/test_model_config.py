@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from dbt.adapters.qbeast.model_config import (
+from dbt.adapters.qbeast.models.configuration import (
     ColumnComment,
     Descriptions,
     ModelSpec,

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from dbt.adapters.qbeast.operations import tables_of
+from dbt.adapters.qbeast.run_operation.operations import tables_of
 from dbt_common.exceptions import DbtRuntimeError
 
 

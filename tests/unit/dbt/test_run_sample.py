@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from dbt.adapters.qbeast.credentials import QbeastCredentials
-from dbt.adapters.qbeast.run_sample import fraction_of_run
+from dbt.adapters.qbeast.sampling.run_sample import fraction_of_run
 from dbt_common.exceptions import DbtRuntimeError
 
 

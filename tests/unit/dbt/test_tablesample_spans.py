@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from dbt.adapters.qbeast.tablesample_spans import (
+from dbt.adapters.qbeast.sampling.spans import (
     find_samples,
     replace_samples,
     without_samples,

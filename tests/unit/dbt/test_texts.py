@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 from dbt.adapters.qbeast.column import quote
-from dbt.adapters.qbeast.response import response_of_rewrite, response_of_write
-from dbt.adapters.qbeast.seeds import number_type
-from dbt.adapters.qbeast.spark_errors import as_dbt_error, one_line
+from dbt.adapters.qbeast.models.response import response_of_rewrite, response_of_write
+from dbt.adapters.qbeast.models.seeds import number_type
+from dbt.adapters.qbeast.spark.errors import as_dbt_error, one_line
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from qbeast_core.change.rewrite import RewriteResult

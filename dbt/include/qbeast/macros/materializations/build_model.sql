@@ -1,5 +1,5 @@
 {# The steps of every table that is made of a query (docs/flow/qbeast.md). What is done with the
-   rows of an indexed one is decided in Python (dbt/adapters/qbeast/writing.py); a table without an
+   rows of an indexed one is decided in Python (dbt/adapters/qbeast/models/write.py); a table without an
    index is made by SQL. #}
 {% macro qbeast_build_model(is_indexed) %}
   {%- set built_from = adapter.qbeast_built_from(model, graph) -%}

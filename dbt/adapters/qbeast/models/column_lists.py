@@ -5,7 +5,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from dbt.adapters.qbeast.column import quote, unquoted
-from dbt.adapters.qbeast.incremental import APPEND_NEW, DELETE_INSERT, MERGE, SYNC_ALL, Increment
+from dbt.adapters.qbeast.models.increment import (
+    APPEND_NEW,
+    DELETE_INSERT,
+    MERGE,
+    SYNC_ALL,
+    Increment,
+)
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql.types import StructType
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from dbt.adapters.qbeast.sql_text import SqlText, UnreadableText
+from dbt.adapters.qbeast.sampling.sql_text import SqlText, UnreadableText
 
 
 @dataclass(frozen=True)

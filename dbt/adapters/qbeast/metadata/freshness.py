@@ -2,7 +2,7 @@
 
 from datetime import datetime, timezone
 
-from dbt.adapters.qbeast.spark_errors import one_line
+from dbt.adapters.qbeast.spark.errors import one_line
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession

@@ -5,10 +5,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from dbt.adapters.events.types import AdapterEventInfo, AdapterEventWarning
-from dbt.adapters.qbeast import advice, run_sample
 from dbt.adapters.qbeast.column import quote
-from dbt.adapters.qbeast.descriptions import with_comments
-from dbt.adapters.qbeast.incremental import (
+from dbt.adapters.qbeast.models import advice
+from dbt.adapters.qbeast.models.configuration import ModelSpec
+from dbt.adapters.qbeast.models.descriptions import with_comments
+from dbt.adapters.qbeast.models.increment import (
     APPEND,
     APPEND_NEW,
     DELETE_INSERT,
@@ -19,11 +20,11 @@ from dbt.adapters.qbeast.incremental import (
     Increment,
     of_table,
 )
-from dbt.adapters.qbeast.model_config import ModelSpec
-from dbt.adapters.qbeast.response import QbeastAdapterResponse as Response
-from dbt.adapters.qbeast.response import response_of_rewrite, response_of_write
-from dbt.adapters.qbeast.same_index import require_known_columns, require_same_index
-from dbt.adapters.qbeast.schema_change import bring_up_to_date, fit_to_table, table_schema
+from dbt.adapters.qbeast.models.response import QbeastAdapterResponse as Response
+from dbt.adapters.qbeast.models.response import response_of_rewrite, response_of_write
+from dbt.adapters.qbeast.models.same_index import require_known_columns, require_same_index
+from dbt.adapters.qbeast.models.schema_changes import bring_up_to_date, fit_to_table, table_schema
+from dbt.adapters.qbeast.sampling import run_sample
 from dbt_common.events.functions import fire_event, warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession

@@ -9,7 +9,7 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.events.types import AdapterEventWarning
 from dbt.adapters.qbeast.column import quote
-from dbt.adapters.qbeast.spark_errors import as_dbt_error, message_and_trace
+from dbt.adapters.qbeast.spark.errors import as_dbt_error, message_and_trace
 from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession

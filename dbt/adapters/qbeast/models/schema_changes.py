@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from dbt.adapters.qbeast.advice import full_refresh
 from dbt.adapters.qbeast.column import quote
-from dbt.adapters.qbeast.incremental import APPEND_NEW, FAIL, SYNC_ALL
+from dbt.adapters.qbeast.models.advice import full_refresh
+from dbt.adapters.qbeast.models.increment import APPEND_NEW, FAIL, SYNC_ALL
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F

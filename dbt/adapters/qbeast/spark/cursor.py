@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dbt.adapters.qbeast.handle import SessionHandle
+from dbt.adapters.qbeast.spark.handle import SessionHandle
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, Row
 

@@ -1,7 +1,7 @@
 """What `dbt debug` tells about the machine and the session."""
 
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.qbeast.environment import find_java
+from dbt.adapters.qbeast.spark.environment import find_java
 from pyspark.sql import SparkSession
 
 from qbeast_core.jvm import gateway as jvm

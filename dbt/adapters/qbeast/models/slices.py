@@ -5,7 +5,7 @@ No engine can hide a column, so that `select * from {{ this }}` has it.
 
 from collections.abc import Callable, Sequence
 
-from dbt.adapters.qbeast.model_config import ModelSpec
+from dbt.adapters.qbeast.models.configuration import ModelSpec
 from dbt.adapters.spark.column import SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from dbt.adapters.qbeast.model_config import ModelSpec
+from dbt.adapters.qbeast.models.configuration import ModelSpec
 from pyspark.sql import SparkSession
 
 from qbeast_core.errors import IncompatibleTable, QbeastError, Remedy

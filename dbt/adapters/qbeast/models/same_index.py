@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from dbt.adapters.qbeast import advice
-from dbt.adapters.qbeast.model_config import ModelSpec
+from dbt.adapters.qbeast.models import advice
+from dbt.adapters.qbeast.models.configuration import ModelSpec
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dbt.adapters.qbeast.tablesample_spans import Sample, find_samples, replace_samples
+from dbt.adapters.qbeast.sampling.spans import Sample, find_samples, replace_samples
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 

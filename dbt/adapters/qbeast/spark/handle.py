@@ -7,15 +7,15 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.qbeast import progress
-from dbt.adapters.qbeast.tablesample_spans import without_samples
+from dbt.adapters.qbeast.sampling.spans import without_samples
+from dbt.adapters.qbeast.spark import progress
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core.jvm.gateway import activate
 
 if TYPE_CHECKING:
-    from dbt.adapters.qbeast.cursor import Cursor
+    from dbt.adapters.qbeast.spark.cursor import Cursor
 
 logger = AdapterLogger("Qbeast")
 
@@ -55,7 +55,7 @@ class SessionHandle:
         self._cancelled = False
 
     def cursor(self) -> "Cursor":
-        from dbt.adapters.qbeast.cursor import Cursor
+        from dbt.adapters.qbeast.spark.cursor import Cursor
 
         return Cursor(self)
 
@@ -118,7 +118,7 @@ class SessionHandle:
         return progress.told(statement)
 
     def _with_samples(self, sql: str) -> str:
-        from dbt.adapters.qbeast.tablesample import rewrite_tablesample
+        from dbt.adapters.qbeast.sampling.rewriting import rewrite_tablesample
 
         rewritten = rewrite_tablesample(self.session, sql)
         self._sample_views += rewritten.views

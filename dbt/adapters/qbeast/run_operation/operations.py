@@ -7,9 +7,9 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from dbt.adapters.qbeast.column import quote
-from dbt.adapters.qbeast.model_config import ALWAYS, INDEXED_MATERIALIZATIONS, is_indexed
-from dbt.adapters.qbeast.spark_errors import as_dbt_error
-from dbt.adapters.qbeast.vacuum import delete_old_files, old_files
+from dbt.adapters.qbeast.models.configuration import ALWAYS, INDEXED_MATERIALIZATIONS, is_indexed
+from dbt.adapters.qbeast.run_operation.vacuum import delete_old_files, old_files
+from dbt.adapters.qbeast.spark.errors import as_dbt_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 

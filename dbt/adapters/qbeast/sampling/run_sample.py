@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.contracts.connection import AdapterRequiredConfig
 from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.credentials import QbeastCredentials
-from dbt.adapters.qbeast.model_config import BUILT_FROM_SAMPLE
+from dbt.adapters.qbeast.models.configuration import BUILT_FROM_SAMPLE
 from dbt.adapters.qbeast.relation import parse_fraction, percent
 from dbt_common.exceptions import DbtRuntimeError
 

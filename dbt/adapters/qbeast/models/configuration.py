@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dbt.adapters.qbeast.constraints import checks_of, properties_of
-from dbt.adapters.qbeast.incremental import (
+from dbt.adapters.qbeast.models.constraints import checks_of, properties_of
+from dbt.adapters.qbeast.models.increment import (
     APPEND,
     MICROBATCH,
     Increment,

@@ -12,9 +12,9 @@ from urllib.parse import unquote, urlparse
 
 import pyspark
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.qbeast import environment
 from dbt.adapters.qbeast import lock as warehouse_lock
 from dbt.adapters.qbeast.credentials import STATE_DIRECTORY, QbeastCredentials
+from dbt.adapters.qbeast.spark import environment
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession

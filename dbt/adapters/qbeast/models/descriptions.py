@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dbt.adapters.events.types import AdapterEventWarning
 from dbt.adapters.qbeast.column import quote
-from dbt.adapters.qbeast.model_config import ColumnComment, Descriptions
+from dbt.adapters.qbeast.models.configuration import ColumnComment, Descriptions
 from dbt_common.events.functions import warn_or_error
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F

@@ -1,0 +1,13 @@
+from . import advice as advice
+from . import column_lists as column_lists
+from . import configuration as configuration
+from . import constraints as constraints
+from . import descriptions as descriptions
+from . import increment as increment
+from . import python_models as python_models
+from . import response as response
+from . import same_index as same_index
+from . import schema_changes as schema_changes
+from . import seeds as seeds
+from . import slices as slices
+from . import write as write

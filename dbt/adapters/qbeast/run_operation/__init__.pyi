@@ -1,0 +1,2 @@
+from . import operations as operations
+from . import vacuum as vacuum

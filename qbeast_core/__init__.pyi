@@ -47,6 +47,11 @@ from .model.column_stats import parse_column_stats as parse_column_stats
 from .model.column_stats import resolve_column_stats as resolve_column_stats
 from .model.slices import SLICE_COLUMN as SLICE_COLUMN
 from .model.slices import SLICES_KEY as SLICES_KEY
+from .options import parse_automatic as parse_automatic
+from .options import parse_columns as parse_columns
+from .options import parse_sample_key as parse_sample_key
+from .options import resolve_columns as resolve_columns
+from .options import resolve_sample_key as resolve_sample_key
 from .read.check import CheckReport as CheckReport
 from .read.sample import FileEntry as FileEntry
 from .spark.alignment import aligned as aligned

@@ -105,3 +105,9 @@ def test_imports_point_one_way(module: str) -> None:
         if other in BESIDE or other == own:
             continue
         assert RANKS[other] < RANKS[own], f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("path", sorted(ADAPTER.rglob("*.py")), ids=lambda path: path.name)
+def test_the_adapter_imports_the_public_api_only(path: Path) -> None:
+    core = {name for name in imported(path) if name.split(".")[0] == "qbeast_core"}
+    assert core <= {"qbeast_core"}

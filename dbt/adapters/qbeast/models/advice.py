@@ -9,8 +9,7 @@ from typing import Any
 from dbt.adapters.qbeast.models.configuration import ModelSpec
 from pyspark.sql import SparkSession
 
-from qbeast_core.errors import IncompatibleTable, QbeastError, Remedy
-from qbeast_core.maintain.convert import check_convertible
+from qbeast_core import IncompatibleTable, QbeastError, Remedy, check_convertible
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
 _NOT_A_TEXT = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
-from qbeast_core.change.rewrite import RewriteResult
-from qbeast_core.write.request import WriteResult
+from qbeast_core import RewriteResult, WriteResult
 
 
 @dataclass

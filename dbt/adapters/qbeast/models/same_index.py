@@ -8,13 +8,15 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from qbeast_core import QbeastTable
-from qbeast_core.errors import IndexMismatch, NotAQbeastTable
-from qbeast_core.model.column_stats import parse_column_stats, resolve_column_stats
-from qbeast_core.options import (
+from qbeast_core import (
+    IndexMismatch,
+    NotAQbeastTable,
+    QbeastTable,
     parse_automatic,
+    parse_column_stats,
     parse_columns,
     parse_sample_key,
+    resolve_column_stats,
     resolve_columns,
     resolve_sample_key,
 )

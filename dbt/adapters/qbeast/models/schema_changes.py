@@ -12,12 +12,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from qbeast_core import QbeastTable
-from qbeast_core.delta.catalog import Catalog
-from qbeast_core.delta.metadata import maps_columns
-from qbeast_core.delta.snapshot import TableSnapshot
-from qbeast_core.spark.alignment import known_part
-from qbeast_core.spark.schema import generation_expression, is_identity, same_type
+from qbeast_core import (
+    Catalog,
+    QbeastTable,
+    TableSnapshot,
+    generation_expression,
+    is_identity,
+    known_part,
+    maps_columns,
+    same_type,
+)
 
 
 class Change(Enum):

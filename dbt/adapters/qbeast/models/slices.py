@@ -9,9 +9,7 @@ from dbt.adapters.qbeast.models.configuration import ModelSpec
 from dbt.adapters.spark.column import SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 
-from qbeast_core import QbeastTable
-from qbeast_core.delta.catalog import Catalog
-from qbeast_core.model.slices import SLICE_COLUMN, SLICES_KEY
+from qbeast_core import SLICE_COLUMN, SLICES_KEY, Catalog, QbeastTable
 
 
 def own_columns(

@@ -30,14 +30,19 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from qbeast_core import QbeastTable, write_table
-from qbeast_core.change.rewrite import RewriteResult
-from qbeast_core.errors import IndexMismatch, NotAQbeastTable
-from qbeast_core.options import parse_automatic
-from qbeast_core.spark.alignment import aligned
-from qbeast_core.spark.schema import is_always_generated, is_identity
-from qbeast_core.tree.column_choice import ColumnChoice
-from qbeast_core.write.request import WriteResult
+from qbeast_core import (
+    ColumnChoice,
+    IndexMismatch,
+    NotAQbeastTable,
+    QbeastTable,
+    RewriteResult,
+    WriteResult,
+    aligned,
+    is_always_generated,
+    is_identity,
+    parse_automatic,
+    write_table,
+)
 
 # dbt's names for the two sides of a merge, which predicates use.
 _SOURCE, _TARGET = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"

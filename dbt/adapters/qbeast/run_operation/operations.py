@@ -13,8 +13,7 @@ from dbt.adapters.qbeast.spark.errors import as_dbt_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
-from qbeast_core import QbeastTable, convert_to_qbeast, migrate_format
-from qbeast_core.maintain.optimize import OptimizeResult
+from qbeast_core import OptimizeResult, QbeastTable, convert_to_qbeast, migrate_format
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
-from qbeast_core.jvm.settings import changed_settings
+from qbeast_core import changed_settings
 
 # Since 4.1 Delta leaves out the hours that a statement names, other than 0, unless this is false.
 _IGNORES_HOURS = "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled"

@@ -10,9 +10,13 @@ from dbt.adapters.qbeast.sampling.spans import Sample, find_samples, replace_sam
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from qbeast_core import QbeastTable
-from qbeast_core.delta.filters import filters_of_statement
-from qbeast_core.errors import InvalidOptions, NotAQbeastTable, QbeastError
+from qbeast_core import (
+    InvalidOptions,
+    NotAQbeastTable,
+    QbeastError,
+    QbeastTable,
+    filters_of_statement,
+)
 
 
 @dataclass(frozen=True)

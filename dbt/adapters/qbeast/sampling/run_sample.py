@@ -56,7 +56,7 @@ def is_to_be_sampled(session: "SparkSession", table: str) -> bool:
 
 def built_from(session: "SparkSession", table: str) -> float | None:
     """The fraction of the sample that a table was built from; None when it has all rows."""
-    from qbeast_core.delta.catalog import Catalog
+    from qbeast_core import Catalog
 
     fraction = Catalog(session).properties(table).get(BUILT_FROM_SAMPLE)
     return None if fraction is None else float(fraction)

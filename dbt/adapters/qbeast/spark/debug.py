@@ -4,7 +4,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.qbeast.spark.environment import find_java
 from pyspark.sql import SparkSession
 
-from qbeast_core.jvm import gateway as jvm
+from qbeast_core import delta_version
 
 logger = AdapterLogger("Qbeast")
 
@@ -22,7 +22,7 @@ def found(session: SparkSession) -> dict[str, str]:
     return {
         "java": f"{java.version} ({java.executable})" if java else "of the running session",
         "spark": f"{session.version} on {session.sparkContext.master}",
-        "delta": jvm.delta_version(session),
+        "delta": delta_version(session),
         "warehouse": session.conf.get("spark.sql.warehouse.dir") or "",
         "catalog": session.conf.get("spark.sql.catalogImplementation") or "",
     }

@@ -5,7 +5,7 @@ import re
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.errors import PySparkException
 
-from qbeast_core.errors import QbeastError
+from qbeast_core import QbeastError
 
 _CAUSED_BY = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
 _CLASS_PREFIX = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*: ")

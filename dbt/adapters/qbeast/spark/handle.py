@@ -12,7 +12,7 @@ from dbt.adapters.qbeast.spark import progress
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
-from qbeast_core.jvm.gateway import activate
+from qbeast_core import activate
 
 if TYPE_CHECKING:
     from dbt.adapters.qbeast.spark.cursor import Cursor

@@ -19,8 +19,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from qbeast_core.jvm import gateway as jvm
-from qbeast_core.jvm.settings import copy_settings
+from qbeast_core import copy_settings, is_alive, start_spark
 
 logger = AdapterLogger("Qbeast")
 
@@ -56,7 +55,7 @@ def shared_session(credentials: QbeastCredentials) -> SharedSession:
     global _shared
     with _shared_guard:
         _refuse_connect(credentials)
-        if _shared is not None and jvm.is_alive(_shared.spark):
+        if _shared is not None and is_alive(_shared.spark):
             _require_same_place(_shared, credentials)
             return _shared
         if _shared is not None and _shared.lock is not None:
@@ -277,7 +276,7 @@ def _from_new_jvm(conf: SparkConf, state_directory: Path) -> SparkSession:
     log_path = state_directory / "spark.log"
     with open(log_path, "wb") as log:
         try:
-            return jvm.start_spark(conf, log)
+            return start_spark(conf, log)
         except Exception as error:
             raise DbtRuntimeError(_start_failure(log_path, error)) from error
 

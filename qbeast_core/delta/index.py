@@ -285,7 +285,7 @@ def _lost(what: str, problem: InvalidOptions) -> IncompatibleTable:
     return IncompatibleTable(
         f"{what} by its index: {problem}. Give the column back its name and type, or write all "
         "rows of the table anew by write_table(..., mode='overwrite') with other columns_to_index "
-        "or another sample_key. In dbt, --full-refresh keeps only the rows of the model's query"
+        "or another sample_key"
     )
 
 

@@ -125,9 +125,8 @@ def continued_transformers(
             raise IndexMismatch(
                 f"{table} is indexed by {', '.join(current.columns)}, the write asks for "
                 f"{', '.join(column.name for column in wanted)}; an append cannot change the "
-                "columns: leave columns_to_index as it was, or rebuild the table (in dbt with "
-                "--full-refresh, in Python with mode='overwrite'), "
-                "which keeps only the rows it is given"
+                "columns: leave columns_to_index as it was, or rebuild the table with "
+                "mode='overwrite', which keeps only the rows it is given"
             )
     kinds = [column.kind for column in wanted] if wanted else [None] * len(current.columns)
     return tuple(
@@ -182,9 +181,8 @@ def check_sample_key(
         has = f"the sample key {', '.join(current.sample_key)}" if current.sample_key else "none"
         raise IndexMismatch(
             f"{table} has {has}, the write asks for sample_key {asked}; all its rows were "
-            "placed by the one it has: leave sample_key as it was, or rebuild the table (in dbt "
-            "with --full-refresh, in Python with mode='overwrite'), "
-            "which keeps only the rows it is given"
+            "placed by the one it has: leave sample_key as it was, or rebuild the table with "
+            "mode='overwrite', which keeps only the rows it is given"
         )
 
 
@@ -194,8 +192,7 @@ def check_slices(wanted: bool, stored: bool, table: str) -> None:
         raise IndexMismatch(
             f"{table} {'stores' if stored else 'does not store'} slices, the write asks for slices "
             f"{wanted}; its files have the column or not: leave slices as it was, or rebuild the "
-            "table (in dbt with --full-refresh, in Python with mode='overwrite'), "
-            "which keeps only the rows it is given"
+            "table with mode='overwrite', which keeps only the rows it is given"
         )
 
 

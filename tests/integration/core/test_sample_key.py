@@ -92,7 +92,7 @@ def test_the_key_is_fixed_until_a_rebuild(spark: SparkSession, tmp_path: Path) -
     write_table(rows, path=path, sample_key="all")
     write_table(rows, path=path)
     for other in ("id", ["a", "id"]):
-        with pytest.raises(IndexMismatch, match="--full-refresh"):
+        with pytest.raises(IndexMismatch, match="mode='overwrite'"):
             write_table(rows, path=path, sample_key=other)
     assert last_version(path) == 2
     write_table(rows.drop("m"), path=path, mode="overwrite")

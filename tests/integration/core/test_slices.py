@@ -239,14 +239,14 @@ def test_a_converted_table_has_them_after_an_optimize(spark: SparkSession, tmp_p
 def test_slices_stay_until_a_rebuild(spark: SparkSession, tmp_path: Path) -> None:
     path, more = str(tmp_path / "table"), rows(spark, 100, 500)
     write_table(rows(spark, 500), path=path, columns_to_index="id")
-    with pytest.raises(IndexMismatch, match=r"does not store slices.*--full-refresh"):
+    with pytest.raises(IndexMismatch, match=r"does not store slices.*mode='overwrite'"):
         write_table(more, path=path, slices=True)
     with pytest.raises(InvalidOptions, match="true or false"):
         write_table(more, path=path, slices="yes")  # type: ignore[arg-type]
     write_table(more, path=path, slices=False)
     write_table(rows(spark, 500), path=path, mode="overwrite", slices=True)
     assert_slices(spark, path, list(range(500)))
-    with pytest.raises(IndexMismatch, match=r"stores slices.*--full-refresh"):
+    with pytest.raises(IndexMismatch, match=r"stores slices.*mode='overwrite'"):
         write_table(more, path=path, slices=False)
     copy = str(tmp_path / "copy")
     spark.sql(f"create table delta.`{copy}` shallow clone delta.`{path}`")

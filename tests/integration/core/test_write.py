@@ -233,7 +233,7 @@ def test_append_with_other_columns_is_a_mismatch(
 ) -> None:
     path = str(tmp_path)
     write_table(events(spark, 50), path=path, columns_to_index=["a", "b"])
-    with pytest.raises(IndexMismatch, match="full-refresh"):
+    with pytest.raises(IndexMismatch, match="mode='overwrite'"):
         write_table(events(spark, 50), path=path, columns_to_index=asked)
     assert last_version(path) == 0
 

@@ -79,10 +79,11 @@ class TestSnapshot:
         )
         assert rewriting in told
         told = message_of(failed, "plain")
-        assert "dbt run-operation convert_to_qbeast --args '{models: plain}'" in told
+        arguments = f"{{table: {project.test_schema}.plain, columns_to_index: [id]}}"
+        assert f"dbt run-operation convert_to_qbeast --args '{arguments}'" in told
         assert "--full-refresh" not in told
 
-        run_dbt(["run-operation", "convert_to_qbeast", "--args", "{models: plain}"])
+        run_dbt(["run-operation", "convert_to_qbeast", "--args", arguments])
         eval(rewriting, {"write_table": write_table, "spark": spark})
         assert spark.table(table).count() == 5
         for result in run_dbt(["snapshot"]):

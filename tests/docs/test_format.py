@@ -35,8 +35,9 @@ from qbeast_core.model.transformation import (
 from qbeast_core.model.weight import fraction_of_weight, weight_of_fraction
 from qbeast_core.tree.anchors import violations
 from qbeast_core.tree.otree import OTree
-from qbeast_core.tree.query import Comparison, Predicate, cube_bounds, may_match
+from qbeast_core.tree.query import Comparison, Predicate, may_match
 from tests.docs.markdown import CodeBlock, code_blocks
+from tests.support.oracles import cube_bounds
 
 PAGE = Path(__file__).parents[2] / "docs/format.md"
 SPARK_TYPES = {"price": "double", "user_id": "bigint"}

@@ -36,9 +36,9 @@ from qbeast_core.tree.query import (
     IsNull,
     Or,
     Predicate,
-    cube_bounds,
     may_match,
 )
+from tests.support.oracles import cube_bounds
 
 UTC = datetime.timezone.utc
 VALUES: dict[DataType, st.SearchStrategy[Any]] = {

@@ -1,0 +1,20 @@
+"""The format worked out one value at a time: what the library's columns and arrays must equal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qbeast_core.model.cube import CubeId
+
+
+def cube_bounds(
+    cubes: Sequence[CubeId], dimensions: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The lower and upper corners of many cubes, float64[cubes, n] each."""
+    shape = (len(cubes), dimensions)
+    lower = np.array([cube.lower for cube in cubes], dtype=np.float64).reshape(shape)
+    upper = np.array([cube.upper for cube in cubes], dtype=np.float64).reshape(shape)
+    return lower, upper

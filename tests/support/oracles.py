@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from qbeast_core.estimation.moments import POWERS, Moments
 from qbeast_core.model.cube import CubeId
 
 
@@ -18,3 +19,19 @@ def cube_bounds(
     lower = np.array([cube.lower for cube in cubes], dtype=np.float64).reshape(shape)
     upper = np.array([cube.upper for cube in cubes], dtype=np.float64).reshape(shape)
     return lower, upper
+
+
+def moments_of_clusters(
+    fraction: float,
+    y: NDArray[np.float64],
+    z: NDArray[np.float64],
+    group: NDArray[np.int64] | None = None,
+    groups: int = 1,
+) -> Moments:
+    """The moments of clusters given one by one; `group` numbers the group of each."""
+    numbers = np.zeros(len(y), dtype=np.int64) if group is None else group
+    return Moments(
+        fraction,
+        np.bincount(numbers, minlength=groups),
+        {(a, b): np.bincount(numbers, y**a * z**b, groups).astype(np.float64) for a, b in POWERS},
+    )

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qbeast_core.estimation.moments import POWERS, Moments
 from qbeast_core.model.cube import CubeId
+from qbeast_core.model.datatypes import DataType
+from qbeast_core.model.revision import Revision
+from qbeast_core.model.transformer import HashTransformer, Transformer
 
 
 def cube_bounds(
@@ -35,3 +39,24 @@ def moments_of_clusters(
         np.bincount(numbers, minlength=groups),
         {(a, b): np.bincount(numbers, y**a * z**b, groups).astype(np.float64) for a, b in POWERS},
     )
+
+
+def point_of(revision: Revision, values: Sequence[Any]) -> tuple[float, ...]:
+    """The coordinates of a row's indexed values; ValueError if a value is not of its type."""
+    return tuple(
+        transformation.transform(_typed(value, transformer))
+        for value, transformer, transformation in zip(
+            values, revision.transformers, revision.transformations, strict=True
+        )
+    )
+
+
+def _typed(value: Any, transformer: Transformer) -> Any:
+    """The text of a hashed number depends on its width, which Python's float does not tell."""
+    if (
+        isinstance(value, float)
+        and isinstance(transformer, HashTransformer)
+        and transformer.data_type is DataType.FLOAT
+    ):
+        return np.float32(value)
+    return value

@@ -23,6 +23,7 @@ from qbeast_core.model.block import Block, parse_blocks
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
+from tests.support.oracles import point_of
 
 FRACTIONS = (0.01, 0.1, 0.5)
 
@@ -223,7 +224,7 @@ def quoted(name: str) -> str:
 def _block_of(
     revision: Revision, values: Sequence[Any], weight: int, blocks: Sequence[Block]
 ) -> Block:
-    walk = containers([_clamped(x) for x in revision.point(values)])
+    walk = containers([_clamped(x) for x in point_of(revision, values)])
     deepest = max(block.cube.depth for block in blocks)
     around = {next(walk) for _ in range(deepest + 1)}
     found = [

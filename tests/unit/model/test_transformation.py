@@ -29,6 +29,7 @@ from qbeast_core.model.transformation import (
     range_transformation,
     transformation_from_json,
 )
+from tests.support.oracles import point_of
 from tests.unit.model.reference_vectors import VECTORS, python_value, sidecars, spark_types
 
 INTEGER, LONG, DOUBLE, FLOAT = DataType.INTEGER, DataType.LONG, DataType.DOUBLE, DataType.FLOAT
@@ -107,7 +108,7 @@ def test_points_and_cubes_of_reference_rows(name, revision_id):
             python_value(value, types[column])
             for value, column in zip(row["values"], revision.columns, strict=True)
         ]
-        point = revision.point(values)
+        point = point_of(revision, values)
         assert list(point) == row["point"]
         for depth, text in enumerate(row.get("cubes", ()), start=1):
             assert CubeId.containing(point, depth).text == text
@@ -159,7 +160,7 @@ def test_a_float_column_is_hashed_by_its_own_text():
         '"dataType":"FloatDataType"}],"transformations":'
         '[{"className":"io.qbeast.core.transform.HashTransformation","nullValue":0}]}'
     )
-    assert revision.point([float(np.float32(0.1))]) == (transformation.transform("0.1"),)
+    assert point_of(revision, [float(np.float32(0.1))]) == (transformation.transform("0.1"),)
 
 
 @pytest.mark.parametrize("value", [datetime.date(2020, 1, 1), True, [1]])

@@ -60,3 +60,26 @@ def _typed(value: Any, transformer: Transformer) -> Any:
     ):
         return np.float32(value)
     return value
+
+
+def cube_containing(point: Sequence[float], depth: int) -> CubeId:
+    """The cube of that depth which holds the point; every coordinate lies in [0, 1].
+
+    Upper bounds are exclusive, except that 1.0 belongs to the last cube. Raises ValueError for a
+    coordinate outside [0, 1], NaN included.
+    """
+    if depth == 0:
+        return CubeId.root(len(point))
+    bits_of_dimension = [_coordinate_bits(x, depth) for x in point]
+    interleaved = "".join("".join(level) for level in zip(*bits_of_dimension, strict=True))
+    return CubeId(len(point), depth, int(interleaved, 2))
+
+
+def _coordinate_bits(x: float, depth: int) -> str:
+    """The first `depth` binary digits of a coordinate; 1.0 counts as 0.111..."""
+    if not 0.0 <= x <= 1.0:
+        raise ValueError(f"a coordinate must lie in [0, 1], got {x}")
+    # Exact integers: a double scaled by a power of two would overflow for very deep cubes.
+    numerator, denominator = float(x).as_integer_ratio()
+    cell = min((numerator << depth) // denominator, (1 << depth) - 1)
+    return format(cell, f"0{depth}b")

@@ -18,7 +18,7 @@ from decimal import Decimal
 from typing import Any
 
 from qbeast_core.errors import InvalidOptions
-from qbeast_core.model.datatypes import DataType, Number, to_bound, to_millis, to_ordinate
+from qbeast_core.model.datatypes import EPOCH, DataType, Number, to_bound, to_millis, to_ordinate
 from qbeast_core.model.json_text import to_json_text
 from qbeast_core.model.quantiles import NumericQuantiles, StringQuantiles
 from qbeast_core.model.transformer import (
@@ -32,7 +32,6 @@ MAX_QUANTILES = 10_000
 
 _MEASURES = ("min", "max", "quantiles")
 _WHOLE_RANGES = {DataType.INTEGER: 1 << 31, DataType.LONG: 1 << 63}
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _TEXT = re.compile(r"""("(?:[^"\\]|\\.)*")|'((?:[^'\\]|\\.)*)'""", re.DOTALL)
 
 
@@ -235,7 +234,7 @@ def _stored(bound: Number | None, data_type: DataType) -> Any:
     if data_type not in (DataType.DATE, DataType.TIMESTAMP):
         return bound
     assert bound is not None
-    moment = _EPOCH + datetime.timedelta(milliseconds=int(bound))
+    moment = EPOCH + datetime.timedelta(milliseconds=int(bound))
     if data_type is DataType.DATE:
         return moment.date().isoformat()
     return moment.strftime("%Y-%m-%d %H:%M:%S.%fZ")

@@ -18,12 +18,13 @@ from typing import Any
 
 import mmh3
 
+from qbeast_core.model.datatypes import EPOCH
+
 SPARK_HASH_SEED = 42
 
 _MASK = 0xFFFFFFFF
 _C1, _C2 = 0xCC9E2D51, 0x1B873593
 SCALA_ARRAY_SEED = 0x3C074A61
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def spark_hash(values: Sequence[tuple[Any, str]], seed: int = SPARK_HASH_SEED) -> int:
@@ -110,14 +111,14 @@ def _long_bytes(value: Any) -> bytes:
 
 def _date_bytes(value: Any) -> bytes:
     if isinstance(value, datetime.date):
-        value = value.toordinal() - _EPOCH.toordinal()
+        value = value.toordinal() - EPOCH.toordinal()
     return struct.pack("<i", value)
 
 
 def _timestamp_bytes(value: Any) -> bytes:
     if isinstance(value, datetime.datetime):
         # Raises TypeError for a datetime without a time zone: there is no right guess.
-        value = (value - _EPOCH) // datetime.timedelta(microseconds=1)
+        value = (value - EPOCH) // datetime.timedelta(microseconds=1)
     return struct.pack("<q", value)
 
 

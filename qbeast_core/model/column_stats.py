@@ -8,7 +8,6 @@ forms say the same: `{"price": {"min": 0, "max": 10}}`, and the format's own `{"
 from __future__ import annotations
 
 import datetime
-import difflib
 import json
 import math
 import re
@@ -27,6 +26,7 @@ from qbeast_core.model.transformer import (
     StringQuantilesTransformer,
     Transformer,
 )
+from qbeast_core.names import closest
 
 MAX_QUANTILES = 10_000
 
@@ -126,8 +126,8 @@ def _measures(given: Mapping[str, Any], columns: Sequence[str]) -> Iterator[tupl
         elif key.lower() in by_key:
             yield *by_key[key.lower()], value
         else:
-            close = difflib.get_close_matches(key.lower(), [*by_name, *by_key], n=1)
-            meant = f" (did you mean {close[0]!r}?)" if close else ""
+            close = closest(key, [*by_name, *by_key])
+            meant = f" (did you mean {close!r}?)" if close else ""
             raise InvalidOptions(
                 f"column_stats has {key!r}, which says nothing of an indexed column{meant}; the "
                 f"indexed columns are {', '.join(map(repr, columns))}, each with "

@@ -17,7 +17,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from qbeast_core import QbeastTable
+from qbeast_core import QbeastTable, quoted
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot
 from qbeast_core.model.block import Block, parse_blocks
 from qbeast_core.model.cube import CubeId
@@ -215,10 +215,6 @@ def containers(coordinates: Sequence[float]) -> Iterator[CubeId]:
             left[i] = 2 * x - 1 if bit else 2 * x
             path = path << 1 | bit
         cube = CubeId(cube.dimensions, cube.depth + 1, path)
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _block_of(

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from dbt.adapters.qbeast.column import quote, unquoted
+from dbt.adapters.qbeast.column import unquoted
 from dbt.adapters.qbeast.models.increment import (
     APPEND_NEW,
     DELETE_INSERT,
@@ -14,7 +14,7 @@ from dbt.adapters.qbeast.models.increment import (
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql.types import StructType
 
-from qbeast_core import closest
+from qbeast_core import closest, quoted
 
 Path = tuple[str, ...]
 """The names from a column to a field of its structs; of a column, its own alone."""
@@ -97,7 +97,7 @@ def with_known_columns(
         increment = replace(
             increment,
             unique_key=tuple(dict.fromkeys(".".join(path) for path in keys)),
-            quoted_key=tuple(dict.fromkeys(".".join(map(quote, path)) for path in keys)),
+            quoted_key=tuple(dict.fromkeys(".".join(map(quoted, path)) for path in keys)),
         )
     if increment.strategy == MERGE:
         updated = [

@@ -47,6 +47,8 @@ from .model.column_stats import parse_column_stats as parse_column_stats
 from .model.column_stats import resolve_column_stats as resolve_column_stats
 from .model.slices import SLICE_COLUMN as SLICE_COLUMN
 from .model.slices import SLICES_KEY as SLICES_KEY
+from .names import closest as closest
+from .names import quoted as quoted
 from .options import parse_automatic as parse_automatic
 from .options import parse_columns as parse_columns
 from .options import parse_sample_key as parse_sample_key

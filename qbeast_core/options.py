@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from qbeast_core.errors import InvalidOptions, UnknownColumn, UnsupportedColumnType
 from qbeast_core.model.transformer import Transformer, transformer_for
+from qbeast_core.names import closest
 from qbeast_core.spark.schema import is_identity
 
 AUTO = "auto"
@@ -285,9 +285,8 @@ def _has_hash(data_type: DataType) -> bool:
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
-    names = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(word.lower(), names, n=1)
-    return f" (did you mean {names[close[0]]!r}?)" if close else ""
+    close = closest(word, known)
+    return f" (did you mean {close!r}?)" if close else ""
 
 
 def _list(names: Iterable[str] | Mapping[str, str]) -> str:

@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.jvm.settings import session_with
+from qbeast_core.model.datatypes import EPOCH
 from qbeast_core.tree.query import And, Anything, Comparison, In, IsNull, Or, Predicate
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 # Commands that read what a query gives, with the name of the query in each.
 _QUERY_OF_COMMAND = {
     "CreateTableAsSelect": "query",
@@ -263,6 +263,6 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "double": float,
     "string": str,
     "decimal": lambda value: Decimal(str(value)),
-    "date": lambda days: (_EPOCH + datetime.timedelta(days=int(days))).date(),
-    "timestamp": lambda micros: _EPOCH + datetime.timedelta(microseconds=int(micros)),
+    "date": lambda days: (EPOCH + datetime.timedelta(days=int(days))).date(),
+    "timestamp": lambda micros: EPOCH + datetime.timedelta(microseconds=int(micros)),
 }

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from enum import Enum, auto
 from typing import Any
@@ -36,6 +36,7 @@ from pyspark.sql.types import (
 
 from qbeast_core.jvm.calls import JavaCalls
 from qbeast_core.jvm.gateway import Jvm
+from qbeast_core.model.datatypes import EPOCH
 
 _PARQUET = "org.apache.parquet."
 _METADATA = _PARQUET + "hadoop.metadata."
@@ -46,7 +47,6 @@ _LARGEST_ASCII, _LARGEST = "\x7f", "\U0010ffff"
 _LAST_OF_ONE_UNIT = 0xFFFF
 _LONG_DIGITS = 18
 _LARGEST_INT = 2**31 - 1
-_EPOCH = datetime(1970, 1, 1)
 
 ColumnChunk = Sequence[str | None]
 """Of a column in a row group: its path, how many values and how many nulls it has, whether extremes
@@ -315,7 +315,7 @@ def _moment(stored: int, kind: Kind) -> str | None:
     """
     since = timedelta(stored) if kind is Kind.DATE else timedelta(milliseconds=stored // 1000)
     try:
-        moment = _EPOCH + since
+        moment = EPOCH.replace(tzinfo=None) + since
     except OverflowError:
         return None
     if kind is Kind.DATE:

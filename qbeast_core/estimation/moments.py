@@ -32,25 +32,6 @@ class Moments:
     sums: Mapping[tuple[int, int], NDArray[np.float64]]
     """float64[groups] for each of `POWERS`."""
 
-    @staticmethod
-    def of_clusters(
-        fraction: float,
-        y: NDArray[np.float64],
-        z: NDArray[np.float64],
-        group: NDArray[np.int64] | None = None,
-        groups: int = 1,
-    ) -> Moments:
-        """The moments of clusters given one by one; `group` numbers the group of each."""
-        numbers = np.zeros(len(y), dtype=np.int64) if group is None else group
-        return Moments(
-            fraction,
-            np.bincount(numbers, minlength=groups),
-            {
-                (a, b): np.bincount(numbers, y**a * z**b, groups).astype(np.float64)
-                for a, b in POWERS
-            },
-        )
-
     def residual_sum(self, ratio: NDArray[np.float64], power: int) -> NDArray[np.float64]:
         """The sum of `(y - ratio z)` to the power over each group's clusters, float64[groups]."""
         total = np.zeros(len(self.clusters))

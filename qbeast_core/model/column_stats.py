@@ -8,7 +8,6 @@ forms say the same: `{"price": {"min": 0, "max": 10}}`, and the format's own `{"
 from __future__ import annotations
 
 import datetime
-import difflib
 import json
 import math
 import re
@@ -18,7 +17,7 @@ from decimal import Decimal
 from typing import Any
 
 from qbeast_core.errors import InvalidOptions
-from qbeast_core.model.datatypes import DataType, Number, to_bound, to_millis, to_ordinate
+from qbeast_core.model.datatypes import EPOCH, DataType, Number, to_bound, to_millis, to_ordinate
 from qbeast_core.model.json_text import to_json_text
 from qbeast_core.model.quantiles import NumericQuantiles, StringQuantiles
 from qbeast_core.model.transformer import (
@@ -27,12 +26,12 @@ from qbeast_core.model.transformer import (
     StringQuantilesTransformer,
     Transformer,
 )
+from qbeast_core.names import closest
 
 MAX_QUANTILES = 10_000
 
 _MEASURES = ("min", "max", "quantiles")
 _WHOLE_RANGES = {DataType.INTEGER: 1 << 31, DataType.LONG: 1 << 63}
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _TEXT = re.compile(r"""("(?:[^"\\]|\\.)*")|'((?:[^'\\]|\\.)*)'""", re.DOTALL)
 
 
@@ -127,8 +126,8 @@ def _measures(given: Mapping[str, Any], columns: Sequence[str]) -> Iterator[tupl
         elif key.lower() in by_key:
             yield *by_key[key.lower()], value
         else:
-            close = difflib.get_close_matches(key.lower(), [*by_name, *by_key], n=1)
-            meant = f" (did you mean {close[0]!r}?)" if close else ""
+            close = closest(key, [*by_name, *by_key])
+            meant = f" (did you mean {close!r}?)" if close else ""
             raise InvalidOptions(
                 f"column_stats has {key!r}, which says nothing of an indexed column{meant}; the "
                 f"indexed columns are {', '.join(map(repr, columns))}, each with "
@@ -235,7 +234,7 @@ def _stored(bound: Number | None, data_type: DataType) -> Any:
     if data_type not in (DataType.DATE, DataType.TIMESTAMP):
         return bound
     assert bound is not None
-    moment = _EPOCH + datetime.timedelta(milliseconds=int(bound))
+    moment = EPOCH + datetime.timedelta(milliseconds=int(bound))
     if data_type is DataType.DATE:
         return moment.date().isoformat()
     return moment.strftime("%Y-%m-%d %H:%M:%S.%fZ")

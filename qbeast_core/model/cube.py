@@ -3,7 +3,7 @@
 A cube is its path from the root: at each level one bit per dimension, 1 for the upper half. The
 path is one Python int, so that comparing, cutting and testing containment are shifts.
 
->>> cube = CubeId.containing((0.3, 0.7), depth=3)
+>>> cube = CubeId.parse("QgQ", dimensions=2)
 >>> cube.text, cube.parent.text, cube.lower, cube.upper
 ('QgQ', 'Qg', (0.25, 0.625), (0.375, 0.75))
 """
@@ -11,7 +11,7 @@ path is one Python int, so that comparing, cutting and testing containment are s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache, total_ordering
 
@@ -47,19 +47,6 @@ class CubeId:
     def root(dimensions: int) -> CubeId:
         """The cube that contains every point."""
         return CubeId(dimensions, 0, 0)
-
-    @staticmethod
-    def containing(point: Sequence[float], depth: int) -> CubeId:
-        """The cube of that depth which holds the point; every coordinate lies in [0, 1].
-
-        Upper bounds are exclusive, except that 1.0 belongs to the last cube. Raises ValueError for
-        a coordinate outside [0, 1], NaN included.
-        """
-        if depth == 0:
-            return CubeId.root(len(point))
-        bits_of_dimension = [_coordinate_bits(x, depth) for x in point]
-        interleaved = "".join("".join(level) for level in zip(*bits_of_dimension, strict=True))
-        return CubeId(len(point), depth, int(interleaved, 2))
 
     @staticmethod
     def parse(text: str, dimensions: int) -> CubeId:
@@ -153,16 +140,6 @@ class CubeId:
             return [0] * self.dimensions
         bits = format(self.path, f"0{self.dimensions * self.depth}b")
         return [int(bits[i :: self.dimensions], 2) for i in range(self.dimensions)]
-
-
-def _coordinate_bits(x: float, depth: int) -> str:
-    """The first `depth` binary digits of a coordinate; 1.0 counts as 0.111..."""
-    if not 0.0 <= x <= 1.0:
-        raise ValueError(f"a coordinate must lie in [0, 1], got {x}")
-    # Exact integers: a double scaled by a power of two would overflow for very deep cubes.
-    numerator, denominator = float(x).as_integer_ratio()
-    cell = min((numerator << depth) // denominator, (1 << depth) - 1)
-    return format(cell, f"0{depth}b")
 
 
 def _divided_upwards(numerator: int, power_of_two: int) -> float:

@@ -27,6 +27,7 @@ SUPPORTED_SPARK_TYPES = (
 """The Spark types of columns that can be indexed; decimals of any precision and scale."""
 
 MILLIS_PER_DAY = 86_400_000
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 Number = int | float
 """A bound or an ordinate: int for integer, long, timestamp and date, float for the others."""
@@ -124,15 +125,14 @@ def to_millis(value: Any) -> int:
     if isinstance(value, datetime.datetime):
         if value.tzinfo is None:
             raise ValueError(f"{value} has no time zone; timestamps are instants")
-        return (value - _EPOCH) // datetime.timedelta(milliseconds=1)
+        return (value - EPOCH) // datetime.timedelta(milliseconds=1)
     if isinstance(value, datetime.date):
-        return (value.toordinal() - _EPOCH.toordinal()) * MILLIS_PER_DAY
+        return (value.toordinal() - EPOCH.toordinal()) * MILLIS_PER_DAY
     if isinstance(value, (int, np.integer)):
         return int(value)
     raise ValueError(f"{value!r} is neither a date nor a timestamp")
 
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _DECIMAL = re.compile(r"decimal\(\d+,-?\d+\)")
 _OF_SPARK = {
     "tinyint": DataType.INTEGER,

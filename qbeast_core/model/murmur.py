@@ -17,15 +17,14 @@ from decimal import Decimal
 from typing import Any
 
 import mmh3
-import numpy as np
-from numpy.typing import NDArray
+
+from qbeast_core.model.datatypes import EPOCH
 
 SPARK_HASH_SEED = 42
 
 _MASK = 0xFFFFFFFF
 _C1, _C2 = 0xCC9E2D51, 0x1B873593
 SCALA_ARRAY_SEED = 0x3C074A61
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def spark_hash(values: Sequence[tuple[Any, str]], seed: int = SPARK_HASH_SEED) -> int:
@@ -49,27 +48,6 @@ def scala_bytes_hash(data: bytes) -> int:
     for byte in data:
         h = _mix(h, byte if byte < 128 else byte - 256)
     return _signed(_finalize(h, len(data)))
-
-
-def scala_bytes_hashes(data: NDArray[np.uint8], offsets: NDArray[Any]) -> NDArray[np.int32]:
-    """`scala_bytes_hash` of many byte strings at once, laid out as Arrow lays out its binaries.
-
-    String k is `data[offsets[k]:offsets[k + 1]]`; there are `len(offsets) - 1` strings.
-    """
-    starts = np.asarray(offsets[:-1], dtype=np.int64)
-    lengths = np.asarray(offsets[1:], dtype=np.int64) - starts
-    longest_first = np.argsort(-lengths, kind="stable")
-    starts, lengths = starts[longest_first], lengths[longest_first]
-    signed_bytes = data.view(np.int8).astype(np.int32).view(np.uint32)
-    h = np.full(len(starts), SCALA_ARRAY_SEED, dtype=np.uint32)
-    # At step k only the strings longer than k take part: a prefix of the sorted rows.
-    still_running = np.searchsorted(-lengths, -np.arange(lengths.max(initial=0)), side="left")
-    for k, rows in enumerate(still_running.tolist()):
-        h[:rows] = _mix_array(h[:rows], signed_bytes[starts[:rows] + k])
-    h ^= lengths.astype(np.uint32)
-    hashes = np.empty(len(starts), dtype=np.int32)
-    hashes[longest_first] = _avalanche_array(h).view(np.int32)
-    return hashes
 
 
 def _hash_value(value: Any, spark_type: str, seed: int) -> int:
@@ -133,14 +111,14 @@ def _long_bytes(value: Any) -> bytes:
 
 def _date_bytes(value: Any) -> bytes:
     if isinstance(value, datetime.date):
-        value = value.toordinal() - _EPOCH.toordinal()
+        value = value.toordinal() - EPOCH.toordinal()
     return struct.pack("<i", value)
 
 
 def _timestamp_bytes(value: Any) -> bytes:
     if isinstance(value, datetime.datetime):
         # Raises TypeError for a datetime without a time zone: there is no right guess.
-        value = (value - _EPOCH) // datetime.timedelta(microseconds=1)
+        value = (value - EPOCH) // datetime.timedelta(microseconds=1)
     return struct.pack("<q", value)
 
 
@@ -203,20 +181,6 @@ def _unfinalized(h: int, length: int) -> int:
 
 _INVERSE_1 = pow(0x85EBCA6B, -1, 1 << 32)
 _INVERSE_2 = pow(0xC2B2AE35, -1, 1 << 32)
-
-
-def _mix_array(h: NDArray[np.uint32], k: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    k = k * np.uint32(_C1)
-    k = k << np.uint32(15) | k >> np.uint32(17)
-    h = h ^ k * np.uint32(_C2)
-    h = h << np.uint32(13) | h >> np.uint32(19)
-    return h * np.uint32(5) + np.uint32(0xE6546B64)
-
-
-def _avalanche_array(h: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    h = (h ^ h >> np.uint32(16)) * np.uint32(0x85EBCA6B)
-    h = (h ^ h >> np.uint32(13)) * np.uint32(0xC2B2AE35)
-    return h ^ h >> np.uint32(16)
 
 
 def _signed(h: int) -> int:

@@ -11,18 +11,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from qbeast_core.errors import CorruptMetadata, NotAQbeastTable
 from qbeast_core.model.coordinate import EmptyTransformation, Transformation, field_of
-from qbeast_core.model.datatypes import DataType
 from qbeast_core.model.json_text import to_json_text
 from qbeast_core.model.null_values import draw_null_value
 from qbeast_core.model.transformation import transformation_from_json
 from qbeast_core.model.transformer import (
     KINDS,
     EmptyTransformer,
-    HashTransformer,
     Transformer,
     transformer_from_json,
 )
@@ -97,15 +93,6 @@ class Revision:
     def is_staging(self) -> bool:
         """Whether this is revision 0, under which no data are indexed."""
         return self.revision_id == STAGING_REVISION_ID
-
-    def point(self, values: Sequence[Any]) -> tuple[float, ...]:
-        """The coordinates of a row's indexed values; ValueError if a value is not of its type."""
-        return tuple(
-            transformation.transform(_typed(value, transformer))
-            for value, transformer, transformation in zip(
-                values, self.transformers, self.transformations, strict=True
-            )
-        )
 
     @staticmethod
     def staging(of: Revision) -> Revision:
@@ -313,17 +300,6 @@ def _sample_key_of(text: str | None) -> tuple[str, ...]:
         return ()
     known = isinstance(names, list) and all(isinstance(name, str) for name in names)
     return tuple(names) if known else ()
-
-
-def _typed(value: Any, transformer: Transformer) -> Any:
-    """The text of a hashed number depends on its width, which Python's float does not tell."""
-    if (
-        isinstance(value, float)
-        and isinstance(transformer, HashTransformer)
-        and transformer.data_type is DataType.FLOAT
-    ):
-        return np.float32(value)
-    return value
 
 
 def _field(stored: Mapping[str, Any], name: str, kind: type[Any]) -> Any:

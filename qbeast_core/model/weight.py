@@ -46,16 +46,3 @@ def fraction_of_weight(w: int | NDArray[Any]) -> float | NDArray[np.float64]:
         fractions: NDArray[np.float64] = (w.astype(np.float64) - _OFFSET) / _RANGE
         return fractions
     return (float(w) - _OFFSET) / _RANGE
-
-
-def weight_of_normalized(nw: float) -> int:
-    """The weight of a cube with this normalized weight; MAX_WEIGHT from 1.0 on (a leaf)."""
-    return weight_of_fraction(nw) if nw < 1.0 else MAX_WEIGHT
-
-
-def normalized_of_sizes(desired_cube_size: int, rows: int) -> float:
-    """The normalized weight of a cube that would hold `rows` rows and should hold `desired`.
-
-    Raises ZeroDivisionError for 0 rows: an empty cube has no weight of its own.
-    """
-    return float(desired_cube_size) / rows

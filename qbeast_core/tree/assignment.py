@@ -38,15 +38,13 @@ class Assignment:
     which is `numpy.searchsorted(side="left")`, or `i if i >= 0 else -i - 1` for the result `i` of
     Java's `Arrays.binarySearch`. All arrays are sorted without duplicates where they are searched.
 
-    1. The region. With `words_used == 1`: lower bound of word 0 in `region_ends[0]`.
+    1. The region: lower bound of a key in `fold_ends`. With `words_used == 1` the key is word 0.
        With more words the path is folded into one key first:
            key = 0; exact = true
            for k in 0 .. words_used - 1:
                rank  = lower bound of word k in folds[k]
                key  += (rank if exact else 0) * fold_strides[k]
                exact = exact and (folds[k] holds word k)
-       and the region is the lower bound of `key` in `fold_ends`. (`fold_ends` with one word is
-       `region_ends[0]`, so that `fold_ends` can be searched in both cases.)
     2. The slot: lower bound of `region * 2^32 + (weight + 2^31)` in `slot_upper`.
     3. The cube is the one at `slot_depth[slot]` around the row's path; the file is
        `slot_file[slot]`.
@@ -59,8 +57,6 @@ class Assignment:
     """The deepest level of a cube; `layout.max_depth` but for trees of absurd size."""
     words_used: int
     """How many words of the path are looked at: those that the deepest cube of the map needs."""
-    region_ends: NDArray[np.int64]
-    """int64[words_used, regions]: the last path (inclusive) of each region, in rising order."""
     slot_upper: NDArray[np.int64]
     """int64[slots], rising: `region * 2^32 + (highest weight of the slot + 2^31)`."""
     slot_depth: NDArray[np.int32]
@@ -68,11 +64,11 @@ class Assignment:
     slot_file: NDArray[np.int32]
     """int32[slots]: the file that the slot's rows go to."""
     folds: tuple[NDArray[np.int64], ...]
-    """For `words_used > 1`, the distinct values of each word of `region_ends`; else empty."""
+    """For `words_used > 1`, the distinct values of each word of the regions' ends; else empty."""
     fold_strides: tuple[int, ...]
     """What one step in each of `folds` counts in the folded key; empty for one word."""
     fold_ends: NDArray[np.int64]
-    """int64[regions], rising: the folded key of each region's end."""
+    """int64[regions], rising: the key of the last path (inclusive) of each region."""
 
     @property
     def levels(self) -> int:
@@ -113,7 +109,6 @@ class Assignment:
             layout=layout,
             depth_limit=depth_limit,
             words_used=words_used,
-            region_ends=ends,
             slot_upper=np.array(regions.slot_upper, dtype=np.int64),
             slot_depth=np.array(regions.slot_depth, dtype=np.int32),
             slot_file=np.array(regions.slot_file, dtype=np.int32),

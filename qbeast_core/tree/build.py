@@ -184,7 +184,7 @@ def _lowered(
 
 
 def _weights_of_normalized(normalized: NDArray[np.float64]) -> NDArray[np.int64]:
-    """`model.weight.weight_of_normalized` for an array of non-negative numbers."""
+    """`model.weight.weight_of_fraction` for an array of non-negative numbers."""
     spread = float(MAX_WEIGHT) - float(MIN_WEIGHT)
     positions = np.trunc(np.minimum(normalized, 1.0) * spread + float(MIN_WEIGHT))
     return positions.astype(np.int64)

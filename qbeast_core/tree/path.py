@@ -90,16 +90,6 @@ class PathLayout:
         found: NDArray[np.int64] = np.floor(clamped * float(cells)).astype(np.int64)
         return np.minimum(found, cells - 1)
 
-    def cells_of(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The inverse: which of the `2^max_depth` cells of each dimension, int64[rows, n]."""
-        cells = np.zeros((words.shape[1], self.dimensions), dtype=np.int64)
-        for level in range(self.max_depth):
-            digits = self.digits(words, level)
-            for dimension in range(self.dimensions):
-                bit = (digits >> (self.dimensions - 1 - dimension)) & 1
-                cells[:, dimension] |= bit << (self.max_depth - 1 - level)
-        return cells
-
     def digits(self, words: NDArray[np.int64], level: int) -> NDArray[np.int64]:
         """The digits int64[rows] of the paths int64[words, rows] at a level (0: below the root)."""
         word, shift = self._place(level)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
@@ -24,7 +24,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from qbeast_core.model.cube import CubeId
 from qbeast_core.model.datatypes import FLOATING, DataType, to_millis
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import (
@@ -36,7 +35,6 @@ from qbeast_core.model.transformation import (
     Transformation,
 )
 from qbeast_core.model.transformer import HashTransformer, Transformer
-from qbeast_core.tree.path import PathLayout
 
 DATE_SLACK_MILLIS = 26 * 3_600_000
 """Dates are midnights; other writers take those of their own time zone, up to a day off."""
@@ -96,31 +94,11 @@ def may_match(
 ) -> NDArray[np.bool_]:
     """Whether each of many cubes of a revision may hold a row that satisfies the filter.
 
-    `lower` and `upper` are float64[cubes, n], as `cube_bounds` gives; the result is bool[cubes].
+    `lower` and `upper` are float64[cubes, n], the corners of the cubes; the result is bool[cubes].
     Columns that the revision does not index, values of another type than the column, and whatever
     else cannot be judged are satisfied by any cube.
     """
     return _Cubes(revision, lower, upper).matching(predicate)
-
-
-def cube_bounds(
-    cubes: Sequence[CubeId], dimensions: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The lower and upper corners of many cubes, float64[cubes, n] each."""
-    layout = PathLayout(dimensions)
-    words = np.array(
-        [layout.split(layout.span(cube, layout.words)[0], layout.words) for cube in cubes],
-        dtype=np.int64,
-    ).reshape(len(cubes), layout.words)
-    cells = layout.cells_of(words.T)
-    depths = np.array([min(cube.depth, layout.max_depth) for cube in cubes], dtype=np.int64)
-    finest = float(1 << layout.max_depth)
-    lower = cells / finest
-    upper = (cells + (1 << (layout.max_depth - depths))[:, np.newaxis]) / finest
-    for i, cube in enumerate(cubes):
-        if cube.depth > layout.max_depth:
-            lower[i], upper[i] = cube.lower, cube.upper
-    return lower, upper
 
 
 _Intervals = list[tuple[float, float]]

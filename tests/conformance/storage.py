@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 from dbt.adapters.qbeast import QbeastAdapter
-from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.models.response import QbeastAdapterResponse
 from pyspark.sql import DataFrame, SparkSession
 
-from qbeast_core import QbeastTable
+from qbeast_core import QbeastTable, quoted
 from qbeast_core.errors import UnsupportedColumnType
 from qbeast_core.model.transformer import transformer_for
 
@@ -92,8 +91,8 @@ class IndexTally:
         found = []
         for (database,) in spark.sql(f"show databases like '{schema}*'").collect():
             # Spark's catalog.listTables does not work without generated code.
-            for table in spark.sql(f"show tables in {quote(database)}").collect():
-                name = f"{quote(database)}.{quote(table.tableName)}"
+            for table in spark.sql(f"show tables in {quoted(database)}").collect():
+                name = f"{quoted(database)}.{quoted(table.tableName)}"
                 if table.isTemporary or not QbeastTable.is_qbeast(spark, name):
                     continue
                 indexed = QbeastTable.for_name(spark, name)

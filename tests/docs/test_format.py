@@ -35,8 +35,9 @@ from qbeast_core.model.transformation import (
 from qbeast_core.model.weight import fraction_of_weight, weight_of_fraction
 from qbeast_core.tree.anchors import violations
 from qbeast_core.tree.otree import OTree
-from qbeast_core.tree.query import Comparison, Predicate, cube_bounds, may_match
+from qbeast_core.tree.query import Comparison, Predicate, may_match
 from tests.docs.markdown import CodeBlock, code_blocks
+from tests.support.oracles import cube_bounds, cube_containing, point_of
 
 PAGE = Path(__file__).parents[2] / "docs/format.md"
 SPARK_TYPES = {"price": "double", "user_id": "bigint"}
@@ -181,7 +182,7 @@ def test_cubes_of_points() -> None:
     for row in table("6.2", "point"):
         point = [float(x) for x in row["point"].strip("()").split(",")]
         texts = row["cubes of depth 1 to 4"].replace("`", "").split()
-        assert [CubeId.containing(point, depth).text for depth in range(1, 5)] == texts, row
+        assert [cube_containing(point, depth).text for depth in range(1, 5)] == texts, row
 
 
 def test_bounds_and_order_of_cubes() -> None:
@@ -251,8 +252,8 @@ def test_the_rows_of_the_small_table_are_placed_by_the_rule() -> None:
     found: dict[CubeId, list[int]] = {}
     for values, row in rows_of_the_small_table():
         weight = spark_hash([(values[name], SPARK_TYPES[name]) for name in SPARK_TYPES])
-        point = revision().point([values[name] for name in SPARK_TYPES])
-        way = (CubeId.containing(point, depth) for depth in range(50))
+        point = point_of(revision(), [values[name] for name in SPARK_TYPES])
+        way = (cube_containing(point, depth) for depth in range(50))
         cube = next(cube for cube in way if weight <= weights[cube])
         shown = "" if row["cube"] == "root" else row["cube"]
         assert (weight, cube.text) == (int(row["weight"]), shown), row

@@ -130,13 +130,13 @@ def test_the_arrays_are_sorted_and_complete(
 ) -> None:
     layout, weights, _ = tree
     assignment = Assignment.of(layout, weights)
-    regions = assignment.region_ends.shape[1]
+    regions = len(assignment.fold_ends)
     assert np.all(np.diff(assignment.fold_ends) > 0)
     assert np.all(np.diff(assignment.slot_upper) > 0)
     region_of_slot, upper = np.divmod(assignment.slot_upper, 2**32)
     assert np.array_equal(np.unique(region_of_slot), np.arange(regions))
     last_of_region = np.append(np.diff(region_of_slot) > 0, True)
     assert np.all(upper[last_of_region] == 2**32 - 1)
-    everything = layout.span(CubeId.root(layout.dimensions), assignment.words_used)[1]
-    last = tuple(assignment.region_ends[:, -1].tolist())
-    assert last == layout.split(everything, assignment.words_used)
+    _, last_path = layout.cube_interval(CubeId.root(layout.dimensions))
+    (slot,) = assignment.slots_of(np.array([last_path]).T, np.array([MAX_WEIGHT], dtype=np.int32))
+    assert slot == len(assignment.slot_upper) - 1

@@ -36,9 +36,9 @@ from qbeast_core.tree.query import (
     IsNull,
     Or,
     Predicate,
-    cube_bounds,
     may_match,
 )
+from tests.support.oracles import cube_bounds, point_of
 
 UTC = datetime.timezone.utc
 VALUES: dict[DataType, st.SearchStrategy[Any]] = {
@@ -166,7 +166,7 @@ def test_a_cube_with_a_matching_row_may_match(data: st.DataObject) -> None:
     values = {name: strategy for name, (_, _, strategy) in drawn.items()}
     row = {name: data.draw(st.none() | rows_of(*column)) for name, column in drawn.items()}
     layout = PathLayout(len(names))
-    words = layout.path_words(np.array([revision.point(list(row.values()))]))
+    words = layout.path_words(np.array([point_of(revision, list(row.values()))]))
     depths = data.draw(st.lists(st.integers(0, layout.max_depth), min_size=1, max_size=4))
     cubes = [layout.cube_of(words[:, 0], depth) for depth in depths]
     lower, upper = cube_bounds(cubes, layout.dimensions)
@@ -206,6 +206,6 @@ def test_a_decimal_is_compared_as_it_is_stored() -> None:
         1, 0, "t", 10, (LinearTransformer("a", DataType.DECIMAL),), (transformation,)
     )
     layout = PathLayout(1)
-    words = layout.path_words(np.array([revision.point([high])]))
+    words = layout.path_words(np.array([point_of(revision, [high])]))
     bounds = cube_bounds([layout.cube_of(words[:, 0], 50)], 1)
     assert may_match(Comparison("a", ">", low), revision, *bounds).all()

@@ -25,6 +25,7 @@ from tests.integration.core.brute_force import (
     revisions,
     weight_columns,
 )
+from tests.support.oracles import point_of
 
 ROWS = 1_000_000
 TYPES = {
@@ -117,7 +118,7 @@ def _with_coordinate(
     if not stored["className"].endswith(".LinearTransformation"):
         before, after = [None] * i, [None] * (revision.dimensions - i - 1)
         pairs = [
-            (value, revision.point([*before, value, *after])[i])
+            (value, point_of(revision, [*before, value, *after])[i])
             for (value,) in rows.select(column).distinct().collect()
         ]
         table = rows.sparkSession.createDataFrame(pairs, f"key{i} {spark_type}, x{i} double")

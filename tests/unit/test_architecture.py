@@ -56,7 +56,7 @@ def test_the_places_for_the_jvm_do_use_it() -> None:
 )
 def test_the_format_and_the_tree_know_no_spark(module: str) -> None:
     allowed = {"model": {"qbeast_core.model"}, "tree": {"qbeast_core.model", "qbeast_core.tree"}}
-    packages = allowed[module.split("/")[0]] | {"qbeast_core.errors"}
+    packages = allowed[module.split("/")[0]] | {"qbeast_core.errors", "qbeast_core.names"}
     for name in imported(MODULES[module]):
         assert name.split(".")[0] not in ("pyspark", "delta", "py4j", "dbt")
         if name.startswith("qbeast_core"):

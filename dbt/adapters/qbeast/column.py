@@ -4,22 +4,15 @@ from dataclasses import dataclass
 
 from dbt.adapters.spark.column import SparkColumn
 
+from qbeast_core import quoted
+
 
 @dataclass
 class QbeastColumn(SparkColumn):
     @property
     def quoted(self) -> str:
         """The name in backticks, with backticks of its own doubled."""
-        return quote(self.column)
-
-
-def quote(name: str) -> str:
-    """A name as a Spark identifier.
-
-    >>> quote("a`b")
-    '`a``b`'
-    """
-    return "`" + name.replace("`", "``") + "`"
+        return quoted(self.column)
 
 
 def unquoted(name: str) -> str:

@@ -1,6 +1,5 @@
 """What a profile of type `qbeast` may say."""
 
-import difflib
 import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -10,6 +9,8 @@ from urllib.parse import unquote, urlparse
 from dbt.adapters.contracts.connection import Credentials
 from dbt.adapters.qbeast.relation import parse_fraction
 from dbt_common.exceptions import DbtRuntimeError
+
+from qbeast_core import closest
 
 DEFAULT_MASTER = "local[*]"
 DEFAULT_WAREHOUSE = "warehouse"
@@ -149,8 +150,8 @@ class QbeastCredentials(Credentials):
 def _unknown_key(key: str, known: list[str]) -> str:
     hint = _KEY_HINTS.get(key)
     if hint is None:
-        close = difflib.get_close_matches(key, known, n=1)
-        hint = f"did you mean `{close[0]}`?" if close else f"known keys: {', '.join(known)}"
+        close = closest(key, known)
+        hint = f"did you mean `{close}`?" if close else f"known keys: {', '.join(known)}"
     return f"unknown key `{key}`: {hint}"
 
 

@@ -17,7 +17,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt.adapters.exceptions import SnapshotTargetNotSnapshotTableError
 from dbt.adapters.qbeast import metadata, models, run_operation, sampling, spark
-from dbt.adapters.qbeast.column import QbeastColumn, quote
+from dbt.adapters.qbeast.column import QbeastColumn
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
 from dbt.adapters.qbeast.models.configuration import QbeastConfig
 from dbt.adapters.qbeast.relation import QbeastRelation
@@ -26,6 +26,8 @@ from dbt.adapters.qbeast.sampling.spans import find_samples
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.exceptions import DbtRuntimeError
+
+from qbeast_core import quoted
 
 if TYPE_CHECKING:
     import agate
@@ -58,7 +60,7 @@ class QbeastAdapter(SparkAdapter):
 
     @classmethod
     def quote(cls, identifier: Any) -> str:
-        return quote(str(identifier))
+        return quoted(str(identifier))
 
     # -- what dbt-spark's own macros need from us
 
@@ -362,7 +364,7 @@ class QbeastAdapter(SparkAdapter):
         """Merges the view of a snapshot's changes into its indexed table (`writing.py`)."""
 
         with self._running(f"merge {changes} into {relation}") as session:
-            frame = session.table(quote(changes))
+            frame = session.table(quoted(changes))
             return models.write.merge_snapshot(frame, _table(relation), columns, valid_to_current)
 
     @available.parse(lambda *_: "")
@@ -486,4 +488,4 @@ class QbeastAdapter(SparkAdapter):
 
 
 def _table(relation: BaseRelation) -> str:
-    return f"{quote(relation.schema or '')}.{quote(relation.identifier or '')}"
+    return f"{quoted(relation.schema or '')}.{quoted(relation.identifier or '')}"

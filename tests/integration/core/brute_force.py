@@ -17,12 +17,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from qbeast_core import QbeastTable
+from qbeast_core import QbeastTable, quoted
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot
 from qbeast_core.model.block import Block, parse_blocks
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
+from tests.support.oracles import point_of
 
 FRACTIONS = (0.01, 0.1, 0.5)
 
@@ -216,14 +217,10 @@ def containers(coordinates: Sequence[float]) -> Iterator[CubeId]:
         cube = CubeId(cube.dimensions, cube.depth + 1, path)
 
 
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def _block_of(
     revision: Revision, values: Sequence[Any], weight: int, blocks: Sequence[Block]
 ) -> Block:
-    walk = containers([_clamped(x) for x in revision.point(values)])
+    walk = containers([_clamped(x) for x in point_of(revision, values)])
     deepest = max(block.cube.depth for block in blocks)
     around = {next(walk) for _ in range(deepest + 1)}
     found = [

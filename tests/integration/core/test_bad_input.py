@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from qbeast_core import QbeastTable, write_table
+from qbeast_core import QbeastTable, quoted, write_table
 from qbeast_core.errors import (
     IncompatibleTable,
     InvalidOptions,
@@ -21,7 +21,6 @@ from tests.integration.core.brute_force import (
     last_version,
     log_of,
     plain,
-    quoted,
 )
 
 

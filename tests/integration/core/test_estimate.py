@@ -13,9 +13,10 @@ from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import InvalidOptions
-from qbeast_core.estimation.moments import POWERS, Moments
+from qbeast_core.estimation.moments import POWERS
 from qbeast_core.model.weight import MIN_WEIGHT, weight_of_fraction
 from qbeast_core.spark.moments import ROWS, SUM, VALUES, Cluster, sampled_groups
+from tests.support.oracles import moments_of_clusters
 
 COUNT = 60_000
 
@@ -262,7 +263,7 @@ def test_spark_sums_up_the_sample_as_numpy_does(spark: SparkSession, shared: Qbe
             if z == ROWS:
                 of_group = local[local.g == group].groupby("w").size()
                 sizes = of_group[by_weight.sum().index].to_numpy(np.float64)
-            expected = Moments.of_clusters(0.3, sums, sizes if z else np.zeros(len(sums)))
+            expected = moments_of_clusters(0.3, sums, sizes if z else np.zeros(len(sums)))
             assert found.rows_of_group[number] == len(counting)
             assert found.moments.clusters[number] == len(sums)
             for power in POWERS:

@@ -3,12 +3,12 @@
 from decimal import Decimal
 
 import pytest
-from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.models.response import response_of_rewrite, response_of_write
 from dbt.adapters.qbeast.models.seeds import number_type
 from dbt.adapters.qbeast.spark.errors import as_dbt_error, one_line
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
+from qbeast_core import quoted
 from qbeast_core.change.rewrite import RewriteResult
 from qbeast_core.errors import UnknownColumn
 from qbeast_core.options import WriteMode
@@ -100,7 +100,7 @@ def test_a_merge_tells_what_it_did_to_rows() -> None:
 
 
 def test_backticks_in_names() -> None:
-    assert quote("a`b c.d") == "`a``b c.d`"
+    assert quoted("a`b c.d") == "`a``b c.d`"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qbeast_core.estimation.growing import Goal, Look, Outcome, Population, grow
-from qbeast_core.estimation.moments import Moments
+from tests.support.oracles import moments_of_clusters
 
 ROWS = 50_000
 
@@ -74,7 +74,7 @@ class Table:
         counted = np.ones(len(cell)) if not known_size else kept.astype(np.float64)
         y, rows = np.bincount(cell, number * counted), np.bincount(cell).astype(np.float64)
         z = rows if function == "avg" or known_size else np.zeros(len(y))
-        moments = Moments.of_clusters(fraction, y, z, cells % self.groups, self.groups)
+        moments = moments_of_clusters(fraction, y, z, cells % self.groups, self.groups)
         shared = np.bincount(self.weight_of_row[sampled]).astype(np.float64)
         of_group = np.bincount(self.group[sampled][kept], minlength=self.groups)
         return Look(moments, float(len(sampled)), float((shared**2).sum()), of_group)

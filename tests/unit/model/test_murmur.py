@@ -2,13 +2,12 @@
 
 import datetime
 import math
-import random
 from decimal import Decimal
 
 import numpy as np
 import pytest
 
-from qbeast_core.model.murmur import scala_bytes_hash, scala_bytes_hashes, spark_hash
+from qbeast_core.model.murmur import scala_bytes_hash, spark_hash
 from tests.unit.model.reference_vectors import VECTORS, python_value, sidecars, spark_types
 
 UTC = datetime.timezone.utc
@@ -117,16 +116,3 @@ def test_values_that_are_not_of_the_type_are_refused(value, spark_type):
 )
 def test_scala_hash(data, expected):
     assert scala_bytes_hash(data) == expected
-
-
-def test_scala_hashes_of_many_equal_those_of_each():
-    draw = random.Random(5)
-    texts = [draw.randbytes(draw.choice((0, 1, 3, 4, 17, 40))) for _ in range(500)]
-    offsets = np.cumsum([0] + [len(text) for text in texts]).astype(np.int32)
-    data = np.frombuffer(b"".join(texts), dtype=np.uint8)
-    assert scala_bytes_hashes(data, offsets).tolist() == [scala_bytes_hash(t) for t in texts]
-    # A slice of an Arrow array: offsets do not begin at 0.
-    assert scala_bytes_hashes(data, offsets[7:20]).tolist() == [
-        scala_bytes_hash(t) for t in texts[7:19]
-    ]
-    assert scala_bytes_hashes(data[:0], offsets[:1]).tolist() == []

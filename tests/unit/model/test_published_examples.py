@@ -19,6 +19,7 @@ from qbeast_core.model.transformer import (
     LinearTransformer,
     StringQuantilesTransformer,
 )
+from tests.support.oracles import point_of
 
 TRANSFORM = "io.qbeast.core.transform."
 
@@ -176,7 +177,7 @@ def test_the_revision_of_the_pages_is_read(indent):
     linear, quantiles, hashed = revision.transformations
     assert linear == LinearTransformation(0.0, 100.0, 43.0, DataType.DOUBLE)
     assert hashed == HashTransformation(-1809672334)
-    assert revision.point([25.0, "product_100", 7])[:2] == (0.25, 0.5)
+    assert point_of(revision, [25.0, "product_100", 7])[:2] == (0.25, 0.5)
     assert quantiles.transform("product_2") == 0.5
 
     stored = {"qbeast.lastRevisionID": "1", "qbeast.revision.1": text}

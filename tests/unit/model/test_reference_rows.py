@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from qbeast_core.model.block import parse_blocks
-from qbeast_core.model.cube import CubeId
 from qbeast_core.model.murmur import spark_hash
 from qbeast_core.model.revision import Revision
+from tests.support.oracles import cube_containing, point_of
 from tests.unit.model.reference_vectors import REFERENCE, sidecars, spark_types
 
 TABLES = [name for name, table in sidecars().items() if "vectors" in table]
@@ -55,7 +55,7 @@ def test_rows_lie_in_their_blocks(name):
         for values in rows_of(REFERENCE / name / path, revision.columns):
             typed = [(v, types[c]) for v, c in zip(values, revision.columns, strict=True)]
             weight = spark_hash(typed)
-            deepest = CubeId.containing(revision.point(values), DEEPEST)
+            deepest = cube_containing(point_of(revision, values), DEEPEST)
             containers = [*reversed([*deepest.ancestors()]), deepest]
             home = next(c for c in containers if c in blocks and weight <= blocks[c].max_weight)
             weights[home].append(weight)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from qbeast_core.errors import CorruptMetadata
-from qbeast_core.model.cube import CubeId
 from qbeast_core.model.datatypes import DataType
 from qbeast_core.model.json_text import to_json_text
 from qbeast_core.model.revision import Revision
@@ -29,6 +28,7 @@ from qbeast_core.model.transformation import (
     range_transformation,
     transformation_from_json,
 )
+from tests.support.oracles import cube_containing, point_of
 from tests.unit.model.reference_vectors import VECTORS, python_value, sidecars, spark_types
 
 INTEGER, LONG, DOUBLE, FLOAT = DataType.INTEGER, DataType.LONG, DataType.DOUBLE, DataType.FLOAT
@@ -107,10 +107,10 @@ def test_points_and_cubes_of_reference_rows(name, revision_id):
             python_value(value, types[column])
             for value, column in zip(row["values"], revision.columns, strict=True)
         ]
-        point = revision.point(values)
+        point = point_of(revision, values)
         assert list(point) == row["point"]
         for depth, text in enumerate(row.get("cubes", ()), start=1):
-            assert CubeId.containing(point, depth).text == text
+            assert cube_containing(point, depth).text == text
 
 
 # ------------------------------------------------------------------------------ what is not there
@@ -159,7 +159,7 @@ def test_a_float_column_is_hashed_by_its_own_text():
         '"dataType":"FloatDataType"}],"transformations":'
         '[{"className":"io.qbeast.core.transform.HashTransformation","nullValue":0}]}'
     )
-    assert revision.point([float(np.float32(0.1))]) == (transformation.transform("0.1"),)
+    assert point_of(revision, [float(np.float32(0.1))]) == (transformation.transform("0.1"),)
 
 
 @pytest.mark.parametrize("value", [datetime.date(2020, 1, 1), True, [1]])

@@ -9,9 +9,7 @@ from qbeast_core.model.weight import (
     MAX_WEIGHT,
     MIN_WEIGHT,
     fraction_of_weight,
-    normalized_of_sizes,
     weight_of_fraction,
-    weight_of_normalized,
 )
 from tests.unit.model.reference_vectors import VECTORS
 
@@ -34,12 +32,7 @@ def test_fractions_of_an_array_equal_those_of_its_weights():
 
 @pytest.mark.parametrize("case", VECTORS["normalized_to_weight"], ids=lambda c: str(c["nw"]))
 def test_weight_of_a_normalized_weight(case):
-    assert weight_of_normalized(case["nw"]) == case["weight"]
-
-
-@pytest.mark.parametrize("case", VECTORS["nw_from_sizes"], ids=lambda c: str(c["size"]))
-def test_normalized_weight_of_sizes(case):
-    assert normalized_of_sizes(case["desired"], case["size"]) == case["nw"]
+    assert weight_of_fraction(case["nw"]) == case["weight"]
 
 
 def test_fractions_outside_the_unit_interval_saturate():

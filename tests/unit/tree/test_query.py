@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qbeast_core.model.cube import CubeId
 from qbeast_core.model.datatypes import DataType
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import (
@@ -34,7 +33,6 @@ from qbeast_core.tree.query import (
     IsNull,
     Or,
     Predicate,
-    cube_bounds,
     may_match,
 )
 
@@ -215,14 +213,3 @@ def test_quantiles_are_intervals_too() -> None:
 def test_a_revision_without_data_matches_everything() -> None:
     empty = Revision(0, 0, "t", 100, (LinearTransformer("a", DataType.INTEGER),), ())
     assert quarters(Comparison("a", "=", 1), empty) == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("dimensions", [1, 2, 3, 8])
-def test_bounds_are_those_of_the_cubes(dimensions: int) -> None:
-    rng = np.random.default_rng(dimensions)
-    depths = [0, 1, 2, 5, 20, 60]
-    cubes = [CubeId.containing(rng.random(dimensions).tolist(), depth) for depth in depths]
-    lower, upper = cube_bounds(cubes, dimensions)
-    assert lower.tolist() == [list(cube.lower) for cube in cubes]
-    assert upper.tolist() == [list(cube.upper) for cube in cubes]
-    assert cube_bounds([], dimensions)[0].shape == (0, dimensions)

@@ -17,9 +17,9 @@ from qbeast_core.tree.query import (
     IsNull,
     Or,
     Predicate,
-    cube_bounds,
     may_match,
 )
+from tests.support.oracles import cube_bounds
 
 REFERENCE = Path(__file__).parents[2] / "reference"
 OCTOBER = datetime.datetime(2020, 10, 1, tzinfo=datetime.timezone.utc)

@@ -8,13 +8,12 @@ from typing import Any
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.events.types import AdapterEventWarning
-from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.spark.errors import as_dbt_error, message_and_trace
 from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
-from qbeast_core import QbeastTable
+from qbeast_core import QbeastTable, quoted
 
 logger = AdapterLogger("Qbeast")
 
@@ -33,7 +32,7 @@ def catalog_rows(session: SparkSession, relation: BaseRelation) -> list[dict[str
 
 
 def _described(session: SparkSession, relation: BaseRelation) -> Iterator[dict[str, Any]]:
-    name = f"{quote(relation.schema or '')}.{quote(relation.identifier or '')}"
+    name = f"{quoted(relation.schema or '')}.{quoted(relation.identifier or '')}"
     owner = _OWNER.search(getattr(relation, "information", None) or "")
     # dbt-spark's statements give an empty comment to what has no description.
     comment = session.catalog.getTable(name).description or None

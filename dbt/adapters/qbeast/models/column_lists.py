@@ -1,10 +1,9 @@
 """The column lists of an incremental model, checked against the columns that there are."""
 
-import difflib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from dbt.adapters.qbeast.column import quote, unquoted
+from dbt.adapters.qbeast.column import unquoted
 from dbt.adapters.qbeast.models.increment import (
     APPEND_NEW,
     DELETE_INSERT,
@@ -14,6 +13,8 @@ from dbt.adapters.qbeast.models.increment import (
 )
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql.types import StructType
+
+from qbeast_core import closest, quoted
 
 Path = tuple[str, ...]
 """The names from a column to a field of its structs; of a column, its own alone."""
@@ -96,7 +97,7 @@ def with_known_columns(
         increment = replace(
             increment,
             unique_key=tuple(dict.fromkeys(".".join(path) for path in keys)),
-            quoted_key=tuple(dict.fromkeys(".".join(map(quote, path)) for path in keys)),
+            quoted_key=tuple(dict.fromkeys(".".join(map(quoted, path)) for path in keys)),
         )
     if increment.strategy == MERGE:
         updated = [
@@ -127,9 +128,8 @@ def unknown_column(option: str, name: str, columns: Sequence[str], owner: str) -
     "unique_key names 'idd', which is not a column of the model's query. Did you mean 'id'? The \
 columns are id, day"
     """
-    by_lower = {column.lower(): column for column in columns}
-    close = difflib.get_close_matches(unquoted(name).lower(), by_lower, n=1)
-    meant = f" Did you mean {by_lower[close[0]]!r}?" if close else ""
+    close = closest(unquoted(name), columns)
+    meant = f" Did you mean {close!r}?" if close else ""
     return (
         f"{option} names {name!r}, which is not a column of {owner}.{meant} The columns are "
         f"{', '.join(columns)}"

@@ -1,6 +1,5 @@
 """A model's configuration: read from dbt, checked and made into one typed value, once."""
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,8 @@ from dbt.adapters.qbeast.models.increment import (
 )
 from dbt.adapters.spark.impl import SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
+
+from qbeast_core import closest
 
 INDEXED_MATERIALIZATIONS = ("qbeast", "table", "incremental")
 BUILT_FROM_SAMPLE = "qbeast.builtFromSample"
@@ -244,9 +245,9 @@ def _or(value: Any, default: Any) -> Any:
 def _refuse_misspelt_keys(keys: Iterable[str]) -> None:
     """dbt lets any key stand in a configuration, and another spelling would go unnoticed."""
     for key in keys:
-        close = difflib.get_close_matches(key.lower(), _OWN_KEYS, n=1, cutoff=0.85)
+        close = closest(key, _OWN_KEYS, likeness=0.85)
         if close and key not in _OWN_KEYS:
-            raise DbtRuntimeError(f"unknown key {key!r} in the config: did you mean {close[0]!r}?")
+            raise DbtRuntimeError(f"unknown key {key!r} in the config: did you mean {close!r}?")
 
 
 def _refuse_what_does_not_go_with_an_index(config: Any) -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.events.types import AdapterEventWarning
-from dbt.adapters.qbeast.column import quote
 from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
+
+from qbeast_core import quoted
 
 ENFORCED = ("check", "not_null")
 
@@ -23,7 +24,7 @@ class Check:
 
     @property
     def quoted_name(self) -> str:
-        return quote(self.name)
+        return quoted(self.name)
 
 
 def checks_of(model: Mapping[str, Any]) -> tuple[Check, ...]:
@@ -68,12 +69,12 @@ def _constraints(model: Mapping[str, Any]) -> Iterator[tuple[str | None, Mapping
         columns = constraint.get("columns") or []
         if constraint["type"] == "not_null":
             for column in columns:
-                yield quote(str(column).strip("`")), constraint
+                yield quoted(str(column).strip("`")), constraint
         else:
             yield None, constraint
     for name, column in (model.get("columns") or {}).items():
         for constraint in column.get("constraints") or []:
-            yield quote(name), constraint
+            yield quoted(name), constraint
 
 
 def _check(column: str | None, constraint: Mapping[str, Any]) -> Check | None:

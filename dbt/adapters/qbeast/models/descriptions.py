@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from dbt.adapters.events.types import AdapterEventWarning
-from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.models.configuration import ColumnComment, Descriptions
 from dbt_common.events.functions import warn_or_error
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from qbeast_core import quoted
 
 
 def with_comments(frame: DataFrame, comments: Sequence[ColumnComment]) -> DataFrame:
@@ -17,11 +18,11 @@ def with_comments(frame: DataFrame, comments: Sequence[ColumnComment]) -> DataFr
         return frame
     columns = []
     for field in frame.schema.fields:
-        column = F.col(quote(field.name))
+        column = F.col(quoted(field.name))
         for comment in told:
             if comment.is_of(field.name):
                 metadata = {**field.metadata, "comment": comment.text}
-                column = F.col(quote(field.name)).alias(field.name, metadata=metadata)
+                column = F.col(quoted(field.name)).alias(field.name, metadata=metadata)
         columns.append(column)
     return frame.select(*columns)
 
@@ -52,7 +53,7 @@ def _persist_columns(session: SparkSession, table: str, comments: Sequence[Colum
         for field in fields:
             present = field.metadata.get("comment") or ""
             if comment.is_of(field.name) and present != comment.text:
-                column, text = quote(field.name), _text(comment.text)
+                column, text = quoted(field.name), _text(comment.text)
                 session.sql(f"alter table {table} alter column {column} comment {text}")
 
 

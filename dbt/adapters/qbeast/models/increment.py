@@ -1,6 +1,5 @@
 """How an incremental model's new rows meet those that its table has."""
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +8,8 @@ import sqlglot
 from dbt.adapters.qbeast.column import unquoted
 from dbt_common.exceptions import DbtRuntimeError
 from sqlglot import exp
+
+from qbeast_core import closest
 
 APPEND = "append"
 MERGE = "merge"
@@ -126,8 +127,8 @@ def unknown_strategy(name: str) -> str:
     >>> unknown_strategy("apend")[:64]
     "incremental_strategy='apend' is not known. Did you mean 'append'"
     """
-    close = difflib.get_close_matches(name, STRATEGIES, n=1)
-    meant = f" Did you mean {close[0]!r}?" if close else ""
+    close = closest(name, STRATEGIES)
+    meant = f" Did you mean {close!r}?" if close else ""
     return (
         f"incremental_strategy={name!r} is not known.{meant} It may be one of "
         f"{', '.join(map(repr, STRATEGIES))}, or the name of a strategy of the project's own: a "

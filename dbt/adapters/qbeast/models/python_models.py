@@ -4,9 +4,10 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dbt.adapters.qbeast.column import quote
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
+
+from qbeast_core import quoted
 
 VIEW = "dbt_python_model"
 
@@ -40,7 +41,7 @@ def run_model(
     except Exception as error:
         raise _told(error, path) from error
     _as_view(session, data_frame(session, result, path))
-    return f"select * from {quote(VIEW)}"
+    return f"select * from {quoted(VIEW)}"
 
 
 def data_frame(session: SparkSession, result: Any, path: str) -> DataFrame:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.models.advice import full_refresh
 from dbt.adapters.qbeast.models.increment import APPEND_NEW, FAIL, SYNC_ALL
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
@@ -20,6 +19,7 @@ from qbeast_core import (
     is_identity,
     known_part,
     maps_columns,
+    quoted,
     same_type,
 )
 
@@ -44,7 +44,7 @@ class Difference:
 
     @property
     def quoted(self) -> str:
-        return ".".join(map(quote, self.path))
+        return ".".join(map(quoted, self.path))
 
     def __str__(self) -> str:
         return ".".join(self.path)
@@ -132,11 +132,11 @@ def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> N
         QbeastTable.for_name(session, table).drop_columns(columns)
         return
     if _is_mapped(session, table):
-        names = ", ".join(quote(name) for name in columns)
+        names = ", ".join(quoted(name) for name in columns)
         session.sql(f"alter table {table} drop columns ({names})")
         return
     _require_rewritable(session, table, columns)
-    kept = session.table(table).drop(*[F.col(quote(name)) for name in columns])
+    kept = session.table(table).drop(*[F.col(quoted(name)) for name in columns])
     (detail,) = session.sql(f"describe detail {table}").collect()
     writer = kept.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     writer.partitionBy(*detail.partitionColumns).save(detail.location)
@@ -192,7 +192,7 @@ def sql_type(data_type: DataType) -> str:
     'struct<`a b`: array<string>>'
     """
     if isinstance(data_type, StructType):
-        fields = (f"{quote(field.name)}: {sql_type(field.dataType)}" for field in data_type)
+        fields = (f"{quoted(field.name)}: {sql_type(field.dataType)}" for field in data_type)
         return f"struct<{', '.join(fields)}>"
     if isinstance(data_type, ArrayType):
         return f"array<{sql_type(data_type.elementType)}>"

@@ -5,12 +5,13 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.qbeast.column import quote
 from dbt_common.clients.agate_helper import from_csv
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
+
+from qbeast_core import quoted
 
 if TYPE_CHECKING:
     import agate
@@ -80,8 +81,8 @@ def insert_seed(
     view = "dbt_qbeast_seed_rows"
     seed_frame(session, table, types).createOrReplaceTempView(view)
     try:
-        columns = ", ".join(quote(name) for name in table.column_names)
-        session.sql(f"insert into {relation} ({columns}) select {columns} from {quote(view)}")
+        columns = ", ".join(quoted(name) for name in table.column_names)
+        session.sql(f"insert into {relation} ({columns}) select {columns} from {quoted(view)}")
     finally:
         session.catalog.dropTempView(view)
 

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from dbt.adapters.events.types import AdapterEventInfo, AdapterEventWarning
-from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.models import advice
 from dbt.adapters.qbeast.models.configuration import ModelSpec
 from dbt.adapters.qbeast.models.descriptions import with_comments
@@ -41,6 +40,7 @@ from qbeast_core import (
     is_always_generated,
     is_identity,
     parse_automatic,
+    quoted,
     write_table,
 )
 
@@ -206,7 +206,7 @@ def merge_snapshot(
         columns: the snapshot's names for dbt's columns.
         valid_to_current: what an open row has in place of NULL, as SQL.
     """
-    valid_to = quote(columns["dbt_valid_to"])
+    valid_to = quoted(columns["dbt_valid_to"])
     is_open = f"{_TARGET}.{valid_to} is null"
     if valid_to_current:
         is_open = f"({is_open} or {_TARGET}.{valid_to} = {valid_to_current})"

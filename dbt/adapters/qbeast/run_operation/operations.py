@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.models.configuration import ALWAYS, INDEXED_MATERIALIZATIONS, is_indexed
 from dbt.adapters.qbeast.run_operation.vacuum import delete_old_files, old_files
 from dbt.adapters.qbeast.spark.errors import as_dbt_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
-from qbeast_core import OptimizeResult, QbeastTable, convert_to_qbeast, migrate_format
+from qbeast_core import OptimizeResult, QbeastTable, convert_to_qbeast, migrate_format, quoted
 
 
 @dataclass
@@ -283,7 +282,7 @@ def _has_tag_or_path(node: Mapping[str, Any], choice: str) -> bool:
 
 def _table(node: Mapping[str, Any]) -> ModelTable:
     schema, alias = node["schema"], node["alias"]
-    return ModelTable(f"{quote(schema)}.{quote(alias)}", f"{schema}.{alias}")
+    return ModelTable(f"{quoted(schema)}.{quoted(alias)}", f"{schema}.{alias}")
 
 
 def _files(number: int) -> str:

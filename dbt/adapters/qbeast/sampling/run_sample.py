@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import AdapterRequiredConfig
-from dbt.adapters.qbeast.column import quote
 from dbt.adapters.qbeast.credentials import QbeastCredentials
 from dbt.adapters.qbeast.models.configuration import BUILT_FROM_SAMPLE
 from dbt.adapters.qbeast.relation import parse_fraction, percent
 from dbt_common.exceptions import DbtRuntimeError
+
+from qbeast_core import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -109,7 +110,7 @@ class RunSample:
                 yield given
 
     def _of_input(self, given: Mapping[str, Any], fraction: float | None) -> float | None:
-        table = f"{quote(given['schema'])}.{quote(_name(given))}"
+        table = f"{quoted(given['schema'])}.{quoted(_name(given))}"
         present = built_from(self.session, table)
         if present is not None or fraction is None or given["config"].get("sample") is False:
             return present

@@ -11,6 +11,8 @@ from decimal import Decimal
 
 from dbt.adapters.qbeast.sampling.sql_text import SqlText, UnreadableText
 
+from qbeast_core import quoted
+
 
 @dataclass(frozen=True)
 class Slice:
@@ -124,11 +126,6 @@ def without_samples(sql: str) -> str:
             after = text.tokens[_end_of_clause(text, place)].end
             sql = sql[: text.tokens[place].start].rstrip(" \t") + sql[after:]
     return sql
-
-
-def quoted(part: str) -> str:
-    """One part of a name, in backticks."""
-    return "`" + part.replace("`", "``") + "`"
 
 
 _MENTIONED = re.compile("tablesample", re.IGNORECASE)

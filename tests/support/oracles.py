@@ -1,0 +1,85 @@
+"""The format worked out one value at a time: what the library's columns and arrays must equal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qbeast_core.estimation.moments import POWERS, Moments
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.datatypes import DataType
+from qbeast_core.model.revision import Revision
+from qbeast_core.model.transformer import HashTransformer, Transformer
+
+
+def cube_bounds(
+    cubes: Sequence[CubeId], dimensions: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The lower and upper corners of many cubes, float64[cubes, n] each."""
+    shape = (len(cubes), dimensions)
+    lower = np.array([cube.lower for cube in cubes], dtype=np.float64).reshape(shape)
+    upper = np.array([cube.upper for cube in cubes], dtype=np.float64).reshape(shape)
+    return lower, upper
+
+
+def moments_of_clusters(
+    fraction: float,
+    y: NDArray[np.float64],
+    z: NDArray[np.float64],
+    group: NDArray[np.int64] | None = None,
+    groups: int = 1,
+) -> Moments:
+    """The moments of clusters given one by one; `group` numbers the group of each."""
+    numbers = np.zeros(len(y), dtype=np.int64) if group is None else group
+    return Moments(
+        fraction,
+        np.bincount(numbers, minlength=groups),
+        {(a, b): np.bincount(numbers, y**a * z**b, groups).astype(np.float64) for a, b in POWERS},
+    )
+
+
+def point_of(revision: Revision, values: Sequence[Any]) -> tuple[float, ...]:
+    """The coordinates of a row's indexed values; ValueError if a value is not of its type."""
+    return tuple(
+        transformation.transform(_typed(value, transformer))
+        for value, transformer, transformation in zip(
+            values, revision.transformers, revision.transformations, strict=True
+        )
+    )
+
+
+def _typed(value: Any, transformer: Transformer) -> Any:
+    """The text of a hashed number depends on its width, which Python's float does not tell."""
+    if (
+        isinstance(value, float)
+        and isinstance(transformer, HashTransformer)
+        and transformer.data_type is DataType.FLOAT
+    ):
+        return np.float32(value)
+    return value
+
+
+def cube_containing(point: Sequence[float], depth: int) -> CubeId:
+    """The cube of that depth which holds the point; every coordinate lies in [0, 1].
+
+    Upper bounds are exclusive, except that 1.0 belongs to the last cube. Raises ValueError for a
+    coordinate outside [0, 1], NaN included.
+    """
+    if depth == 0:
+        return CubeId.root(len(point))
+    bits_of_dimension = [_coordinate_bits(x, depth) for x in point]
+    interleaved = "".join("".join(level) for level in zip(*bits_of_dimension, strict=True))
+    return CubeId(len(point), depth, int(interleaved, 2))
+
+
+def _coordinate_bits(x: float, depth: int) -> str:
+    """The first `depth` binary digits of a coordinate; 1.0 counts as 0.111..."""
+    if not 0.0 <= x <= 1.0:
+        raise ValueError(f"a coordinate must lie in [0, 1], got {x}")
+    # Exact integers: a double scaled by a power of two would overflow for very deep cubes.
+    numerator, denominator = float(x).as_integer_ratio()
+    cell = min((numerator << depth) // denominator, (1 << depth) - 1)
+    return format(cell, f"0{depth}b")

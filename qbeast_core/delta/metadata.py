@@ -21,7 +21,7 @@ from qbeast_core.spark.schema import GENERATION_KEY
 COLUMN_MAPPING_KEY = "delta.columnMapping.mode"
 """The property of a table whose columns have other names in its files: `name` or `id`."""
 
-_PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
+PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
 """In the metadata of a column or field, the name that it has in files, where it has another one."""
 
 
@@ -94,7 +94,7 @@ def names_in_files(fields: Mapping[str, Any]) -> dict[str, str]:
 
 def name_in_files(field: StructField) -> str:
     """What a column, or a field of a struct, is called in data files."""
-    return str(field.metadata.get(_PHYSICAL_NAME_KEY, field.name))
+    return str(field.metadata.get(PHYSICAL_NAME_KEY, field.name))
 
 
 def snapshot_with(jvm: Jvm, delta_log: Any, metadata: Any) -> Any:

@@ -290,7 +290,7 @@ def test_rows_are_not_stored_for_columns_that_are_not_measured(
     monkeypatch: pytest.MonkeyPatch,
     query: str,
 ) -> None:
-    monkeypatch.setattr(evaluation, "stored_rows", never_stored)
+    monkeypatch.setattr(evaluation, "checkpointed", never_stored)
     rows = SIDE_COLUMNS[query](sources["delta"])
     path, ids = str(tmp_path), [row.id for row in rows.select("id").collect()]
     write_table(rows, path=path, columns_to_index=["id", "k"], cube_size=100)
@@ -336,8 +336,8 @@ def test_rows_are_stored_for_columns_that_are_measured(
     options: dict[str, object],
 ) -> None:
     stored = []
-    store = evaluation.stored_rows
-    monkeypatch.setattr(evaluation, "stored_rows", lambda rows: stored.append(rows) or store(rows))
+    store = evaluation.checkpointed
+    monkeypatch.setattr(evaluation, "checkpointed", lambda rows: stored.append(rows) or store(rows))
     rows = sources["delta"].withColumn("side", F.rand())
     write_table(rows, path=str(tmp_path), cube_size=100, **options)
     assert len(stored) == 1

@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.scans import scanned
 from qbeast_core import write_table
-from qbeast_core.delta import footers, transaction
+from qbeast_core.delta import statistics as late_statistics
+from qbeast_core.delta import transaction
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.jvm.settings import changed_settings, session_with
 from tests.counters import counting
@@ -55,7 +56,7 @@ COLUMNS = {
 @pytest.fixture(autouse=True)
 def _as_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small writes are treated as large ones, whose statistics are found later."""
-    monkeypatch.setattr(footers, "LEAST_ROWS", 0)
+    monkeypatch.setattr(late_statistics, "LEAST_ROWS", 0)
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ def test_they_are_those_of_a_plain_write(
     monkeypatch: pytest.MonkeyPatch,
     found_later_from: int,
 ) -> None:
-    monkeypatch.setattr(footers, "LEAST_ROWS", found_later_from)
+    monkeypatch.setattr(late_statistics, "LEAST_ROWS", found_later_from)
     write_table(rows, path=str(tmp_path / "t"), columns_to_index=["id", "x"], cube_size=400)
     ours = statistics(tmp_path / "t")
     assert len(ours) > 2
@@ -115,7 +116,7 @@ def test_footers_are_read_by_tasks(
 ) -> None:
     jobs = []
     for name, found_later_from in (("later", 0), ("by Delta", 1501)):
-        monkeypatch.setattr(footers, "LEAST_ROWS", found_later_from)
+        monkeypatch.setattr(late_statistics, "LEAST_ROWS", found_later_from)
         with counting(spark) as asked:
             write_table(rows, path=str(tmp_path / name), columns_to_index="id", cube_size=400)
         jobs.append(asked.jobs)

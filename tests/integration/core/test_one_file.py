@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from qbeast_core import QbeastTable, WriteResult, failpoints, phases, write_table
 from qbeast_core.errors import SourceChanged
 from qbeast_core.spark.statistics import EveryRow
-from qbeast_core.write.ways import single_file as one_file
+from qbeast_core.write.ways import single_file
 from tests.counters import counting
 from tests.integration.core.brute_force import (
     actions,
@@ -105,7 +105,7 @@ def test_the_log_says_what_it_says_of_rows_that_are_measured_first(
     df = rows(spark, ROWS, spread=spread)
     in_one, in_two = (Path(shutil.copytree(tables(index), tmp_path / name)) for name in "12")
     result, seen = appended(df, in_one)
-    monkeypatch.setattr(one_file, "ONE_TASK_BYTES", -1)
+    monkeypatch.setattr(single_file, "ONE_TASK_BYTES", -1)
     expected, seen_then = appended(df, in_two)
 
     assert (seen, seen_then) == (WRITTEN_FIRST, MEASURED_FIRST)
@@ -159,8 +159,8 @@ def test_a_range_that_is_given_is_the_revisions(spark: SparkSession, path: Path)
 def test_rows_that_turn_out_to_be_many_are_measured_and_written_again(
     spark: SparkSession, path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
-    monkeypatch.setattr(one_file, "MOST_SAMPLE_ROWS", limit)
-    monkeypatch.setattr("qbeast_core.write.append.suits", lambda *_: True)
+    monkeypatch.setattr(single_file, "MOST_SAMPLE_ROWS", limit)
+    monkeypatch.setattr("qbeast_core.write.ways.single_file.fits_single_file", lambda *_: True)
     calls = spark.sparkContext.accumulator(0)
 
     def counted(number: int) -> int:
@@ -179,7 +179,7 @@ def test_rows_that_turn_out_to_be_many_are_measured_and_written_again(
 def test_rows_of_many_files_are_written_again(
     spark: SparkSession, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qbeast_core.write.append.suits", lambda *_: True)
+    monkeypatch.setattr("qbeast_core.write.ways.single_file.fits_single_file", lambda *_: True)
     result, seen = appended(rows(spark, ROWS, ROWS), path)
     assert seen[:2] == WRITTEN_FIRST[:2] and seen[-4:] == MEASURED_FIRST
     assert result.files > 1

@@ -15,6 +15,7 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationConfig
+from dbt.adapters.events.types import AdapterEventWarning
 from dbt.adapters.exceptions import SnapshotTargetNotSnapshotTableError
 from dbt.adapters.qbeast import metadata, models, run_operation, sampling, spark
 from dbt.adapters.qbeast.column import QbeastColumn
@@ -25,6 +26,7 @@ from dbt.adapters.qbeast.sampling.run_sample import RunSample
 from dbt.adapters.qbeast.sampling.spans import find_samples
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.contracts.constraints import ConstraintType
+from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 
 from qbeast_core import quoted
@@ -79,7 +81,6 @@ class QbeastAdapter(SparkAdapter):
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[Any]:
         """The columns without that of slices (`slices.py`)."""
-
         columns = super().get_columns_in_relation(relation)
         with self._running(f"describe {relation}") as session:
             return models.slices.own_columns(session, _table(relation), columns)
@@ -116,7 +117,6 @@ class QbeastAdapter(SparkAdapter):
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> list[dict[str, Any]]:
         """The columns with statistics; a relation that cannot be described gives a warning."""
-
         with self._running(f"describe {relation}") as session:
             return metadata.catalog.catalog_rows(session, relation)
 
@@ -178,7 +178,6 @@ class QbeastAdapter(SparkAdapter):
         self, table: "agate.Table", config: Any
     ) -> "tuple[agate.Table, dict[str, str]]":
         """A seed's table and the types that are given for its columns (`seeds.py`)."""
-
         return models.seeds.with_types(
             table, config.get("column_types") or {}, config.get("delimiter")
         )
@@ -188,7 +187,6 @@ class QbeastAdapter(SparkAdapter):
         self, relation: BaseRelation, table: "agate.Table", types: Mapping[str, str]
     ) -> None:
         """Inserts a seed's rows, exactly (`seeds.py`)."""
-
         with self._running(f"insert seed into {relation}") as session:
             models.seeds.insert_seed(session, relation.render(), table, types)
 
@@ -214,7 +212,6 @@ class QbeastAdapter(SparkAdapter):
     @available.parse(lambda _, query, *__: query)
     def qbeast_own_query(self, query: str, relation: BaseRelation, spec: "ModelSpec") -> str:
         """The query of an indexed model without slices that it reads (`slices.py`)."""
-
         with self._running(query) as session:
             frame_of = self._handle().frame
             return models.slices.own_query(session, query, frame_of, _table(relation), spec)
@@ -228,7 +225,6 @@ class QbeastAdapter(SparkAdapter):
         increment: "Increment | None" = None,
     ) -> "QbeastAdapterResponse":
         """Writes the model's rows and their index in one commit (`writing.py`)."""
-
         with self._running(sql) as session:
             query = partial(self._handle().frame, sql)
             return models.write.write_model(session, query, _table(relation), spec, increment)
@@ -254,23 +250,30 @@ class QbeastAdapter(SparkAdapter):
         add: bool,
         is_indexed: bool,
     ) -> "Increment":
-        """The increment, once each column that it names is found (`column_lists.py`)."""
+        """The increment, once each column that it names is found (`models/column_lists.py`).
 
+        A run that makes the table does not use the lists, and only warns, as dbt's own tests
+        expect: later runs are refused.
+        """
         if not models.column_lists.names_columns(increment):
             return increment
         with self._running(query) as session:
             table = _table(relation)
-            return models.column_lists.with_known_columns(
-                increment,
-                self._handle().frame(query).schema,
-                session.table(table).schema if add else None,
-                models.same_index.layout_columns(session, table) if is_indexed else None,
-            )
+            schema = self._handle().frame(query).schema
+            placing = models.same_index.layout_columns(session, table) if is_indexed else None
+            if add:
+                present = session.table(table).schema
+                return models.column_lists.with_known_columns(increment, schema, present, placing)
+            try:
+                return models.column_lists.with_known_columns(increment, schema, None, placing)
+            except DbtRuntimeError as problem:
+                message = f"{relation}: {problem.msg}. Runs that add rows to it will be refused"
+                warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))
+                return increment
 
     @available.parse_none
     def qbeast_known_check_cols(self, config: Any, query: str) -> None:
         """For a snapshot by `check_cols`, which dbt looks at in its second run only."""
-
         names = config.get("check_cols")
         if config.get("strategy") != "check" or not names or names == "all":
             return
@@ -283,7 +286,6 @@ class QbeastAdapter(SparkAdapter):
         self, relation: QbeastRelation, model: Mapping[str, Any], spec: "ModelSpec | None"
     ) -> None:
         """For a model that adds rows to a table that is not stored as Delta (`advice.py`)."""
-
         with self._running(f"the format of {relation}") as session:
             name = models.configuration.selector_of(model)
             raise DbtRuntimeError(
@@ -301,7 +303,6 @@ class QbeastAdapter(SparkAdapter):
         model: Mapping[str, Any],
     ) -> None:
         """Makes the view of the rows that an increment brings by SQL (`writing.py`)."""
-
         with self._running(sql) as session:
             query = partial(self._handle().frame, sql)
             names = (
@@ -321,7 +322,6 @@ class QbeastAdapter(SparkAdapter):
         for_columns: bool,
     ) -> None:
         """Gives a Delta table the comments that `persist_docs` asks for (`descriptions.py`)."""
-
         found = models.configuration.descriptions(config, model)
         wanted = models.configuration.Descriptions(
             table=found.table if for_relation else None,
@@ -347,7 +347,6 @@ class QbeastAdapter(SparkAdapter):
         self, view: BaseRelation, sql: str, relation: BaseRelation, own_columns: Sequence[str]
     ) -> None:
         """Makes the view of a snapshot's source, as its table stores it (`writing.py`)."""
-
         with self._running(sql):
             query = partial(self._handle().frame, sql)
             names = (view.identifier or "", _table(relation), str(relation.identifier))
@@ -362,7 +361,6 @@ class QbeastAdapter(SparkAdapter):
         valid_to_current: str | None,
     ) -> "QbeastAdapterResponse":
         """Merges the view of a snapshot's changes into its indexed table (`writing.py`)."""
-
         with self._running(f"merge {changes} into {relation}") as session:
             frame = session.table(quoted(changes))
             return models.write.merge_snapshot(frame, _table(relation), columns, valid_to_current)
@@ -372,7 +370,6 @@ class QbeastAdapter(SparkAdapter):
         self, model: Mapping[str, Any], compiled_code: str, graph: Mapping[str, Any]
     ) -> str:
         """Runs a Python model; the query of its result (`python_models.py`)."""
-
         with self._running(compiled_code) as session:
             read = RunSample(session, self.config, graph).read
             return models.python_models.run_model(session, model, compiled_code, read)
@@ -389,7 +386,6 @@ class QbeastAdapter(SparkAdapter):
     @available.parse_none
     def qbeast_drop_columns(self, relation: BaseRelation, columns: Sequence[str]) -> None:
         """Drops columns of a Delta table (`schema_change.py`)."""
-
         with self._running(f"drop columns of {relation}") as session:
             models.schema_changes.drop_columns(session, _table(relation), columns)
 
@@ -452,14 +448,12 @@ class QbeastAdapter(SparkAdapter):
     @available.parse_none
     def qbeast_optimize(self, relation: BaseRelation, arguments: Mapping[str, Any]) -> str:
         """Optimizes one table; the line that tells what was done (`operations.py`)."""
-
         with self._running(f"optimize {relation}") as session:
             return run_operation.operations.optimize(session, _table(relation), arguments)
 
     @available.parse_none
     def qbeast_optimize_after_run(self, relation: BaseRelation, spec: "ModelSpec") -> str | None:
         """The model's `optimize`, after a run; what was done, None for nothing."""
-
         with self._running(f"optimize {relation}") as session:
             return run_operation.operations.optimize_after_run(
                 session, _table(relation), spec.optimize
@@ -470,7 +464,6 @@ class QbeastAdapter(SparkAdapter):
         self, name: str, graph: Mapping[str, Any], arguments: Mapping[str, Any]
     ) -> "Report":
         """Runs an operation on the selected models' tables (`operations.py`)."""
-
         with self._running(name) as session:
             return run_operation.operations.run(session, name, graph, arguments)
 

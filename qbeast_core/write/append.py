@@ -11,20 +11,19 @@ from qbeast_core.errors import IncompatibleTable
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.options import WriteMode
 from qbeast_core.spark.alignment import aligned
-from qbeast_core.write.files import DoesNotFit
+from qbeast_core.write.files import DoesNotFit, WrittenFiles
 from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.request import WriteRequest, WriteResult
 from qbeast_core.write.ways.measured import Measured
 from qbeast_core.write.ways.single_file import SingleFile
-from qbeast_core.write.writer import IndexWriter, Way
+from qbeast_core.write.writer import IndexWriter
 
 
 def append(request: WriteRequest, table: WritableTable, given: DataFrame) -> WriteResult:
     """Add rows that are measured before they are written."""
     rows, index = _joined(request, table, given)
-    result = _append(request, table, rows, index, Measured())
-    assert isinstance(result, WriteResult)
-    return result
+    writer = IndexWriter(table, index)
+    return _commit(request, writer, index, Measured().write(writer, rows))
 
 
 def append_single_file(
@@ -32,8 +31,12 @@ def append_single_file(
 ) -> WriteResult | DoesNotFit:
     """Add rows that are few enough for one file, and are measured in it."""
     rows, index = _joined(request, table, given)
+    writer = IndexWriter(table, index)
     with table.transaction.pinned_reads():
-        return _append(request, table, rows, index, SingleFile(index))
+        written = SingleFile(index).write(writer, rows)
+        if isinstance(written, DoesNotFit):
+            return written
+        return _commit(request, writer, index, written)
 
 
 def _joined(
@@ -67,15 +70,11 @@ def _joined(
     return rows, index
 
 
-def _append(
-    request: WriteRequest, table: WritableTable, rows: DataFrame, index: JoinedIndex, way: Way
-) -> WriteResult | DoesNotFit:
-    writer = IndexWriter(table, index)
-    written = way.write(writer, rows)
-    if isinstance(written, DoesNotFit):
-        return written
+def _commit(
+    request: WriteRequest, writer: IndexWriter, index: JoinedIndex, written: WrittenFiles
+) -> WriteResult:
     if not written.rows:
-        return request.unchanged(table)
+        return request.unchanged(writer.table)
     result = request.result(
         writer.commit(Operation.APPEND, written, user_metadata=request.user_metadata),
         written,

@@ -13,13 +13,13 @@ from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import CommitStateUnknown
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.options import WriteMode
-from qbeast_core.write.files import DoesNotFit
+from qbeast_core.write.files import DoesNotFit, WrittenFiles
 from qbeast_core.write.new_index import NewIndex
 from qbeast_core.write.rebuild_key import may_reuse_tree
 from qbeast_core.write.request import WriteRequest, WriteResult
 from qbeast_core.write.ways.measured import Measured
 from qbeast_core.write.ways.reuse_tree import ReuseTree
-from qbeast_core.write.writer import IndexWriter, Way
+from qbeast_core.write.writer import IndexWriter
 
 
 def create(
@@ -27,9 +27,8 @@ def create(
 ) -> WriteResult:
     """Write a new table, or all of an existing one anew, with the schema of its rows."""
     index = NewIndex.for_rows(request, table, rows, schema)
-    result = _create(request, table, rows, index, Measured())
-    assert isinstance(result, WriteResult)
-    return result
+    writer = IndexWriter(table, index)
+    return _commit(request, writer, index, Measured().write(writer, rows))
 
 
 def rebuild_by_tree(
@@ -43,18 +42,19 @@ def rebuild_by_tree(
     if columns is None:
         return DoesNotFit()
     index = NewIndex.of(request, table, schema, columns)
-    with table.transaction.pinned_reads():
-        return _create(request, table, rows, index, ReuseTree(index))
-
-
-def _create(
-    request: WriteRequest, table: WritableTable, rows: DataFrame, index: NewIndex, way: Way
-) -> WriteResult | DoesNotFit:
-    """Write a table's first files, or those that replace all that it has, and commit them."""
     writer = IndexWriter(table, index)
-    written = way.write(writer, rows)
-    if isinstance(written, DoesNotFit):
-        return written
+    with table.transaction.pinned_reads():
+        written = ReuseTree(index).write(writer, rows)
+        if isinstance(written, DoesNotFit):
+            return written
+        return _commit(request, writer, index, written)
+
+
+def _commit(
+    request: WriteRequest, writer: IndexWriter, index: NewIndex, written: WrittenFiles
+) -> WriteResult:
+    """Commit a table's first files, or those that replace all that it has, and register it."""
+    table = writer.table
     exists = table.snapshot.exists
     try:
         version = writer.commit(

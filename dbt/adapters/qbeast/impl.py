@@ -433,12 +433,14 @@ class QbeastAdapter(SparkAdapter):
     ) -> list[str]:
         """What a test's output says of the samples that it looks at."""
         notes = [
-            f"looks at {sampling.run_sample.told(sample.fraction)} of {sample.label}"
+            f"looks at {sampling.run_sample.describe_fraction(sample.fraction)} of {sample.label}"
             for sample in find_samples(sql).rewritable
         ]
         built_from = self.qbeast_built_from(model, graph) if not notes else None
         if built_from is not None:
-            notes.append(f"looks at what was built from {sampling.run_sample.told(built_from)}")
+            notes.append(
+                f"looks at what was built from {sampling.run_sample.describe_fraction(built_from)}"
+            )
         return list(dict.fromkeys(notes))
 
     @available.parse_none

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from qbeast_core.write.files import DoesNotFit, WrittenFiles
+from qbeast_core.write.files import WrittenFiles
 from qbeast_core.write.writer import IndexWriter
 
 
 class Measured:
     """Reads the rows twice. It fits all rows."""
 
-    def write(self, writer: IndexWriter, rows: DataFrame) -> WrittenFiles | DoesNotFit:
+    def write(self, writer: IndexWriter, rows: DataFrame) -> WrittenFiles:
         return writer.write_measured(rows, writer.measure(rows))

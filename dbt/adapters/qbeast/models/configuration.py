@@ -104,6 +104,12 @@ class ModelSpec:
     location: str | None
     descriptions: Descriptions
 
+    @property
+    def index_options(self) -> dict[str, Any]:
+        """What the index is to be, as arguments of `write_table`."""
+        names = ("columns_to_index", "cube_size", "column_stats", "sample_key", "slices")
+        return {name: getattr(self, name) for name in names}
+
 
 def is_indexed(config: Any) -> bool:
     """Whether a model of any materialization is to be stored with an index."""

@@ -39,7 +39,7 @@ def run_model(
     except DbtRuntimeError:
         raise
     except Exception as error:
-        raise _told(error, path) from error
+        raise _as_error(error, path) from error
     _as_view(session, data_frame(session, result, path))
     return f"select * from {quoted(VIEW)}"
 
@@ -72,7 +72,7 @@ def _as_view(session: SparkSession, frame: DataFrame) -> None:
     session.catalog.dropGlobalTempView(shared)
 
 
-def _told(error: Exception, path: str) -> DbtRuntimeError:
+def _as_error(error: Exception, path: str) -> DbtRuntimeError:
     """The error with the line of the model's own file that raised it."""
     line = None
     trace = error.__traceback__

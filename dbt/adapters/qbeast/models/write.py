@@ -263,18 +263,14 @@ def _rebuild(session: SparkSession, frame: DataFrame, table: str, spec: ModelSpe
         with_comments(frame, spec.descriptions.columns),
         table=table,
         mode="overwrite",
-        columns_to_index=spec.columns_to_index,
-        cube_size=spec.cube_size,
-        column_stats=spec.column_stats,
-        sample_key=spec.sample_key,
-        slices=spec.slices,
+        **spec.index_options,
         properties=spec.properties,
         comment=spec.descriptions.table or "",
         location=spec.location,
         rechoose=spec.rechoose or _chose_from_other_rows(session, table, spec),
         issue_warnings=False,
     )
-    return _told(spec, "rebuilt", result)
+    return _respond(spec, "rebuilt", result)
 
 
 def _chose_from_other_rows(session: SparkSession, table: str, spec: ModelSpec) -> bool:
@@ -285,21 +281,21 @@ def _chose_from_other_rows(session: SparkSession, table: str, spec: ModelSpec) -
     return run_sample.built_from(session, table) != spec.built_from
 
 
-def _told(spec: ModelSpec, done: str, result: WriteResult) -> Response:
+def _respond(spec: ModelSpec, done: str, result: WriteResult) -> Response:
     """The response of a write, after what else there is to say of it, in dbt's own way."""
-    _tell_choice(spec, result.column_choice)
+    _report_choice(spec, result.column_choice)
     for warning in result.warnings:
         _warn(f"{spec.name}: {warning}")
     return response_of_write(done, result)
 
 
-def _told_rewrite(spec: ModelSpec, done: str, result: RewriteResult) -> Response:
+def _respond_to_rewrite(spec: ModelSpec, done: str, result: RewriteResult) -> Response:
     """The same for a change of an existing table."""
-    _tell_choice(spec, result.column_choice)
+    _report_choice(spec, result.column_choice)
     return response_of_rewrite(done, result)
 
 
-def _tell_choice(spec: ModelSpec, choice: ColumnChoice | None) -> None:
+def _report_choice(spec: ModelSpec, choice: ColumnChoice | None) -> None:
     if choice is not None:
         fire_event(AdapterEventInfo(**_event(f"{spec.name}: {choice}")))
 
@@ -311,13 +307,9 @@ def _append(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment)
         frame,
         table=table,
         mode="append",
-        columns_to_index=spec.columns_to_index,
-        cube_size=spec.cube_size,
-        column_stats=spec.column_stats,
-        sample_key=spec.sample_key,
-        slices=spec.slices,
+        **spec.index_options,
     )
-    return _told(spec, "appended", result)
+    return _respond(spec, "appended", result)
 
 
 def _merge(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
@@ -334,7 +326,7 @@ def _merge(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) 
         source_alias=_SOURCE,
         target_alias=_TARGET,
     )
-    return _told_rewrite(spec, "merged", result)
+    return _respond_to_rewrite(spec, "merged", result)
 
 
 def _delete_insert(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
@@ -345,7 +337,7 @@ def _delete_insert(frame: DataFrame, table: str, spec: ModelSpec, increment: Inc
         source_alias=_SOURCE,
         target_alias=_TARGET,
     )
-    return _told_rewrite(spec, "replaced", result)
+    return _respond_to_rewrite(spec, "replaced", result)
 
 
 def _insert_overwrite(
@@ -356,18 +348,14 @@ def _insert_overwrite(
         frame,
         table=table,
         mode="overwrite",
-        columns_to_index=spec.columns_to_index,
-        cube_size=spec.cube_size,
-        column_stats=spec.column_stats,
-        sample_key=spec.sample_key,
-        slices=spec.slices,
+        **spec.index_options,
         comment=spec.descriptions.table,
         overwrite_schema=False,
         issue_warnings=False,
     )
     if spec.built_from is not None:
         run_sample.mark(frame.sparkSession, table, spec.built_from)
-    return _told(spec, "overwritten", result)
+    return _respond(spec, "overwritten", result)
 
 
 def _replace_where(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
@@ -375,7 +363,7 @@ def _replace_where(frame: DataFrame, table: str, spec: ModelSpec, increment: Inc
     if increment.strategy == MICROBATCH:
         condition = spec.batch or ""
     result = QbeastTable.for_name(frame.sparkSession, table).replace_where(frame, condition)
-    return _told_rewrite(spec, "replaced", result)
+    return _respond_to_rewrite(spec, "replaced", result)
 
 
 _STRATEGIES: dict[str, Callable[[DataFrame, str, ModelSpec, Increment], Response]] = {

@@ -114,7 +114,7 @@ def optimize_after_run(session: SparkSession, table: str, wanted: str) -> str | 
     """
     indexed = QbeastTable.for_name(session, table)
     if wanted == ALWAYS:
-        return _told(indexed.optimize(revision_id="all"))
+        return _describe(indexed.optimize(revision_id="all"))
     plan = indexed.optimize(dry_run=True)
     if not plan.changed:
         return None
@@ -123,12 +123,12 @@ def optimize_after_run(session: SparkSession, table: str, wanted: str) -> str | 
             f"waits for more rows: it would rewrite {_size(plan.bytes_removed)}, and only "
             f"{_size(plan.bytes_written_since)} were written since the last time"
         )
-    return _told(indexed.optimize())
+    return _describe(indexed.optimize())
 
 
 def optimize(session: SparkSession, table: str, arguments: Mapping[str, Any]) -> str:
     """Rewrites what the index gains from; returns a line that says what was done."""
-    return _told(_optimized(session, table, arguments))
+    return _describe(_optimized(session, table, arguments))
 
 
 def _optimize(
@@ -139,7 +139,7 @@ def _optimize(
         report.outcomes["with nothing to gain"] += 1
     else:
         report.outcomes["to be optimized" if result.dry_run else "optimized"] += 1
-    return _told(result)
+    return _describe(result)
 
 
 def _optimized(session: SparkSession, table: str, arguments: Mapping[str, Any]) -> OptimizeResult:
@@ -149,7 +149,7 @@ def _optimized(session: SparkSession, table: str, arguments: Mapping[str, Any]) 
     return QbeastTable.for_name(session, table).optimize(**options)
 
 
-def _told(result: OptimizeResult) -> str:
+def _describe(result: OptimizeResult) -> str:
     if not result.changed:
         return "nothing to gain"
     removed = f"{_files(result.files_removed)} ({_size(result.bytes_removed)})"

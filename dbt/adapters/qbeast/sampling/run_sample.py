@@ -121,11 +121,12 @@ def require_no_mixture(session: "SparkSession", table: str, fraction: float | No
     """Raises DbtRuntimeError when a table's rows are not of the sample that is to be added."""
     present = built_from(session, table)
     if present != fraction:
+        name = table.replace("`", "")
         raise DbtRuntimeError(
-            f"{table.replace('`', '')} was built from {told(present)}, and this run would add rows "
-            f"from {told(fraction)}: take the same {VARIABLE} again, or build the table anew with "
-            "--full-refresh, which keeps only the rows of that run (a snapshot has to be dropped "
-            "for that, and loses its history)"
+            f"{name} was built from {describe_fraction(present)}, and this run would add rows "
+            f"from {describe_fraction(fraction)}: take the same {VARIABLE} again, or build the "
+            "table anew with --full-refresh, which keeps only the rows of that run (a snapshot "
+            "has to be dropped for that, and loses its history)"
         )
 
 
@@ -136,10 +137,10 @@ def mark(session: "SparkSession", relation: str, fraction: float, kind: str = "t
     ).collect()
 
 
-def told(fraction: float | None) -> str:
+def describe_fraction(fraction: float | None) -> str:
     """How a fraction is called.
 
-    >>> told(0.01), told(None)
+    >>> describe_fraction(0.01), describe_fraction(None)
     ('a sample of 1 percent', 'all rows')
     """
     return "all rows" if fraction is None else f"a sample of {percent(fraction)} percent"

@@ -115,7 +115,7 @@ class SessionHandle:
             return nullcontext()
         context = self.session.sparkContext
         statement = progress.Statement(context, self.job_group, self.name, self._progress_seconds)
-        return progress.told(statement)
+        return progress.reported(statement)
 
     def _with_samples(self, sql: str) -> str:
         from dbt.adapters.qbeast.sampling.rewriting import rewrite_tablesample

@@ -57,8 +57,8 @@ class Statement:
 
 
 @contextmanager
-def told(statement: Statement) -> Iterator[None]:
-    """Tells of the statement as long as the block runs."""
+def reported(statement: Statement) -> Iterator[None]:
+    """Reports the progress of the statement while the block runs."""
     _watch.add(statement)
     try:
         with phases.listening(statement.enter):

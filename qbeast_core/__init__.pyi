@@ -35,6 +35,11 @@ from .jvm.gateway import activate as activate
 from .jvm.gateway import delta_version as delta_version
 from .jvm.gateway import is_alive as is_alive
 from .jvm.gateway import start_spark as start_spark
+from .jvm.parser import SampleClause as SampleClause
+from .jvm.parser import Sampled as Sampled
+from .jvm.parser import SampledStatement as SampledStatement
+from .jvm.parser import Span as Span
+from .jvm.parser import sampled_statement as sampled_statement
 from .jvm.settings import changed_settings as changed_settings
 from .jvm.settings import copy_settings as copy_settings
 from .maintain.convert import ConvertResult as ConvertResult

@@ -23,7 +23,6 @@ from dbt.adapters.qbeast.connections import QbeastConnectionManager
 from dbt.adapters.qbeast.models.configuration import QbeastConfig
 from dbt.adapters.qbeast.relation import QbeastRelation
 from dbt.adapters.qbeast.sampling.run_sample import RunSample
-from dbt.adapters.qbeast.sampling.spans import find_samples
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.events.functions import warn_or_error
@@ -432,9 +431,11 @@ class QbeastAdapter(SparkAdapter):
         self, sql: str, model: Mapping[str, Any], graph: Mapping[str, Any]
     ) -> list[str]:
         """What a test's output says of the samples that it looks at."""
+        with self._running("what a test samples") as session:
+            samples = sampling.spans.find_samples(session, sql).rewritable
         notes = [
             f"looks at {sampling.run_sample.describe_fraction(sample.fraction)} of {sample.label}"
-            for sample in find_samples(sql).rewritable
+            for sample in samples
         ]
         built_from = self.qbeast_built_from(model, graph) if not notes else None
         if built_from is not None:

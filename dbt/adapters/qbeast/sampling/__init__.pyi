@@ -1,4 +1,3 @@
 from . import rewriting as rewriting
 from . import run_sample as run_sample
 from . import spans as spans
-from . import sql_text as sql_text

@@ -46,16 +46,16 @@ def rewrite_tablesample(spark: SparkSession, sql: str) -> Rewritten:
 
     Nothing of `sql` is executed. If this raises, no view is left behind.
     """
-    samples = find_samples(sql)
+    samples = find_samples(spark, sql)
     warnings = [_left_to_spark(left.label, left.reason) for left in samples.leftovers]
     indexed, unindexed = _with_tables(spark, samples.rewritable)
     warnings += unindexed
     if not indexed:
         return Rewritten(sql, warnings=_once(warnings))
     if samples.stored:
-        rewritten = _with_conditions(spark, sql, indexed)
+        rewritten = _with_conditions(spark, samples.sql, indexed)
     else:
-        rewritten = _with_views(spark, sql, indexed)
+        rewritten = _with_views(spark, samples.sql, indexed)
     return replace(rewritten, warnings=_once([*warnings, *rewritten.warnings]))
 
 

@@ -1,7 +1,7 @@
 """Where a SQL text samples tables by percent, and the text with other relations in their place.
 
-Nothing here knows Spark. The statement is edited at those places and never printed anew from a
-parse tree: hints, comments and syntax of tomorrow stay as the user wrote them.
+Spark's parser says where. The statement is edited at those places and never printed anew from a
+parse tree: hints, comments and layout stay as the user wrote them.
 """
 
 import re
@@ -9,17 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from dbt.adapters.qbeast.sampling.sql_text import SqlText, UnreadableText
+from pyspark.errors import ParseException
+from pyspark.sql import SparkSession
 
-from qbeast_core import quoted
+from qbeast_core import SampleClause, Sampled, Span, quoted, sampled_statement
 
-
-@dataclass(frozen=True)
-class Slice:
-    """The characters `start` to `end` (exclusive) of a statement."""
-
-    start: int
-    end: int
+_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
+_SIZE = re.compile(r"tablesample\s*\((.*?)\)", re.IGNORECASE | re.DOTALL)
+_PERCENT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s+percent\s*", re.IGNORECASE)
+_REASONS = {
+    Sampled.COMMON_TABLE: "it is a WITH query of this statement, not a table",
+    Sampled.OLD_VERSION: "the index answers samples of a table's current version",
+    Sampled.OTHER: "only a table named right before TABLESAMPLE has an index",
+}
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,8 @@ class Sample:
     """The table's name as its unquoted parts."""
     fraction: float
     """0 to 1."""
-    table: Slice
-    clause: Slice
+    table: Span
+    clause: Span
     """From TABLESAMPLE to its last parenthesis."""
     has_alias: bool
 
@@ -63,32 +65,32 @@ class Leftover:
 class Samples:
     """Every TABLESAMPLE of one statement."""
 
+    sql: str
+    """The statement, with Spark's variables replaced by their values if it samples anything."""
     rewritable: tuple[Sample, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
     stored: bool = False
     """The statement stores its text (a view, a function): it must not name a temporary view."""
 
 
-def find_samples(sql: str) -> Samples:
-    """Every TABLESAMPLE clause of `sql`, one statement in Spark's dialect, in the text's order.
+def find_samples(spark: SparkSession, sql: str) -> Samples:
+    """Every TABLESAMPLE clause of one statement, in the text's order.
 
-    What stands in strings, comments, hints and quoted names is not a clause.
-
-    >>> [(s.label, s.fraction) for s in find_samples("from a.b tablesample (1 percent)").rewritable]
-    [('a.b', 0.01)]
+    A text that Spark does not take has none: running it tells the user what is wrong.
     """
-    if not _MENTIONED.search(sql):
-        return Samples()
     try:
-        text = SqlText(sql)
-    except UnreadableText as error:
-        return Samples(leftovers=(Leftover("this statement", f"{error}"),))
-    clauses = [p for p in range(len(text.tokens)) if _is_clause(text, p)]
-    found = [_sample_at(text, place) for place in clauses]
+        statement = sampled_statement(spark, sql)
+    except ParseException:
+        return Samples(sql)
+    if statement.is_script:
+        left = Leftover("this statement", "it is more than one statement")
+        return Samples(sql, leftovers=(left,) if statement.clauses else ())
+    found = [_sample_of(statement.sql, clause) for clause in statement.clauses]
     return Samples(
+        sql=statement.sql,
         rewritable=tuple(item for item in found if isinstance(item, Sample)),
         leftovers=tuple(dict.fromkeys(item for item in found if isinstance(item, Leftover))),
-        stored=_stores_its_text(text),
+        stored=statement.stores_text,
     )
 
 
@@ -98,10 +100,11 @@ def replace_samples(sql: str, relations: Sequence[tuple[Sample, str]]) -> str:
     A relation without an alias gets the table's name as one, so that `table.column` still works.
 
     >>> sql = "select t.a from s.t tablesample (1 percent) where t.a > 0"
-    >>> replace_samples(sql, [(find_samples(sql).rewritable[0], "`v`")])
+    >>> sample = Sample(("s", "t"), 0.01, Span(16, 19), Span(20, 43), has_alias=False)
+    >>> replace_samples(sql, [(sample, "`v`")])
     'select t.a from `v` AS `t` where t.a > 0'
     """
-    for sample, relation in sorted(relations, key=lambda pair: pair[0].table.start, reverse=True):
+    for sample, relation in sorted(relations, key=lambda pair: pair[0].table, reverse=True):
         alias = "" if sample.has_alias else f" AS {quoted(sample.parts[-1])}"
         between = sql[sample.table.end : sample.clause.start].rstrip(" \t")
         before, after = sql[: sample.table.start], sql[sample.clause.end :]
@@ -109,143 +112,37 @@ def replace_samples(sql: str, relations: Sequence[tuple[Sample, str]]) -> str:
     return sql
 
 
-def without_samples(sql: str) -> str:
-    """`sql` with all rows in place of those of each sample by percent, whatever it is of.
-
-    A text that cannot be read stays as it is.
-
-    >>> without_samples("select a from t tablesample (1 percent) as s where a > 0")
-    'select a from t as s where a > 0'
-    """
+def without_samples(spark: SparkSession, sql: str) -> str:
+    """`sql` with all rows in place of those of each sample by percent, whatever it is of."""
     try:
-        text = SqlText(sql)
-    except UnreadableText:
+        statement = sampled_statement(spark, sql)
+    except ParseException:
         return sql
-    for place in reversed(range(len(text.tokens))):
-        if _is_clause(text, place) and _PERCENT.fullmatch(text.between(place + 1)):
-            after = text.tokens[_end_of_clause(text, place)].end
-            sql = sql[: text.tokens[place].start].rstrip(" \t") + sql[after:]
+    sql = statement.sql
+    for start, end in (each.clause for each in reversed(statement.clauses)):
+        if _PERCENT.fullmatch(_size(sql[start:end])):
+            sql = sql[:start].rstrip(" \t") + sql[end:]
     return sql
 
 
-_MENTIONED = re.compile("tablesample", re.IGNORECASE)
-_PERCENT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s+percent\s*", re.IGNORECASE)
-_BEFORE_A_TABLE = frozenset({"from", "join", ",", "("})
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# Words that may follow a table; any other word there is its alias. For a word missing here no alias
-# is added; where the statement needs it, Spark refuses the edited text and the original is run.
-_NOT_AN_ALIAS = _words(
-    "anti approx asof cluster cross distribute exact except full group having inner insert"
-    " intersect join lateral left limit map minus natural offset on order outer pivot qualify"
-    " reduce right select semi set sort tablesample then union unpivot using values watermark"
-    " when where window with"
-)
-# After `select * from t where ...` these would make sampling before and after it differ.
-_CHANGES_ROWS = _words(
-    "cluster distribute except group having intersect lateral limit minus offset order pivot"
-    " qualify sort tablesample union unpivot window |>"
-)
-
-
-def _is_clause(text: SqlText, place: int) -> bool:
-    return (
-        text.word(place) == "tablesample"
-        and text.word(place + 1) == "("
-        and text.word(place - 1) != "."
-    )
-
-
-def _stores_its_text(text: SqlText) -> bool:
-    place = 0
-    while text.word(place) in _words("explain extended formatted codegen cost"):
-        place += 1
-    verb = text.word(place)
-    qualifiers = set()
-    while text.word(place := place + 1) in _words("or replace global temp temporary materialized"):
-        qualifiers.add(text.word(place))
-    if verb not in {"create", "alter"} or text.word(place) not in {"view", "function"}:
-        return False
-    # A global temporary view is seen by sessions that have none of this session's views.
-    return qualifiers.isdisjoint({"temp", "temporary"}) or "global" in qualifiers
-
-
-def _sample_at(text: SqlText, place: int) -> Sample | Leftover:
-    """The clause whose TABLESAMPLE stands at `place`."""
-    table = _table_before(text, place)
-    if table is None:
-        return _not_a_table(text, place)
-    first, last, parts = table
-    label = ".".join(parts)
-    inside = text.between(place + 1)
-    percent = _PERCENT.fullmatch(inside)
-    if percent is None or Decimal(percent.group(1)) > 100:
-        return Leftover(label, f"the index answers (p percent), not ({inside.strip()})")
-    if len(parts) == 1 and text.is_common_table(parts[0], first):
-        return Leftover(label, "it is a WITH query of this statement, not a table")
-    end = _end_of_clause(text, place)
+def _sample_of(sql: str, clause: SampleClause) -> Sample | Leftover:
+    label = ".".join(clause.parts) or "a subquery"
+    size = _size(sql[clause.clause.start : clause.clause.end])
+    percent = _PERCENT.fullmatch(size)
+    if clause.parts and percent is None:
+        return Leftover(label, f"the index answers (p percent), not ({size.strip()})")
+    if percent is None or clause.table is None or clause.sampled is not Sampled.TABLE:
+        return Leftover(label, _REASONS[clause.sampled])
     return Sample(
-        parts=parts,
+        parts=clause.parts,
         fraction=float(Decimal(percent.group(1)) / 100),
-        table=Slice(text.tokens[first].start, text.tokens[last].end),
-        clause=Slice(text.tokens[place].start, text.tokens[end].end),
-        has_alias=_has_alias(text, end + 1 if last == place - 1 else last + 1),
+        table=clause.table,
+        clause=clause.clause,
+        has_alias=clause.has_alias,
     )
 
 
-def _end_of_clause(text: SqlText, place: int) -> int:
-    end = text.closing[place + 1]
-    if text.word(end + 1) == "repeatable" and text.word(end + 2) == "(":
-        end = text.closing[end + 2]
-    return end
-
-
-def _table_before(text: SqlText, place: int) -> tuple[int, int, tuple[str, ...]] | None:
-    """First token, last token and parts of the table that the clause at `place` samples."""
-    if text.word(place - 1) == ")":
-        return _table_of_filter(text, text.opening[place - 1])
-    first, parts = text.name_until(place - 1)
-    if not parts or text.word(first - 1) not in _BEFORE_A_TABLE:
-        return None
-    return first, place - 1, parts
-
-
-def _table_of_filter(text: SqlText, opening: int) -> tuple[int, int, tuple[str, ...]] | None:
-    """The table of `(select * from table [[as] alias] [where ...])`, or of one with LIMIT 0."""
-    if [text.word(opening + step) for step in (1, 2, 3)] != ["select", "*", "from"]:
-        return None
-    first = opening + 4
-    last, parts = text.name_from(first)
-    after = last + 1
-    if _has_alias(text, after):
-        after += 2 if text.word(after) == "as" else 1
-    closing = text.closing[opening]
-    if not parts or (after != closing and text.word(after) != "where"):
-        return None
-    for inner in text.top_level(after, closing):
-        limit_zero = text.word(inner) == "limit" and text.tokens[inner + 1].text == "0"
-        if text.word(inner) in _CHANGES_ROWS and not limit_zero:
-            return None
-    return first, last, parts
-
-
-def _has_alias(text: SqlText, place: int) -> bool:
-    word = text.word(place)
-    return word == "as" or (text.name(place) is not None and word not in _NOT_AN_ALIAS)
-
-
-def _not_a_table(text: SqlText, place: int) -> Leftover:
-    """Why what stands before the TABLESAMPLE at `place` is no table."""
-    if text.word(place - 1) == ")":
-        return Leftover("a subquery", "only a table named right before TABLESAMPLE has an index")
-    current = "the index answers samples of a table's current version"
-    if text.word(place - 2) == "@":
-        return Leftover(".".join(text.name_until(place - 3)[1]), current)
-    if text.word(place - 2) == "of":
-        return Leftover(".".join(text.name_until(place - 5)[1]), current)
-    label = text.tokens[place - 1].text if place else "nothing"
-    return Leftover(label, "TABLESAMPLE does not stand right after a table's name")
+def _size(clause: str) -> str:
+    """What stands in the first parentheses of a clause."""
+    found = _SIZE.match(_COMMENT.sub(" ", clause))
+    return found.group(1) if found else ""

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.qbeast.sampling.spans import without_samples
 from dbt.adapters.qbeast.spark import progress
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
@@ -93,7 +92,7 @@ class SessionHandle:
             bindings: values of the statement's `?`, in their order.
         """
         if "tablesample" in sql.lower():
-            sql = without_samples(sql) if self._is_unit_test else self._with_samples(sql)
+            sql = self._with_all_rows(sql) if self._is_unit_test else self._with_samples(sql)
         return self.session.sql(sql) if bindings is None else self.session.sql(sql, list(bindings))
 
     def cancel(self) -> None:
@@ -116,6 +115,11 @@ class SessionHandle:
         context = self.session.sparkContext
         statement = progress.Statement(context, self.job_group, self.name, self._progress_seconds)
         return progress.reported(statement)
+
+    def _with_all_rows(self, sql: str) -> str:
+        from dbt.adapters.qbeast.sampling.spans import without_samples
+
+        return without_samples(self.session, sql)
 
     def _with_samples(self, sql: str) -> str:
         from dbt.adapters.qbeast.sampling.rewriting import rewrite_tablesample

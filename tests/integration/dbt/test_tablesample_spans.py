@@ -9,6 +9,9 @@ from dbt.adapters.qbeast.sampling.spans import (
     replace_samples,
     without_samples,
 )
+from pyspark.sql import SparkSession
+
+from qbeast_core import changed_settings
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,13 @@ CASES = _cases()
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.title for case in CASES])
-def test_replaces_exactly_the_samples_that_an_index_can_answer(case: Case) -> None:
-    samples = find_samples(case.sql)
+def test_replaces_exactly_the_samples_that_an_index_can_answer(
+    spark: SparkSession, case: Case
+) -> None:
+    samples = find_samples(spark, case.sql)
     relations = [(s, f"`v{number}`") for number, s in enumerate(samples.rewritable, start=1)]
 
-    assert replace_samples(case.sql, relations) == case.becomes
+    assert replace_samples(samples.sql, relations) == case.becomes
     assert tuple(f"{left.label}: {left.reason}" for left in samples.leftovers) == case.leaves
 
 
@@ -49,8 +54,8 @@ def test_the_file_of_cases_is_read_whole() -> None:
     assert sum(case.becomes != case.sql for case in CASES) >= 40
 
 
-def test_a_text_without_the_word_is_not_even_tokenized() -> None:
-    samples = find_samples("select 'no quote here ends")
+def test_a_text_without_the_word_is_not_even_parsed(spark: SparkSession) -> None:
+    samples = find_samples(spark, "select 'no quote here ends")
 
     assert (samples.rewritable, samples.leftovers) == ((), ())
 
@@ -70,14 +75,16 @@ def test_a_text_without_the_word_is_not_even_tokenized() -> None:
         ("33.3", 0.333),
     ],
 )
-def test_percent_is_the_fraction_that_a_user_would_type(percent: str, fraction: float) -> None:
-    (sample,) = find_samples(f"from t tablesample ({percent} percent)").rewritable
+def test_percent_is_the_fraction_that_a_user_would_type(
+    spark: SparkSession, percent: str, fraction: float
+) -> None:
+    (sample,) = find_samples(spark, f"from t tablesample ({percent} percent)").rewritable
 
     assert sample.fraction == fraction
 
 
-def test_the_name_is_given_quoted_for_spark_and_plain_for_messages() -> None:
-    (sample,) = find_samples("from c.`s.1`.`t``x` tablesample (1 percent)").rewritable
+def test_the_name_is_given_quoted_for_spark_and_plain_for_messages(spark: SparkSession) -> None:
+    (sample,) = find_samples(spark, "from c.`s.1`.`t``x` tablesample (1 percent)").rewritable
 
     assert sample.name == "`c`.`s.1`.`t``x`"
     assert sample.label == "c.s.1.t`x"
@@ -96,6 +103,7 @@ def test_the_name_is_given_quoted_for_spark_and_plain_for_messages() -> None:
         ("explain extended create view v as", True),
         ("create temporary view v as", False),
         ("create or replace temp view v as", False),
+        ("create function f() returns bigint return 1 + (", True),
         ("create temporary function f() returns bigint return", False),
         ("cache table v as", False),
         ("cache lazy table v as", False),
@@ -107,16 +115,21 @@ def test_the_name_is_given_quoted_for_spark_and_plain_for_messages() -> None:
         ("", False),
     ],
 )
-def test_knows_the_statements_that_store_their_text(statement: str, stored: bool) -> None:
-    samples = find_samples(f"{statement} select count(*) from s1.t tablesample (1 percent)")
+def test_knows_the_statements_that_store_their_text(
+    spark: SparkSession, statement: str, stored: bool
+) -> None:
+    closed = ")" * statement.endswith("(")
+    sql = f"{statement} select count(*) from s1.t tablesample (1 percent){closed}"
+    samples = find_samples(spark, sql)
 
-    assert len(samples.rewritable) == 1
+    (sample,) = samples.rewritable
+    assert sql[sample.table.start : sample.table.end] == "s1.t"
     assert samples.stored is stored
 
 
-def test_a_stored_view_takes_a_subquery_in_place_of_the_sample() -> None:
+def test_a_stored_view_takes_a_subquery_in_place_of_the_sample(spark: SparkSession) -> None:
     sql = "create view v as select t.id, b.id from s1.t tablesample (1 percent), u as b"
-    (sample,) = find_samples(sql).rewritable
+    (sample,) = find_samples(spark, sql).rewritable
 
     assert replace_samples(sql, [(sample, "(select * from `s1`.`t` where hash(`id`) < 0)")]) == (
         "create view v as select t.id, b.id"
@@ -143,14 +156,24 @@ def test_a_stored_view_takes_a_subquery_in_place_of_the_sample() -> None:
         ("select 'no end tablesample (1 percent)", None),
     ],
 )
-def test_without_samples_all_rows_are_read(sql: str, whole: str | None) -> None:
-    assert without_samples(sql) == (whole or sql)
+def test_without_samples_all_rows_are_read(
+    spark: SparkSession, sql: str, whole: str | None
+) -> None:
+    assert without_samples(spark, sql) == (whole or sql)
 
 
-def test_only_the_samples_given_are_replaced() -> None:
+def test_only_the_samples_given_are_replaced(spark: SparkSession) -> None:
     sql = "select * from a tablesample (1 percent), b tablesample (2 percent)"
-    _, second = find_samples(sql).rewritable
+    _, second = find_samples(spark, sql).rewritable
 
     assert replace_samples(sql, [(second, "`v`")]) == (
         "select * from a tablesample (1 percent), `v` AS `b`"
     )
+
+
+def test_a_variable_is_replaced_before_its_characters_are_counted(spark: SparkSession) -> None:
+    with changed_settings(spark, {"qbeast.kind": "a longer text"}):
+        samples = find_samples(spark, "select '${qbeast.kind}' from t tablesample (1 percent)")
+
+    relations = [(sample, "`v`") for sample in samples.rewritable]
+    assert replace_samples(samples.sql, relations) == "select 'a longer text' from `v` AS `t`"

@@ -1,0 +1,196 @@
+"""Where a SQL statement samples tables, by Spark's own parser.
+
+Every node that Spark parses keeps the characters of the statement that it was made of. So the
+grammar is that of the Spark version in use, with its comments, strings, names and WITH queries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+from pyspark.sql import SparkSession
+
+from qbeast_core.jvm.gateway import Jvm
+
+_CLAUSE = re.compile("tablesample", re.IGNORECASE)
+_AFTER_A_PIPE = re.compile(r"\|>\s*$")
+_ALIASES = frozenset({"SubqueryAlias", "UnresolvedSubqueryColumnAliases"})
+_MADE_BY_A_CLAUSE = frozenset({"GlobalLimit", "Sample"})
+_STORED = frozenset(
+    {
+        "AlterViewAs",
+        "CreateMaterializedViewAsSelect",
+        "CreateUserDefinedFunction",
+        "CreateView",
+    }
+)
+_FUNCTIONS = frozenset({"CreateUserDefinedFunction", "CreateSQLFunctionCommand"})
+_BEFORE_AN_EXPRESSION = "select "
+
+
+class Span(NamedTuple):
+    """The characters `start` to `end` (exclusive) of a statement."""
+
+    start: int
+    end: int
+
+
+class Sampled(Enum):
+    """What a TABLESAMPLE is of."""
+
+    TABLE = "a table, or `select * from table [where ...]` in parentheses"
+    COMMON_TABLE = "a WITH query of the statement"
+    OLD_VERSION = "a table at a version or a time"
+    OTHER = "any other query"
+
+
+@dataclass(frozen=True)
+class SampleClause:
+    """`TABLESAMPLE (...) [REPEATABLE (n)]` at one place of a statement."""
+
+    clause: Span
+    """From TABLESAMPLE to its last parenthesis."""
+    sampled: Sampled
+    parts: tuple[str, ...] = ()
+    """The unquoted parts of the table's name; none for other queries."""
+    table: Span | None = None
+    """Where a table's name stands."""
+    has_alias: bool = False
+
+
+@dataclass(frozen=True)
+class SampledStatement:
+    """Every TABLESAMPLE of a statement."""
+
+    sql: str
+    """The statement with Spark's variables (`${...}`) replaced by their values."""
+    clauses: tuple[SampleClause, ...] = ()
+    """In the text's order."""
+    stores_text: bool = False
+    """Whether it makes a view or a function that outlives the session."""
+    is_script: bool = False
+    """Whether it is a BEGIN ... END of several statements."""
+
+
+def sampled_statement(spark: SparkSession, sql: str) -> SampledStatement:
+    """The TABLESAMPLE clauses of one statement. Nothing is analysed or executed.
+
+    Raises:
+        ParseException: Spark does not take the statement.
+    """
+    if not _CLAUSE.search(sql):
+        return SampledStatement(sql)
+    jvm = Jvm(spark)
+    if "${" in sql:
+        sql = str(jvm.new("org.apache.spark.sql.internal.VariableSubstitution").substitute(sql))
+    parse = jvm.session.sessionState().sqlParser().parsePlan
+    plan = parse(sql)
+    if plan.nodeName() == "ExplainCommand":
+        plan = plan.logicalPlan()
+    kind = str(plan.nodeName())
+    clauses = set(_Clauses(jvm, sql).within(plan))
+    if kind in _FUNCTIONS:
+        # The parser leaves the body of a function as a text.
+        for body, before in ((plan.queryText(), ""), (plan.exprText(), _BEFORE_AN_EXPRESSION)):
+            if body.isDefined():
+                start = sql.rindex(body.get())
+                inner = before + body.get()
+                found = _Clauses(jvm, inner, start - len(before)).within(parse(inner))
+                clauses.update(found)
+    return SampledStatement(
+        sql,
+        tuple(sorted(clauses, key=lambda each: each.clause)),
+        stores_text=kind in _STORED or _is_lasting_view(plan, kind),
+        is_script=kind == "CompoundBody",
+    )
+
+
+def _is_lasting_view(plan: Any, kind: str) -> bool:
+    # A global temporary view is seen by sessions that have none of this session's views.
+    return kind == "CreateViewCommand" and str(plan.viewType()) != "LocalTempView"
+
+
+class _Clauses:
+    """The TABLESAMPLE clauses of a text, which stands at `offset` of a statement."""
+
+    def __init__(self, jvm: Jvm, text: str, offset: int = 0) -> None:
+        self._jvm, self._text, self._offset = jvm, text, offset
+
+    def within(self, plan: Any, common: frozenset[str] = frozenset()) -> Iterator[SampleClause]:
+        """Those of a plan, which sees the WITH queries `common` (names in lower case)."""
+        kind = str(plan.nodeName())
+        inner = self._jvm.java_list(plan.innerChildren())
+        if kind == "UnresolvedWith":
+            recursive = plan.productArity() > 2 and plan.allowRecursion()
+            for query in inner:
+                name = str(query.alias()).lower()
+                yield from self.within(query, common | {name} if recursive else common)
+                common |= {name}
+            inner = []
+        elif kind in _MADE_BY_A_CLAUSE:
+            clause = self._span(plan)
+            if _CLAUSE.match(self._text, clause.start):
+                yield self._described(clause, plan.child(), common)
+        for child in self._jvm.java_list(plan.children()) + inner:
+            yield from self.within(child, common)
+
+    def _described(self, clause: Span, plan: Any, common: frozenset[str]) -> SampleClause:
+        """The clause that samples a plan."""
+        clause_in_statement = self._in_statement(clause)
+        after_a_pipe = _AFTER_A_PIPE.search(self._text, 0, clause.start)
+        relation, has_alias = self._without_alias(plan)
+        if relation.nodeName() == "LocalLimit":  # of `(n ROWS)`, below the node of the clause
+            relation, has_alias = self._without_alias(relation.child())
+        elif (filtered := self._filtered(relation)) is not None and not after_a_pipe:
+            relation, has_alias = self._without_alias(filtered)
+        sampled = Sampled.TABLE
+        if relation.nodeName() == "RelationTimeTravel":
+            relation, sampled = relation.relation(), Sampled.OLD_VERSION
+        if not self._is_plain_table(relation):
+            return SampleClause(clause_in_statement, Sampled.OTHER)
+        parts = tuple(map(str, self._jvm.java_list(relation.multipartIdentifier())))
+        if len(parts) == 1 and parts[0].lower() in common:
+            sampled = Sampled.COMMON_TABLE
+        table = self._in_statement(self._span(relation))
+        return SampleClause(clause_in_statement, sampled, parts, table, has_alias)
+
+    def _is_plain_table(self, relation: Any) -> bool:
+        return (
+            relation.nodeName() == "UnresolvedRelation"
+            and relation.options().isEmpty()
+            and not relation.isStreaming()
+        )
+
+    def _without_alias(self, plan: Any) -> tuple[Any, bool]:
+        has_alias = False
+        while plan.nodeName() in _ALIASES:
+            plan, has_alias = plan.child(), True
+        return plan, has_alias
+
+    def _filtered(self, plan: Any) -> Any | None:
+        """What `select * from ... [where ...] [limit 0]` reads.
+
+        Such a query keeps the same rows before and after the sampling.
+        """
+        if plan.nodeName() == "GlobalLimit" and plan.limitExpr().sql() == "0":
+            plan = plan.child().child()
+        if plan.nodeName() != "Project":
+            return None
+        selected = self._jvm.java_list(plan.projectList())
+        if [each.getClass().getSimpleName() for each in selected] != ["UnresolvedStar"]:
+            return None
+        if selected[0].target().isDefined():
+            return None
+        plan = plan.child()
+        return plan.child() if plan.nodeName() == "Filter" else plan
+
+    def _span(self, node: Any) -> Span:
+        origin = node.origin()
+        return Span(origin.startIndex().get(), origin.stopIndex().get() + 1)
+
+    def _in_statement(self, span: Span) -> Span:
+        return Span(span.start + self._offset, span.end + self._offset)

@@ -39,6 +39,7 @@ from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.datatypes import EPOCH
 
 _PARQUET = "org.apache.parquet."
+PARQUET_READER = _PARQUET + "hadoop.ParquetFileReader"
 _METADATA = _PARQUET + "hadoop.metadata."
 _LIST = "java.util.List"
 _STRING = "java.lang.String"
@@ -167,7 +168,7 @@ def _footer(jvm: Jvm, calls: JavaCalls, delta_log: Any, path: Column) -> Any:
         "org.apache.hadoop.conf.Configuration",
     )
     return calls.static(
-        _PARQUET + "hadoop.ParquetFileReader",
+        PARQUET_READER,
         "readFooter",
         _METADATA + "ParquetMetadata",
         hadoop,

@@ -2,7 +2,8 @@
 
 While it writes, Delta compares every value with the smallest and the largest so far, and copies
 strings and decimals for that. The Parquet writer finds the same values and leaves them in the
-footer, which costs little to read.
+footer, which costs little to read. This is the only module that changes what Delta collects; where
+it cannot, Delta collects everything itself.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
 
 from qbeast_core.delta.footer_columns import (
+    PARQUET_READER,
     FooterStatistics,
     Kind,
     column_chunks,
@@ -50,6 +53,9 @@ LEAST_ROWS = 250_000
 """Of fewer rows Delta's own collecting costs less than the job that reads footers."""
 _COLLECT_KEY = "spark.databricks.delta.stats.collect"
 _PREFIX_KEY = "spark.databricks.io.skipping.stringPrefixLength"
+_ENCRYPTION_KEY = "parquet.crypto.factory.class"
+_SET_METADATA = "newMetadata_$eq"
+"""The setter of a field that is private in Scala: not every build of Delta needs to have it."""
 _SECTIONS = ("minValues", "maxValues", "nullCount")
 
 
@@ -61,7 +67,8 @@ class LateStatistics:
         self._metadata = fields_of(txn.metadata())
         schema = StructType.fromJson(json.loads(self._metadata["schemaString"]))
         configuration = self._metadata["configuration"]
-        in_footers = _in_footers(schema, jvm.spark) if rows >= LEAST_ROWS else {}
+        readable = self._footers_are_readable()
+        in_footers = _in_footers(schema, jvm.spark) if readable and rows >= LEAST_ROWS else {}
         self._others = [name for name in schema.fieldNames() if name not in in_footers]
         self.applies = (
             bool(in_footers)
@@ -70,11 +77,26 @@ class LateStatistics:
             and len(schema) <= _DEFAULT_COUNT
             and not any(isinstance(field.dataType, _NESTED) for field in schema)
             and not _CHOICES & set(configuration)
+            and self._choice_can_be_replaced()
         )
         """Whether Delta leaves statistics of ordinary columns to be found after the writing."""
         self._found_later = in_footers if self.applies else {}
-        if self._lacks_slices():
+        if readable and self._lacks_slices():
             self._found_later[SLICE_COLUMN] = Kind.NUMBER
+
+    def _footers_are_readable(self) -> bool:
+        """Whether Parquet's reader is there, and the files' footers are not encrypted."""
+        if not self._jvm.has_class(PARQUET_READER):
+            return False
+        return self._delta_log.newDeltaHadoopConf().get(_ENCRYPTION_KEY) is None
+
+    def _choice_can_be_replaced(self) -> bool:
+        """Whether this Delta lets `left_for_later` do its work: a try that changes nothing."""
+        try:
+            getattr(self._txn, _SET_METADATA)(self._txn.newMetadata())
+        except Py4JError:
+            return False
+        return True
 
     @property
     def pending(self) -> bool:
@@ -135,7 +157,7 @@ class LateStatistics:
         if not (self.applies and self._others):
             yield
             return
-        replace_metadata = getattr(self._txn, "newMetadata_$eq")
+        replace_metadata = getattr(self._txn, _SET_METADATA)
         present = self._txn.newMetadata()
         replace_metadata(self._jvm.some(self._with_statistics_of(self._others)))
         try:

@@ -92,6 +92,19 @@ class StagedFile:
         return self.file.path.rsplit("/", 1)[-1]
 
 
+@dataclass(frozen=True)
+class StagedFiles:
+    """The files of one write."""
+
+    files: tuple[StagedFile, ...]
+    """With the statistics that Delta collected while it wrote them."""
+    _described: Future[list[StagedFile]]
+
+    def with_statistics(self) -> list[StagedFile]:
+        """The same files with all their statistics, which another thread completes meanwhile."""
+        return self._described.result()
+
+
 class Transaction:
     """A transaction on the table at one location; nothing is visible before `commit`."""
 
@@ -202,17 +215,26 @@ class Transaction:
         schema = json.loads(fields_of(self._txn.metadata())["schemaString"])
         return ColumnIdentity.of(StructType.fromJson(schema), columns)
 
-    def late_statistics(self, rows: int) -> LateStatistics:
-        """How a write of so many rows gets the statistics of its files."""
-        return LateStatistics(self._jvm, self._delta_log, self._txn, rows)
-
     def write_files(
-        self, df: DataFrame, late: LateStatistics, without_dictionary: Iterable[str] = ()
-    ) -> list[StagedFile]:
+        self, df: DataFrame, expected_rows: int, without_dictionary: Iterable[str] = ()
+    ) -> StagedFiles:
         """Write each partition of `df` as one file (or several where Spark splits it).
 
-        `without_dictionary` are columns whose values hardly repeat within a file.
+        Args:
+            expected_rows: about how many rows `df` has; it decides how statistics are found.
+            without_dictionary: columns whose values hardly repeat within a file.
         """
+        late = LateStatistics(self._jvm, self._delta_log, self._txn, expected_rows)
+        in_session = inheritable_thread_target(self._spark)
+        with _one_thread() as aside:
+            aside.submit(in_session(late.prepare))
+            staged = self._written(df, late, without_dictionary)
+            described = aside.submit(in_session(self._with_footers), staged, late)
+        return StagedFiles(tuple(staged), described)
+
+    def _written(
+        self, df: DataFrame, late: LateStatistics, without_dictionary: Iterable[str]
+    ) -> list[StagedFile]:
         stored = names_in_files(fields_of(self._txn.metadata()))
         wanted = _SKIPPED_INSIDE | {
             f"{_DICTIONARY}#{stored.get(column, column)}": "false" for column in without_dictionary
@@ -237,15 +259,6 @@ class Transaction:
             else:
                 change_files.append(written.apply(position))
         return staged, change_files
-
-    @contextmanager
-    def completed(
-        self, staged: Sequence[StagedFile], late: LateStatistics
-    ) -> Iterator[Future[list[StagedFile]]]:
-        """The files with the statistics of their footers, found in another thread meanwhile."""
-        with ThreadPoolExecutor(1) as pool:
-            in_session = inheritable_thread_target(self._spark)(self._with_footers)
-            yield pool.submit(in_session, staged, late)
 
     def _with_footers(self, staged: Sequence[StagedFile], late: LateStatistics) -> list[StagedFile]:
         activate(self._spark)
@@ -423,3 +436,13 @@ class Transaction:
                 "createdTime": int(time.time() * 1000),
             },
         )
+
+
+@contextmanager
+def _one_thread() -> Iterator[ThreadPoolExecutor]:
+    """A thread for work that may go on after the block."""
+    pool = ThreadPoolExecutor(1)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False)

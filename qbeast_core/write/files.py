@@ -87,34 +87,32 @@ def write_indexed(
     phases.enter(phases.WRITING)
     catalyst = Catalyst(Jvm(rows.sparkSession))
     row_layout = RowLayout.of(catalyst, plan)
-    late = transaction.late_statistics(plan.expected_rows)
     in_files = placed(rows, plan, row_layout, transaction.stores_slices)
     with ThreadPoolExecutor(1) as pool:
         # While Spark writes: of a small append it would be a twentieth of the time.
         in_session = inheritable_thread_target(rows.sparkSession)
         counting = pool.submit(in_session(Counting.of), plan, row_layout, rows.columns)
-        pool.submit(in_session(late.prepare))
-        staged = transaction.write_files(in_files, late, plan.without_dictionary)
+        staged = transaction.write_files(in_files, plan.expected_rows, plan.without_dictionary)
+    stored = transaction.read_staged(staged.files)
     held: dict[str, FileContents] = {}
     try:
-        with transaction.completed(staged, late) as completed:
-            if staged:
-                file_bytes = {each.name: each.file.size_bytes for each in staged}
-                held = contents_of(counting.result(), transaction.read_staged(staged), file_bytes)
+        if staged.files:
+            file_bytes = {each.name: each.file.size_bytes for each in staged.files}
+            held = contents_of(counting.result(), stored, file_bytes)
     except RowsOutside:
         if counted_rows is None:
-            return DoesNotFit(transaction.read_staged(staged))
+            return DoesNotFit(stored)
         raise
     in_cubes = rows_by_cube(block for contents in held.values() for block in contents.blocks)
     if counted_rows is None:
         if not plan.fits(in_cubes):
-            return DoesNotFit(transaction.read_staged(staged))
+            return DoesNotFit(stored)
     elif counted_rows != (written := sum(in_cubes.values())):
         raise SourceChanged(
             f"{written} rows were written where {counted_rows} were counted before; the source "
             "changed in between or a task failed. Nothing was committed; run the write again"
         )
-    files = completed.result()
+    files = staged.with_statistics()
     return tagged(transaction, files, [held[file.name] for file in files], plan, kept_blocks)
 
 

@@ -108,26 +108,24 @@ def _write_one_file(
     levels = min(_deepest(table, revision) + _LEVELS_BELOW, layout.first_levels)
     order = columns.order(catalyst, cells_of_row, layout, levels)
     in_file = in_order(rows.coalesce(1), revision, order, transaction.stores_slices)
-    late = transaction.late_statistics(rows=0)
     with ThreadPoolExecutor(1) as pool:
         # While Spark writes.
         in_session = inheritable_thread_target(rows.sparkSession)(EveryRow.of)
         every_row = pool.submit(in_session, catalyst, revision, cells_of_row)
-        staged = transaction.write_files(in_file, late)
-    if not staged:
+        staged = transaction.write_files(in_file, expected_rows=0)
+    if not staged.files:
         return None
-    stored = transaction.read_staged(staged)
-    stored_rows = staged[0].file.rows
-    if len(staged) > 1 or stored_rows is None or stored_rows > MOST_SAMPLE_ROWS:
+    stored = transaction.read_staged(staged.files)
+    stored_rows = staged.files[0].file.rows
+    if len(staged.files) > 1 or stored_rows is None or stored_rows > MOST_SAMPLE_ROWS:
         return DoesNotFit(stored)
-    with transaction.completed(staged, late) as completed:
-        statistics = every_row.result().collect(stored)
+    statistics = every_row.result().collect(stored)
     if statistics.rows != stored_rows:
         raise SourceChanged(
             f"{statistics.rows} rows were read from a file that {stored_rows} were written to. "
             "Nothing was committed; run the write again"
         )
-    return _WrittenFile(completed.result()[0], stored, statistics)
+    return _WrittenFile(staged.with_statistics()[0], stored, statistics)
 
 
 def _contents(written: _WrittenFile, plan: TreePlan) -> FileContents:

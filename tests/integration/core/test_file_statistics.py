@@ -15,7 +15,6 @@ from benchmarks.scans import scanned
 from qbeast_core import write_table
 from qbeast_core.delta import statistics as late_statistics
 from qbeast_core.delta import transaction
-from qbeast_core.delta.transaction import Transaction
 from qbeast_core.jvm.settings import changed_settings, session_with
 from tests.counters import counting
 from tests.integration.core.brute_force import assert_sound, live_adds
@@ -57,6 +56,20 @@ COLUMNS = {
 def _as_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small writes are treated as large ones, whose statistics are found later."""
     monkeypatch.setattr(late_statistics, "LEAST_ROWS", 0)
+
+
+@pytest.fixture
+def footers_read(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Of each time that statistics were found in footers: of which files."""
+    asked: list[Any] = []
+    found = late_statistics.LateStatistics.added_to
+
+    def recorded(late: Any, adds: Any, entries: Any) -> Any:
+        asked.append(entries)
+        return found(late, adds, entries)
+
+    monkeypatch.setattr(late_statistics.LateStatistics, "added_to", recorded)
+    return asked
 
 
 @pytest.fixture
@@ -243,12 +256,42 @@ def test_a_tables_own_length_of_a_prefix_is_respected(rows: DataFrame, tmp_path:
 
 
 def test_statistics_are_found_later_however_the_setting_says_so(
-    spark: SparkSession, rows: DataFrame, tmp_path: Path
+    spark: SparkSession, rows: DataFrame, tmp_path: Path, footers_read: list[Any]
 ) -> None:
     with changed_settings(spark, {"spark.databricks.delta.stats.collect": " TRUE "}):
-        written = Transaction(spark, str(tmp_path))
-        written.create_table(rows.schema, {})
-        assert written.late_statistics(rows=1500).pending
+        write_table(rows, path=str(tmp_path), columns_to_index="id")
+    assert footers_read
+
+
+@pytest.mark.parametrize(
+    ("name", "unknown"),
+    [
+        ("_SET_METADATA", "newMetadata_$gone"),
+        ("PARQUET_READER", "repackaged.parquet.ParquetFileReader"),
+    ],
+    ids=["the choice of columns cannot be replaced", "Parquet's reader is another"],
+)
+def test_delta_collects_them_where_its_internals_are_others(
+    rows: DataFrame,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    footers_read: list[Any],
+    name: str,
+    unknown: str,
+) -> None:
+    monkeypatch.setattr(late_statistics, name, unknown)
+    ours, plain = of_one_file(rows, tmp_path, {})
+    assert ours == plain
+    assert not footers_read
+
+
+def test_delta_collects_them_where_footers_may_be_encrypted(
+    rows: DataFrame, tmp_path: Path, footers_read: list[Any]
+) -> None:
+    factory = "org.apache.parquet.crypto.keytools.PropertiesDrivenCryptoFactory"
+    ours, plain = of_one_file(rows, tmp_path, {"parquet.crypto.factory.class": factory})
+    assert ours == plain
+    assert not footers_read
 
 
 def test_the_choice_made_while_writing_is_not_stored(

@@ -13,7 +13,9 @@ from tests import spark_session
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Local Spark with Delta and a Hive metastore in memory, for tables of a handful of rows."""
     warehouse = tmp_path_factory.mktemp("warehouse")
-    session = spark_session.start(warehouse, hive=True, **spark_session.SMALL_DATA)
+    session = spark_session.start(
+        warehouse, hive=True, **spark_session.SMALL_DATA, **spark_session.LONG_RUNNING
+    )
     yield session
     session.stop()
 

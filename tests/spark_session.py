@@ -13,12 +13,22 @@ from pathlib import Path
 from delta import configure_spark_with_delta_pip
 from pyspark.sql import SparkSession
 
-# The JVM's second compiler costs more than it gains on a handful of rows. The first one alone has
-# 48 MB for its code, which Spark fills within minutes, to compile again and again then.
-JAVA_OPTIONS = (
-    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m "
-    "-XX:+UseSerialGC -Xmn512m -XX:MetaspaceSize=512m"
-)
+_MEMORY = "-XX:+UseSerialGC -Xmn512m -XX:MetaspaceSize=512m"
+# The first compiler alone has 48 MB for its code. Spark fills them within minutes and then compiles
+# again and again.
+JAVA_OPTIONS = f"-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m {_MEMORY}"
+"""For a JVM of a few minutes, which the second compiler would cost more than it gains."""
+LONG_RUNNING = {
+    "spark.driver.defaultJavaOptions": (
+        "-XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=3000 "
+        "-XX:Tier4CompileThreshold=40000 -XX:Tier4BackEdgeThreshold=160000 "
+        f"-XX:ReservedCodeCacheSize=512m {_MEMORY}"
+    )
+}
+"""For a JVM of hundreds of tests: the second compiler too, but only for the hottest methods.
+
+Its work is paid for after 50 tests of the core; from then on a test takes a third less.
+"""
 _SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -30,9 +40,14 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     # By default a VACUUM lists the files of the smallest table in 10,000 tasks.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "1",
     # Spark 4.2 can wait for ever when a Python UDF reads Parquet's columns as they are.
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+    # PySpark would tell the JVM where in the code each column is made: half of all calls.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # Descriptions of plans for a user interface that nobody opens, and checks of Spark's own rules.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.lightweightPlanChangeValidation": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any
 
 import numpy as np
-from py4j.java_gateway import JavaPackage
+from py4j.java_gateway import JavaClass, JavaPackage
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -63,6 +63,14 @@ def start_spark(conf: SparkConf, log: IO[bytes]) -> SparkSession:
     except Exception:
         SparkContext._gateway = SparkContext._jvm = None
         raise
+
+
+_LOOKED_UP_BY_PYSPARK = ("PythonUtils", "functions", "org.apache.spark.sql.functions")
+"""Names that PySpark looks up in the JVM, with a member of each, for every column that it makes.
+
+For the short ones the JVM searches all of its jars, package by package. They mean the same as long
+as the JVM lives, so they are looked up once.
+"""
 
 
 class Jvm:
@@ -271,26 +279,32 @@ class _Classes:
 
 
 class _Names:
-    """A package of the JVM, its members looked up once.
+    """A package or a class of the JVM, its members looked up once.
 
     The JVM searches all of its jars for a name that turns out to be a package.
     """
 
-    def __init__(self, package: Any) -> None:
-        self._package = package
+    def __init__(self, named: Any) -> None:
+        self._named = named
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._package, name)
-        if isinstance(found, JavaPackage):
+        found = getattr(self._named, name)
+        if isinstance(found, (JavaPackage, JavaClass)):
             found = _Names(found)
         setattr(self, name, found)
         return found
+
+    def __call__(self, *arguments: Any) -> Any:
+        """A new instance of the class."""
+        return self._named(*arguments)
 
 
 class _Known:
     """What was looked up in this process's JVM."""
 
     def __init__(self, jvm: Any) -> None:
+        for name in _LOOKED_UP_BY_PYSPARK:
+            setattr(jvm, name, _Names(getattr(jvm, name)))
         self.jvm = jvm
         self.names = _Names(jvm)
         self.classes = _Classes(self.names)

@@ -92,14 +92,14 @@ def sampled_statement(spark: SparkSession, sql: str) -> SampledStatement:
     if plan.nodeName() == "ExplainCommand":
         plan = plan.logicalPlan()
     kind = str(plan.nodeName())
-    clauses = set(_Clauses(jvm, sql).within(plan))
+    clauses = set(_Clauses(sql).within(plan))
     if kind in _FUNCTIONS:
         # The parser leaves the body of a function as a text.
         for body, before in ((plan.queryText(), ""), (plan.exprText(), _BEFORE_AN_EXPRESSION)):
             if body.isDefined():
                 start = sql.rindex(body.get())
                 inner = before + body.get()
-                found = _Clauses(jvm, inner, start - len(before)).within(parse(inner))
+                found = _Clauses(inner, start - len(before)).within(parse(inner))
                 clauses.update(found)
     return SampledStatement(
         sql,
@@ -117,13 +117,13 @@ def _is_lasting_view(plan: Any, kind: str) -> bool:
 class _Clauses:
     """The TABLESAMPLE clauses of a text, which stands at `offset` of a statement."""
 
-    def __init__(self, jvm: Jvm, text: str, offset: int = 0) -> None:
-        self._jvm, self._text, self._offset = jvm, text, offset
+    def __init__(self, text: str, offset: int = 0) -> None:
+        self._text, self._offset = text, offset
 
     def within(self, plan: Any, common: frozenset[str] = frozenset()) -> Iterator[SampleClause]:
         """Those of a plan, which sees the WITH queries `common` (names in lower case)."""
         kind = str(plan.nodeName())
-        inner = self._jvm.java_list(plan.innerChildren())
+        inner = _items(plan.innerChildren())
         if kind == "UnresolvedWith":
             recursive = plan.productArity() > 2 and plan.allowRecursion()
             for query in inner:
@@ -135,7 +135,7 @@ class _Clauses:
             clause = self._span(plan)
             if _CLAUSE.match(self._text, clause.start):
                 yield self._described(clause, plan.child(), common)
-        for child in self._jvm.java_list(plan.children()) + inner:
+        for child in _items(plan.children()) + inner:
             yield from self.within(child, common)
 
     def _described(self, clause: Span, plan: Any, common: frozenset[str]) -> SampleClause:
@@ -152,7 +152,7 @@ class _Clauses:
             relation, sampled = relation.relation(), Sampled.OLD_VERSION
         if not self._is_plain_table(relation):
             return SampleClause(clause_in_statement, Sampled.OTHER)
-        parts = tuple(map(str, self._jvm.java_list(relation.multipartIdentifier())))
+        parts = tuple(map(str, _items(relation.multipartIdentifier())))
         if len(parts) == 1 and parts[0].lower() in common:
             sampled = Sampled.COMMON_TABLE
         table = self._in_statement(self._span(relation))
@@ -180,7 +180,7 @@ class _Clauses:
             plan = plan.child().child()
         if plan.nodeName() != "Project":
             return None
-        selected = self._jvm.java_list(plan.projectList())
+        selected = _items(plan.projectList())
         if [each.getClass().getSimpleName() for each in selected] != ["UnresolvedStar"]:
             return None
         if selected[0].target().isDefined():
@@ -194,3 +194,8 @@ class _Clauses:
 
     def _in_statement(self, span: Span) -> Span:
         return Span(span.start + self._offset, span.end + self._offset)
+
+
+def _items(seq: Any) -> list[Any]:
+    """The elements of a short Scala Seq, in as few calls as there can be."""
+    return [seq.apply(position) for position in range(seq.length())]

@@ -54,9 +54,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = spark_session.start(
         tmp_path_factory.mktemp("warehouse"),
         **spark_session.SMALL_DATA,
+        **spark_session.LONG_RUNNING,
         spark__sql__sources__default="delta",
         spark__sql__shuffle__partitions="1",
-        spark__databricks__delta__snapshotPartitions="1",
     )
     yield session
     session.stop()

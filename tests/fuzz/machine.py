@@ -43,7 +43,6 @@ QUICK = {
     **SMALL_DATA,
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
-    "spark.databricks.delta.snapshotPartitions": "1",
 }
 
 

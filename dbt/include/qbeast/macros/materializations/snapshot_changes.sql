@@ -216,16 +216,6 @@
 {%- endmacro %}
 
 
-{# dbt-spark's, but NULL and the empty text, two values of a key, have two ids. #}
-{% macro qbeast__snapshot_hash_arguments(args) -%}
-  md5(
-    {%- for arg in args -%}
-      coalesce(cast({{ arg }} as string), chr(0)) {{- " || '|' || " if not loop.last }}
-    {%- endfor -%}
-  )
-{%- endmacro %}
-
-
 {# dbt's own compares names of columns as they are written, which Spark does not: a column whose name
    is written in another case would count as new, and every row as changed, on every run. #}
 {% macro snapshot_check_all_get_existing_columns(node, target_exists, check_cols_config) -%}

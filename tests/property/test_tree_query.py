@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import math
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -70,8 +72,11 @@ def columns(draw: st.DrawFn, name: str) -> tuple[Any, Any, st.SearchStrategy[Any
             return StringHistogramTransformer(name, data_type), StringHistogram(texts), values
     elif draw(st.booleans()) or data_type in (DataType.DATE, DataType.TIMESTAMP):
         finite = [v for v in known if not isinstance(v, float) or np.isfinite(v)] or [0.0]
-        if draw(st.booleans()) and len(finite) > 1 and data_type is not DataType.DECIMAL:
-            ordinates = sorted(float(ordinate(v)) for v in finite)
+        ordinates = sorted(float(ordinate(v)) for v in finite)
+        # The distance of neighbours has to fit a double.
+        fit = all(high - low < math.inf for low, high in pairwise(ordinates))
+        is_decimal = data_type is DataType.DECIMAL
+        if draw(st.booleans()) and fit and len(ordinates) > 1 and not is_decimal:
             quantiles = NumericQuantiles(tuple(ordinates), data_type)
             return NumericQuantilesTransformer(name, data_type), quantiles, values
         transformation = range_transformation(

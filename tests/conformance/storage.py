@@ -49,12 +49,14 @@ def chosen_columns() -> Iterator[None]:
     """Gives each write its columns. A query without one for an index makes a plain Delta table."""
     write = QbeastAdapter.qbeast_write
 
-    def write_chosen(self: QbeastAdapter, relation: Any, sql: str, spec: Any, add: bool) -> Any:
+    def write_chosen(
+        self: QbeastAdapter, relation: Any, sql: str, spec: Any, increment: Any = None
+    ) -> Any:
         if spec.columns_to_index != CHOSEN_LATER:
-            return write(self, relation, sql, spec, add)
+            return write(self, relation, sql, spec, increment)
         name = relation.render()
         with self._running(sql) as session:
-            present = add and QbeastTable.is_qbeast(session, name)
+            present = increment is not None and QbeastTable.is_qbeast(session, name)
             columns = (
                 QbeastTable.for_name(session, name).columns_to_index
                 if present
@@ -62,7 +64,7 @@ def chosen_columns() -> Iterator[None]:
             )
         if columns:
             spec = dataclasses.replace(spec, columns_to_index=columns)
-            return write(self, relation, sql, spec, add)
+            return write(self, relation, sql, spec, increment)
         self._handle().frame(f"create or replace table {name} using delta as {sql}")
         return QbeastAdapterResponse(_message="no column of this query can be indexed")
 

@@ -40,7 +40,7 @@ class QbeastCredentials(Credentials):
         catalog: `derby` (embedded, survives the process), `memory` (lost with the process), `hive`
             (what the Spark installation is configured for) or the URI of a Hive metastore.
         spark_config: Spark settings; YAML numbers and booleans are fine.
-        sample: fraction of the rows that all runs on this target read (`run_sample.py`).
+        sample: fraction of the rows that all runs on this target read (`sampling/run_sample.py`).
         allow_sampled_build: whether tables of this target may be built from a sample.
         progress: seconds after which a statement that still runs is told of, and then again;
             `false` or 0 for never.

@@ -79,7 +79,7 @@ class QbeastAdapter(SparkAdapter):
         return super()._build_spark_relation_list(stored, relation_info_func)
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[Any]:
-        """The columns without that of slices (`slices.py`)."""
+        """The columns without that of slices (`models/slices.py`)."""
         columns = super().get_columns_in_relation(relation)
         with self._running(f"describe {relation}") as session:
             return models.slices.own_columns(session, _table(relation), columns)
@@ -87,7 +87,7 @@ class QbeastAdapter(SparkAdapter):
     def calculate_freshness_from_metadata_batch(
         self, sources: list[BaseRelation], macro_resolver: Any = None
     ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
-        """The age of each source by its Delta log (`freshness.py`).
+        """The age of each source by its Delta log (`metadata/freshness.py`).
 
         A source that has none is left out: dbt asks for it again, alone, and its error fails no
         other source.
@@ -176,7 +176,7 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_with_types(
         self, table: "agate.Table", config: Any
     ) -> "tuple[agate.Table, dict[str, str]]":
-        """A seed's table and the types that are given for its columns (`seeds.py`)."""
+        """A seed's table and the types that are given for its columns (`models/seeds.py`)."""
         return models.seeds.with_types(
             table, config.get("column_types") or {}, config.get("delimiter")
         )
@@ -185,7 +185,7 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_load_seed(
         self, relation: BaseRelation, table: "agate.Table", types: Mapping[str, str]
     ) -> None:
-        """Inserts a seed's rows, exactly (`seeds.py`)."""
+        """Inserts a seed's rows, exactly (`models/seeds.py`)."""
         with self._running(f"insert seed into {relation}") as session:
             models.seeds.insert_seed(session, relation.render(), table, types)
 
@@ -210,7 +210,7 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse(lambda _, query, *__: query)
     def qbeast_own_query(self, query: str, relation: BaseRelation, spec: "ModelSpec") -> str:
-        """The query of an indexed model without slices that it reads (`slices.py`)."""
+        """The query of an indexed model without slices that it reads (`models/slices.py`)."""
         with self._running(query) as session:
             frame_of = self._handle().frame
             return models.slices.own_query(session, query, frame_of, _table(relation), spec)
@@ -223,7 +223,7 @@ class QbeastAdapter(SparkAdapter):
         spec: "ModelSpec",
         increment: "Increment | None" = None,
     ) -> "QbeastAdapterResponse":
-        """Writes the model's rows and their index in one commit (`writing.py`)."""
+        """Writes the model's rows and their index in one commit (`models/write.py`)."""
         with self._running(sql) as session:
             query = partial(self._handle().frame, sql)
             return models.write.write_model(session, query, _table(relation), spec, increment)
@@ -284,7 +284,7 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_refuse_other_format(
         self, relation: QbeastRelation, model: Mapping[str, Any], spec: "ModelSpec | None"
     ) -> None:
-        """For a model that adds rows to a table that is not stored as Delta (`advice.py`)."""
+        """Refuses to add rows to a table that is not stored as Delta (`models/advice.py`)."""
         with self._running(f"the format of {relation}") as session:
             name = models.configuration.selector_of(model)
             raise DbtRuntimeError(
@@ -301,7 +301,7 @@ class QbeastAdapter(SparkAdapter):
         spec: "ModelSpec | None",
         model: Mapping[str, Any],
     ) -> None:
-        """Makes the view of the rows that an increment brings by SQL (`writing.py`)."""
+        """Makes the view of the rows that an increment brings by SQL (`models/write.py`)."""
         with self._running(sql) as session:
             query = partial(self._handle().frame, sql)
             names = (
@@ -320,7 +320,7 @@ class QbeastAdapter(SparkAdapter):
         for_relation: bool,
         for_columns: bool,
     ) -> None:
-        """Gives a Delta table the comments that `persist_docs` asks for (`descriptions.py`)."""
+        """Gives a table the comments that `persist_docs` asks for (`models/descriptions.py`)."""
         found = models.configuration.descriptions(config, model)
         wanted = models.configuration.Descriptions(
             table=found.table if for_relation else None,
@@ -345,7 +345,7 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_view_of_snapshot(
         self, view: BaseRelation, sql: str, relation: BaseRelation, own_columns: Sequence[str]
     ) -> None:
-        """Makes the view of a snapshot's source, as its table stores it (`writing.py`)."""
+        """Makes the view of a snapshot's source, as its table stores it (`models/write.py`)."""
         with self._running(sql):
             query = partial(self._handle().frame, sql)
             names = (view.identifier or "", _table(relation), str(relation.identifier))
@@ -359,7 +359,7 @@ class QbeastAdapter(SparkAdapter):
         columns: Mapping[str, str],
         valid_to_current: str | None,
     ) -> "QbeastAdapterResponse":
-        """Merges the view of a snapshot's changes into its indexed table (`writing.py`)."""
+        """Merges the view of a snapshot's changes into its indexed table (`models/write.py`)."""
         with self._running(f"merge {changes} into {relation}") as session:
             frame = session.table(quoted(changes))
             return models.write.merge_snapshot(frame, _table(relation), columns, valid_to_current)
@@ -368,7 +368,7 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_run_python(
         self, model: Mapping[str, Any], compiled_code: str, graph: Mapping[str, Any]
     ) -> str:
-        """Runs a Python model; the query of its result (`python_models.py`)."""
+        """Runs a Python model; the query of its result (`models/python_models.py`)."""
         with self._running(compiled_code) as session:
             read = RunSample(session, self.config, graph).read
             return models.python_models.run_model(session, model, compiled_code, read)
@@ -384,7 +384,7 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_drop_columns(self, relation: BaseRelation, columns: Sequence[str]) -> None:
-        """Drops columns of a Delta table (`schema_change.py`)."""
+        """Drops columns of a Delta table (`models/schema_changes.py`)."""
         with self._running(f"drop columns of {relation}") as session:
             models.schema_changes.drop_columns(session, _table(relation), columns)
 
@@ -450,7 +450,7 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_optimize(self, relation: BaseRelation, arguments: Mapping[str, Any]) -> str:
-        """Optimizes one table; the line that tells what was done (`operations.py`)."""
+        """Optimizes one table; what was done (`run_operation/operations.py`)."""
         with self._running(f"optimize {relation}") as session:
             return run_operation.operations.optimize(session, _table(relation), arguments)
 
@@ -466,7 +466,7 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_operation(
         self, name: str, graph: Mapping[str, Any], arguments: Mapping[str, Any]
     ) -> "Report":
-        """Runs an operation on the selected models' tables (`operations.py`)."""
+        """Runs an operation on the selected models' tables (`run_operation/operations.py`)."""
         with self._running(name) as session:
             return run_operation.operations.run(session, name, graph, arguments)
 

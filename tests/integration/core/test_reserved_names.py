@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from tests.integration.core.brute_force import assert_sound, plain
+from tests.integration.core.brute_force import actions, assert_sound, plain
 
 NAMES = (
     "_metadata _change_type _commit_version _row_id _qbeast_weight _qbeast_file action before "
@@ -72,6 +73,8 @@ def test_a_column_may_be_called_metadata(spark: SparkSession, tmp_path: Path, ki
     ours, theirs = plain(spark, path), plain(spark, twin)
     assert ours.columns == theirs.columns == ["id", "a", "_metadata"]
     assert [field.metadata for field in ours.schema] == [{}] * 3
+    stored = json.loads(actions(path, 0, "metaData")[0]["schemaString"])
+    assert [field["metadata"] for field in stored["fields"]] == [{}] * 3
     assert sorted(ours.selectExpr("id", text).collect()) == sorted(
         theirs.selectExpr("id", text).collect()
     )

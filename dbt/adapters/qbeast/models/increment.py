@@ -30,7 +30,7 @@ class Increment:
     """One of STRATEGIES, or the name of a project's own."""
     unique_key: tuple[str, ...] = ()
     quoted_key: tuple[str, ...] = ()
-    """The same columns as SQL names them, once they are known to exist (`column_lists.py`)."""
+    """The same columns as SQL names them, once known to exist (`models/column_lists.py`)."""
     update_columns: tuple[str, ...] = ()
     """The columns that a merge updates; empty for all but `exclude_columns`."""
     exclude_columns: tuple[str, ...] = ()

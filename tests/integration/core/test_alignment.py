@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,16 @@ def test_a_field_that_the_table_lacks_is_named(
     assert last_version(nested) == before
 
 
+@contextmanager
+def viewed(rows: DataFrame) -> Iterator[None]:
+    """The rows as the temporary view `source`, gone after the block: tests share one session."""
+    rows.createOrReplaceTempView("source")
+    try:
+        yield
+    finally:
+        rows.sparkSession.catalog.dropTempView("source")
+
+
 def test_an_update_may_not_lose_a_field(spark: SparkSession, nested: str, twin: str) -> None:
     before = last_version(nested)
     table, rows = QbeastTable.for_path(spark, nested), query(spark, LESS, 1)
@@ -118,9 +129,8 @@ def test_an_update_may_not_lose_a_field(spark: SparkSession, nested: str, twin: 
     with pytest.raises(InvalidOptions, match=r"lack 's\.y'"):
         table.update({"s": "named_struct('x', 1)"})
     assert last_version(nested) == before
-    rows.createOrReplaceTempView("source")
     for clause in ("when matched then update set s = source.s", "when not matched then insert *"):
-        with pytest.raises(Exception, match="All nested columns must match"):
+        with pytest.raises(Exception, match="All nested columns must match"), viewed(rows):
             spark.sql(f"merge into delta.`{twin}` t using source on t.id = source.id {clause}")
 
 
@@ -132,8 +142,7 @@ def test_a_merge_inserts_no_part_of_a_struct(
     with pytest.raises(InvalidOptions, match=rf"lack '{column}\..*y'"):
         QbeastTable.for_path(spark, nested).merge(rows, on="id", update=False)
     assert last_version(nested) == before
-    rows.createOrReplaceTempView("source")
-    with pytest.raises(Exception, match="All nested columns must match"):
+    with pytest.raises(Exception, match="All nested columns must match"), viewed(rows):
         spark.sql(
             f"merge into delta.`{twin}` t using source on t.id = source.id "
             f"when not matched then insert (id, {column}) values (source.id, source.{column})"

@@ -43,7 +43,7 @@ _SETTINGS = {
     "spark.databricks.delta.snapshotPartitions": "1",
     # Spark 4.2 can wait for ever when a Python UDF reads Parquet's columns as they are.
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
-    # PySpark would tell the JVM where in the code each column is made: half of all calls.
+    # PySpark would tell the JVM where in the code each column is made, by a third of all calls.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # Descriptions of plans for a user interface that nobody opens, and checks of Spark's own rules.
     "spark.sql.ui.explainMode": "simple",

@@ -41,7 +41,7 @@ class Catalog:
     def parts(self, name: str) -> tuple[str, ...]:
         """The parts of a name as SQL writes it, without their backticks. Raises ParseException."""
         parser = self._jvm.session.sessionState().sqlParser()
-        return tuple(str(p) for p in self._jvm.java_list(parser.parseMultipartIdentifier(name)))
+        return tuple(str(p) for p in self._jvm.elements(parser.parseMultipartIdentifier(name)))
 
     def find(self, name: str) -> CatalogEntry:
         """The entry of `name` (`schema.table`, parts quoted by backticks where needed).

@@ -131,9 +131,9 @@ def _relations(jvm: Jvm, plan: Any) -> Iterator[tuple[Any, list[Any]]]:
                 yield node, above
             return
         conditions = [*above, *_conjuncts(node.condition())] if name == "Filter" else []
-        for child in jvm.java_list(node.children()):
+        for child in jvm.elements(node.children()):
             yield from walk(child, conditions)
-        for inner in jvm.java_list(node.innerChildren()):
+        for inner in jvm.elements(node.innerChildren()):
             yield from walk(inner, [])
 
     yield from walk(plan, [])

@@ -67,8 +67,8 @@ class LateStatistics:
         self._metadata = fields_of(txn.metadata())
         schema = StructType.fromJson(json.loads(self._metadata["schemaString"]))
         configuration = self._metadata["configuration"]
-        readable = self._footers_are_readable()
-        in_footers = _in_footers(schema, jvm.spark) if readable and rows >= LEAST_ROWS else {}
+        wanted = rows >= LEAST_ROWS and self._footers_are_readable
+        in_footers = _in_footers(schema, jvm.spark) if wanted else {}
         self._others = [name for name in schema.fieldNames() if name not in in_footers]
         self.applies = (
             bool(in_footers)
@@ -81,9 +81,10 @@ class LateStatistics:
         )
         """Whether Delta leaves statistics of ordinary columns to be found after the writing."""
         self._found_later = in_footers if self.applies else {}
-        if readable and self._lacks_slices():
+        if self._lacks_slices() and self._footers_are_readable:
             self._found_later[SLICE_COLUMN] = Kind.NUMBER
 
+    @cached_property
     def _footers_are_readable(self) -> bool:
         """Whether Parquet's reader is there, and the files' footers are not encrypted."""
         if not self._jvm.has_class(PARQUET_READER):

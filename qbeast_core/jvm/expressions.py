@@ -35,7 +35,7 @@ def function_call(spark: SparkSession, text: str) -> FunctionCall | None:
     parsed = jvm.session.sessionState().sqlParser().parseExpression(text)
     if parsed.getClass().getSimpleName() != "UnresolvedFunction":
         return None
-    names, arguments = jvm.java_list(parsed.nameParts()), jvm.java_list(parsed.arguments())
+    names, arguments = jvm.elements(parsed.nameParts()), jvm.elements(parsed.arguments())
     if len(names) != 1 or len(arguments) != 1:
         return None
     if parsed.isDistinct() or parsed.filter().isDefined() or _ignores_nulls(parsed):
@@ -44,7 +44,7 @@ def function_call(spark: SparkSession, text: str) -> FunctionCall | None:
     kind = argument.getClass().getSimpleName()
     if kind == "UnresolvedStar":
         return FunctionCall(name, None, None) if argument.target().isEmpty() else None
-    parts = jvm.java_list(argument.nameParts()) if kind == "UnresolvedAttribute" else []
+    parts = jvm.elements(argument.nameParts()) if kind == "UnresolvedAttribute" else []
     return FunctionCall(
         name,
         ClassicColumn(jvm.jvm.org.apache.spark.sql.classic.ExpressionUtils.column(argument)),

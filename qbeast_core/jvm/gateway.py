@@ -65,14 +65,6 @@ def start_spark(conf: SparkConf, log: IO[bytes]) -> SparkSession:
         raise
 
 
-_LOOKED_UP_BY_PYSPARK = ("PythonUtils", "functions", "org.apache.spark.sql.functions")
-"""Names that PySpark looks up in the JVM, with a member of each, for every column that it makes.
-
-For the short ones the JVM searches all of its jars, package by package. They mean the same as long
-as the JVM lives, so they are looked up once.
-"""
-
-
 class Jvm:
     """The JVM as seen by one Spark session.
 
@@ -107,15 +99,10 @@ class Jvm:
     def scala_map(self, items: Mapping[str, Any]) -> Any:
         return self.jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(items))
 
-    def java_list(self, scala_collection: Any) -> list[Any]:
-        """The elements of a small Scala collection; a call for each of them.
-
-        By `get`: py4j learns where a Java list ends from an exception, about each of which PySpark
-        asks the JVM some fifty questions, and asks for the size again with each index in brackets.
-        """
-        converters = self.jvm.scala.collection.JavaConverters
-        items = converters.seqAsJavaList(scala_collection.toSeq())
-        return [items.get(position) for position in range(items.size())]
+    @staticmethod
+    def elements(seq: Any) -> list[Any]:
+        """The elements of a short Scala Seq, in as few calls as there can be: one for each."""
+        return [seq.apply(position) for position in range(seq.length())]
 
     def singleton(self, name: str) -> Any:
         """The instance of a Scala `object`."""
@@ -297,6 +284,14 @@ class _Names:
     def __call__(self, *arguments: Any) -> Any:
         """A new instance of the class."""
         return self._named(*arguments)
+
+
+_LOOKED_UP_BY_PYSPARK = ("PythonUtils", "functions", "org.apache.spark.sql.functions")
+"""What PySpark asks the JVM for, with a member, whenever it makes a column.
+
+To find the short names the JVM searches all of its jars. What they mean never changes, so PySpark's
+view of the JVM gets them as attributes.
+"""
 
 
 class _Known:

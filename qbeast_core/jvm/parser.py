@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -123,7 +123,7 @@ class _Clauses:
     def within(self, plan: Any, common: frozenset[str] = frozenset()) -> Iterator[SampleClause]:
         """Those of a plan, which sees the WITH queries `common` (names in lower case)."""
         kind = str(plan.nodeName())
-        inner = _items(plan.innerChildren())
+        inner = Jvm.elements(plan.innerChildren())
         if kind == "UnresolvedWith":
             recursive = plan.productArity() > 2 and plan.allowRecursion()
             for query in inner:
@@ -135,28 +135,29 @@ class _Clauses:
             clause = self._span(plan)
             if _CLAUSE.match(self._text, clause.start):
                 yield self._described(clause, plan.child(), common)
-        for child in _items(plan.children()) + inner:
+        for child in Jvm.elements(plan.children()) + inner:
             yield from self.within(child, common)
 
     def _described(self, clause: Span, plan: Any, common: frozenset[str]) -> SampleClause:
         """The clause that samples a plan."""
-        clause_in_statement = self._in_statement(clause)
-        after_a_pipe = _AFTER_A_PIPE.search(self._text, 0, clause.start)
+        other = SampleClause(self._in_statement(clause), Sampled.OTHER)
+        if _AFTER_A_PIPE.search(self._text, 0, clause.start):
+            return other
         relation, has_alias = self._without_alias(plan)
         if relation.nodeName() == "LocalLimit":  # of `(n ROWS)`, below the node of the clause
             relation, has_alias = self._without_alias(relation.child())
-        elif (filtered := self._filtered(relation)) is not None and not after_a_pipe:
+        elif (filtered := self._filtered(relation)) is not None:
             relation, has_alias = self._without_alias(filtered)
         sampled = Sampled.TABLE
         if relation.nodeName() == "RelationTimeTravel":
             relation, sampled = relation.relation(), Sampled.OLD_VERSION
         if not self._is_plain_table(relation):
-            return SampleClause(clause_in_statement, Sampled.OTHER)
-        parts = tuple(map(str, _items(relation.multipartIdentifier())))
+            return other
+        parts = tuple(map(str, Jvm.elements(relation.multipartIdentifier())))
         if len(parts) == 1 and parts[0].lower() in common:
             sampled = Sampled.COMMON_TABLE
         table = self._in_statement(self._span(relation))
-        return SampleClause(clause_in_statement, sampled, parts, table, has_alias)
+        return replace(other, sampled=sampled, parts=parts, table=table, has_alias=has_alias)
 
     def _is_plain_table(self, relation: Any) -> bool:
         return (
@@ -180,7 +181,7 @@ class _Clauses:
             plan = plan.child().child()
         if plan.nodeName() != "Project":
             return None
-        selected = _items(plan.projectList())
+        selected = Jvm.elements(plan.projectList())
         if [each.getClass().getSimpleName() for each in selected] != ["UnresolvedStar"]:
             return None
         if selected[0].target().isDefined():
@@ -194,8 +195,3 @@ class _Clauses:
 
     def _in_statement(self, span: Span) -> Span:
         return Span(span.start + self._offset, span.end + self._offset)
-
-
-def _items(seq: Any) -> list[Any]:
-    """The elements of a short Scala Seq, in as few calls as there can be."""
-    return [seq.apply(position) for position in range(seq.length())]

@@ -450,7 +450,7 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_optimize(self, relation: BaseRelation, arguments: Mapping[str, Any]) -> str:
-        """Optimizes one table; what was done (`run_operation/operations.py`)."""
+        """Optimizes one table and says what was done (`run_operation/operations.py`)."""
         with self._running(f"optimize {relation}") as session:
             return run_operation.operations.optimize(session, _table(relation), arguments)
 

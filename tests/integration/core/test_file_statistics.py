@@ -147,7 +147,7 @@ def test_footers_are_read_by_tasks(
         pytest.param(
             {"spark.sql.parquet.datetimeRebaseModeInWrite": " Legacy "},
             marks=pytest.mark.skipif(
-                pyspark.__version__ < "4.2", reason="older versions of Spark take no spaces there"
+                pyspark.__version__ < "4.1", reason="Spark 4.0 takes no spaces there"
             ),
         ),
     ],

@@ -35,7 +35,6 @@ FIGURES: Mapping[str, Key] = {
     "write_zorder": Key("write lineitem", "s", other="plain Delta, OPTIMIZE ZORDER"),
     "write_trips": Key("write trips", "s"),
     "write_join": Key("write a quarter of lineitem join orders", "s"),
-    "write_original": Key("write lineitem, over plain Delta", "times", other="qbeast-spark"),
     "rebuild": Key("rebuild lineitem", "s"),
     "append": Key("append 1 % to lineitem", "s"),
     "appends": Key("50 appends of 0.1 % to trips", "s"),
@@ -43,24 +42,16 @@ FIGURES: Mapping[str, Key] = {
     "optimize": Key("optimize after 50 appends", "bytes", "rewritten", "appended"),
     "optimize_again": Key("optimize again", "files", "rewritten then", "rewritten at first"),
     "merge": Key("merge 1 % into trips", "s", other="MERGE of plain Delta"),
-    "memory": Key("memory kept by writing lineitem", "bytes", "driver", "1 GiB"),
     "size": Key("lineitem, as stored", "bytes"),
     "size_files": Key("lineitem, as stored", "files"),
     "size_trips": Key("trips, as stored", "bytes"),
-    "size_slices": Key("lineitem with slices, as stored", "bytes", "qbeast, slices", "qbeast"),
     "scan_time": Key("full scan of lineitem", "s"),
     "scan_bytes": Key("full scan of lineitem", "bytes"),
     "range_time": Key("5 ranges of 1 % of lineitem, both columns", "s"),
     "range_time_sorted": Key(
         "5 ranges of 1 % of lineitem, both columns", "s", other="ZORDER, sorted"
     ),
-    "plan": Key(
-        "plan a 1 % sample of 10,000 files", "s", "qbeast, API", other="Delta, TABLESAMPLE"
-    ),
     "error_few_values": Key("error of averages, low-cardinality index", "times", other="theory"),
-    "error_sample_key": Key(
-        "error of averages, low-cardinality index, sample_key", "times", other="theory"
-    ),
     **{
         f"sample_{percent}_{short}_{unit}": Key(
             f"{percent} % sample of lineitem, {columns}", unit, "qbeast, API", "TABLESAMPLE"
@@ -70,11 +61,10 @@ FIGURES: Mapping[str, Key] = {
         for unit in ("s", "bytes")
     },
     **{
-        f"sample_10_{short}_bytes{ending}": Key(
-            f"10 % sample of trips, {columns}", "bytes", f"qbeast{with_slices}, API", "TABLESAMPLE"
+        f"sample_10_trips{ending}": Key(
+            "10 % sample of trips, 2 columns", "bytes", f"qbeast{side}, API", "TABLESAMPLE"
         )
-        for short, columns in (("trips_few", "2 columns"), ("trips_all", "all columns"))
-        for ending, with_slices in (("", ""), ("_slices", " with slices"))
+        for ending, side in (("", ""), ("_slices", " with slices"))
     },
     **{
         f"range_{percent}_{short}": Key(
@@ -85,18 +75,14 @@ FIGURES: Mapping[str, Key] = {
             ("plain", "plain Delta"),
             ("zorder", "ZORDER"),
             ("sorted", "ZORDER, sorted"),
-            ("slices", "qbeast, slices"),
         )
     },
-    **{
-        f"filtered_{unit}": Key(
-            "5 10 % samples in ranges of 10 % of lineitem",
-            unit,
-            "qbeast, SQL",
-            "TABLESAMPLE of plain Delta",
-        )
-        for unit in ("s", "bytes")
-    },
+    "filtered_bytes": Key(
+        "5 10 % samples in ranges of 10 % of lineitem",
+        "bytes",
+        "qbeast, SQL",
+        "TABLESAMPLE of plain Delta",
+    ),
 }
 """The figures that pages and charts name. The texts are those of the stored results."""
 
@@ -180,8 +166,16 @@ class View:
         return _millions(self.one("scan_bytes"))
 
     def grown(self, what: str) -> list[Comparison]:
-        """A measurement of the case `size`, such as `write`, from the smallest table on."""
+        """A measurement of the case `size`, such as `write`, from the smallest table on.
+
+        Raises:
+            MissingResult: the case has not run at this scale.
+        """
         found = [each for each in self.of("size") if each.case.startswith(f"{what} of ")]
+        if not found:
+            raise MissingResult(
+                f"no result at scale {self.scale} of the case 'size'; run `make bench-large`"
+            )
         return sorted(found, key=lambda each: each.ours.details[ROWS])
 
     def growth_of(self, what: str) -> str:
@@ -199,11 +193,8 @@ class View:
         return figure(smallest.other.median - smallest.ours.median, smallest.unit)
 
     def samples_to_repay(self) -> int:
-        """How many 1 % samples of all columns save the time that a write costs more."""
-        if self.has("size"):
-            write, sample = self.grown("write")[-1], self.grown("1 % sample")[-1]
-        else:
-            write, sample = self.one("write"), self.one("sample_1_all_s")
+        """How many 1 % samples save the extra time of a write, for the largest table of `size`."""
+        write, sample = self.grown("write")[-1], self.grown("1 % sample")[-1]
         extra = write.ours.median - write.other.median
         return math.ceil(extra / (sample.other.median - sample.ours.median))
 
@@ -222,7 +213,7 @@ class View:
         met = [each.met for each in found]
         if all(met):
             return _span(ratios), "yes"
-        return _span(ratios), f"{sum(map(bool, met))} of {len(met)}" if any(met) else "no"
+        return _span(ratios), f"{sum(map(bool, met))} of {len(met)} met" if any(met) else "no"
 
     def limit(self, target: Target) -> str:
         """The largest ratio that meets a target."""
@@ -270,14 +261,16 @@ def targets(views: Sequence[View]) -> str:
     """A table of all targets: their limits, and what was measured at each scale."""
     rows = []
     for key, target in TARGETS.items():
-        limits = list(dict.fromkeys(view.limit(target) for view in views))
+        limit = views[0].limit(target)
+        others = {view.scale: view.limit(target) for view in views[1:]}
+        limit += "".join(f"; scale {at}: {each}" for at, each in others.items() if each != limit)
         measured = [view.aims_at(key) for view in views]
         cells = [
             found if met in ("yes", NONE) else f"**{found}** ({'missed' if met == 'no' else met})"
             for found, met in measured
         ]
         cells = [NONE if cell == "not measured" else cell for cell in cells]
-        rows.append([target.title, "; ".join(limits), *cells])
+        rows.append([target.title, limit, *cells])
     return markdown(["target", "limit", *(f"scale {view.scale}" for view in views)], rows)
 
 

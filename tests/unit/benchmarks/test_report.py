@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,8 @@ def test_missing_result_names_its_case(tmp_path: Path) -> None:
     with pytest.raises(MissingResult, match="scale 1 for 'append 1 % to lineitem' in s, qbeast"):
         write_report({1.0: measured()}, tmp_path, tmp_path / "README.md")
     assert (tmp_path / "README.md").read_text() == f"{BEGIN}\n{END}\n"
+    with pytest.raises(MissingResult, match="no result at scale 1 of the case 'size'"):
+        View(Run({"scale": 1}, ())).samples_to_repay()
 
 
 def test_table_of_targets_has_a_row_per_target() -> None:
@@ -149,7 +152,10 @@ def test_table_of_targets_has_a_row_per_target() -> None:
     assert len(rows) == len(TARGETS)
     by_title = {row.split(" | ")[0].strip("| "): row for row in rows}
     assert by_title[TARGETS["write"].title].endswith("| ≤ 1.25 | **2.00** (missed) |")
-    assert by_title[TARGETS["sample_all"].title].endswith("| ≤ 0.2 | **0.1 to 0.3** (1 of 2) |")
+    assert by_title[TARGETS["sample_all"].title].endswith("| ≤ 0.2 | **0.1 to 0.3** (1 of 2 met) |")
+    assert "; scale 10: ≤ 0.0667 |" in targets(
+        [View(measured()), View(replace(measured(), environment={"scale": 10}))]
+    )
     assert by_title[TARGETS["memory"].title].endswith("| ≤ 1.00 | – |")
 
 

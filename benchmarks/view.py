@@ -138,6 +138,15 @@ class View:
         """The ratio of a figure."""
         return ratio_text(self.one(name).ratio)
 
+    def marked(self, name: str) -> str:
+        """The ratio of a figure, marked if it misses its target."""
+        missed = self.one(name).met is False
+        return f"**{self.ratio(name)}** (missed)" if missed else self.ratio(name)
+
+    def limit_of(self, name: str) -> str:
+        """The largest ratio of a figure that meets its target."""
+        return _limit(self.one(name).limit)
+
     def percent(self, name: str) -> str:
         """The ratio of a figure, in percent."""
         return percent(self.one(name).ratio or 0.0)
@@ -198,6 +207,11 @@ class View:
         extra = write.ours.median - write.other.median
         return math.ceil(extra / (sample.other.median - sample.ours.median))
 
+    def met_targets(self) -> str:
+        """How many of the measured targets are met, such as `17 of 20`."""
+        met = [not self.misses(key) for key in TARGETS if self._aimed_at(key)]
+        return f"{sum(met)} of {len(met)}"
+
     def misses(self, target: str) -> bool:
         """Whether a target was measured and not met."""
         return any(each.met is False for each in self._aimed_at(target))
@@ -217,8 +231,7 @@ class View:
 
     def limit(self, target: Target) -> str:
         """The largest ratio that meets a target."""
-        limit = target.limit(self._run.scale)
-        return NONE if limit is None else f"≤ {ratio_text(limit)}"
+        return _limit(target.limit(self._run.scale))
 
     def table(self, *groups: str) -> str:
         """The comparisons of some cases, a row each."""
@@ -295,6 +308,10 @@ def factor(each: Comparison) -> str:
     assert each.ratio
     value = 1 / each.ratio
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def _limit(limit: float | None) -> str:
+    return NONE if limit is None else f"≤ {ratio_text(limit)}"
 
 
 def _row(each: Comparison) -> list[str]:

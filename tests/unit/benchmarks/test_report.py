@@ -159,6 +159,14 @@ def test_table_of_targets_has_a_row_per_target() -> None:
     assert by_title[TARGETS["memory"].title].endswith("| ≤ 1.00 | – |")
 
 
+def test_missed_targets_are_counted_and_marked() -> None:
+    view = View(measured())
+
+    assert view.met_targets() == "0 of 2"
+    assert (view.marked("write"), view.limit_of("write")) == ("**2.00** (missed)", "≤ 1.25")
+    assert (view.marked("sample_1_all_s"), view.limit_of("sample_1_all_s")) == ("0.1", "≤ 0.2")
+
+
 def test_pivot_has_a_column_per_side_and_ratios_to_the_common_one() -> None:
     view = View(measured())
 

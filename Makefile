@@ -103,6 +103,10 @@ format: $(INSTALLED)  ## Format the code and mend what can be mended.
 typecheck: $(INSTALLED)  ## Check types (mypy --strict).
 	$(PYTHON) -m mypy --strict qbeast_core dbt/adapters/qbeast
 
+.PHONY: docs
+docs: $(INSTALLED)  ## Build the documentation site into site/; open site/index.html.
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs --quiet build --strict
+
 .PHONY: bench
 bench: java $(INSTALLED)  ## Compare with plain Delta and its peers, at SCALE (1: under 15 minutes).
 	$(PYTHON) -m benchmarks --scale $(SCALE) $(CASES)
@@ -121,6 +125,6 @@ bench-report: $(INSTALLED)  ## Render what the benchmarks measured into docs/per
 
 .PHONY: clean
 clean:  ## Remove the virtual environment, caches and what the demo wrote.
-	rm -rf $(VENV) .venv-spark-* .ci/venv build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-spark-* .ci/venv build dist site *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf $(TPCH)/data $(TPCH)/warehouse $(TPCH)/target $(TPCH)/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

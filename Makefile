@@ -90,9 +90,10 @@ conformance: java $(INSTALLED)  ## Run dbt's adapter tests, on plain Delta table
 	sh scripts/conformance.sh $(PYTHON)
 
 .PHONY: lint
-lint: $(INSTALLED)  ## Check style and formatting.
+lint: $(INSTALLED)  ## Check style and formatting of the code, and the English of the documents.
 	$(PYTHON) -m ruff check $(SOURCES)
 	$(PYTHON) -m ruff format --check $(SOURCES)
+	$(PYTHON) -m scripts.prose
 
 .PHONY: format
 format: $(INSTALLED)  ## Format the code and mend what can be mended.

@@ -1,12 +1,12 @@
 """A hook of MkDocs: the parts of the site that are not pages of docs/.
 
-Documents link to files outside docs/, such as `../examples/tpch/profiles.yml`, because GitHub follows
-these links. The site follows them without a network: each linked file becomes a page (Markdown as it
-is, other text as code) or is copied (anything else). A linked directory becomes its README or a list
-of its files.
+Documents link to files outside docs/, such as `../examples/tpch/profiles.yml`, because GitHub
+follows these links. The site follows them without a network: each linked file becomes a page
+(Markdown as it is, other text as code) or is copied (anything else). A linked directory becomes its
+README or a list of its files.
 
-Diagrams are drawn by a copy of mermaid that the package mermaidx ships, so that the theme doesn't load
-one from the network.
+Diagrams are drawn by a copy of mermaid that the package mermaidx ships, so that the theme doesn't
+load one from the network.
 """
 
 from __future__ import annotations
@@ -186,9 +186,8 @@ def _as_code(path: PurePosixPath, code: str) -> str:
     except ClassNotFound:
         language = "text"
     fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall("`{3,}", code))])
-    return (
-        f"---\nsearch:\n  exclude: true\n---\n# {path}\n\n{fence}{language}\n{code.rstrip()}\n{fence}\n"
-    )
+    front_matter = "---\nsearch:\n  exclude: true\n---\n"
+    return f"{front_matter}# {path}\n\n{fence}{language}\n{code.rstrip()}\n{fence}\n"
 
 
 def _text_of(path: PurePosixPath) -> str | None:

@@ -1,8 +1,8 @@
 """Checks the English of the documents: `python -m scripts.prose`, which `make lint` runs.
 
 proselint finds clichés, redundant words and misused words in general. VOCABULARY lists what this
-project avoids, and MOST_WORDS limits the sentences of the README. Fenced blocks and text in backticks
-are code and left out.
+project avoids, and MOST_WORDS limits the sentences of the README. Code, in fenced blocks and in
+backticks, is left out.
 """
 
 from __future__ import annotations

@@ -22,11 +22,12 @@ from proselint.tools import LintFile
 ROOT = Path(__file__).resolve().parents[1]
 
 PAGES = (
-    "docs/configuration.md",
-    "docs/errors.md",
-    "docs/index.md",
-    "docs/macros.md",
-    "docs/python-api.md",
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "docs/**/*.md",
+    "examples/**/*.md",
 )
 """The documents to check, as patterns relative to the repository."""
 

@@ -45,7 +45,7 @@ _DISABLED = {
 _ENDING_IN_IZE = "general|initial|material|normal|optim|organ|recogn|serial|summar|synchron"
 
 VOCABULARY = {
-    r"\b(tells?|told) of\b": "say what happens: who reports what",
+    r"\b(tells?|told of)\b(?![^.]{0,40}\bapart\b)": "shows, reports, lists, explains",
     r"\b(is|are|was|were) told\b(?! apart)": "name who reports it: the log shows, the message says",
     r"\basked of\b": "name who needs it",
     r"\basks? (for|of) (it|them) (is|are)\b": "name who needs it",
@@ -61,7 +61,13 @@ VOCABULARY = {
     r"\banew\b": "again, or: rebuild, rewrite",
     r"\b(brings?|brought) (together|about)\b": "combine, cause",
     r", for (it|they|there|nobody|none|no one|dbt|Spark|Delta) ": "because",
-    r"\bwhat (it|they) (is|are) to\b": "say what it must or should do",
+    r"\b(is|are) to be\b": "must, or will be",
+    r"\bhas to\b": "must, or needs to",
+    r"\b(is|are) looked at\b": "who reads it",
+    r"\bknows? (of|nothing)\b": "files and tables know nothing: say what they contain",
+    r"\btakes? the place\b": "replaces",
+    r"\ball the same\b": "anyway",
+    r"\bbeforehand\b": "in advance",
     r"\bhas it that\b": "says",
     r"\bwherein|whereof|thereof|hereby|herein\b": "plain words",
     r"\b(seamless|effortless|blazing|cutting[- ]edge|powerful|world[- ]class)": "a figure",

@@ -25,6 +25,8 @@ def test_documents_are_in_plain_english(page: Path) -> None:
     "text",
     [
         "A line tells of the statement.",
+        "A page tells the rest.",
+        "The rows that are to be replaced.",
         "The user is told\nafterwards.",
         "A column others than these.",
         "The column is none of its columns.",
@@ -51,6 +53,7 @@ def test_a_phrase_to_avoid_is_found(text: str) -> None:
     [
         "It is a table other than these, and no such table exists.",
         "A full cube has a file of its own.",
+        "A column that tells these rows apart.",
         "The state is none of the three.",
         "Restore the table as it was before the write.",
         "The lines are for dbt and Spark; use them for Delta.",

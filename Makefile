@@ -106,7 +106,7 @@ typecheck: $(INSTALLED)  ## Check types (mypy --strict).
 
 .PHONY: docs
 docs: $(INSTALLED)  ## Build the documentation site into site/; open site/index.html.
-	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs --quiet build --strict
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict
 
 .PHONY: bench
 bench: java $(INSTALLED)  ## Compare with plain Delta and its peers, at SCALE (1: under 15 minutes).

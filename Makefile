@@ -90,9 +90,10 @@ conformance: java $(INSTALLED)  ## Run dbt's adapter tests, on plain Delta table
 	sh scripts/conformance.sh $(PYTHON)
 
 .PHONY: lint
-lint: $(INSTALLED)  ## Check style and formatting.
+lint: $(INSTALLED)  ## Check style and formatting of the code, and the English of the documents.
 	$(PYTHON) -m ruff check $(SOURCES)
 	$(PYTHON) -m ruff format --check $(SOURCES)
+	$(PYTHON) -m scripts.prose
 
 .PHONY: format
 format: $(INSTALLED)  ## Format the code and mend what can be mended.
@@ -102,6 +103,10 @@ format: $(INSTALLED)  ## Format the code and mend what can be mended.
 .PHONY: typecheck
 typecheck: $(INSTALLED)  ## Check types (mypy --strict).
 	$(PYTHON) -m mypy --strict qbeast_core dbt/adapters/qbeast
+
+.PHONY: docs
+docs: $(INSTALLED)  ## Build the documentation site into site/; open site/index.html.
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict
 
 .PHONY: bench
 bench: java $(INSTALLED)  ## Compare with plain Delta and its peers, at SCALE (1: under 15 minutes).
@@ -121,6 +126,6 @@ bench-report: $(INSTALLED)  ## Render what the benchmarks measured into docs/per
 
 .PHONY: clean
 clean:  ## Remove the virtual environment, caches and what the demo wrote.
-	rm -rf $(VENV) .venv-spark-* .ci/venv build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-spark-* .ci/venv build dist site *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf $(TPCH)/data $(TPCH)/warehouse $(TPCH)/target $(TPCH)/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,6 +7,16 @@ from setuptools import find_namespace_packages, setup
 
 HERE = Path(__file__).parent
 
+# What the site and the checks of its prose need.
+DOCS = [
+    "mermaidx>=0.10",
+    "mkdocs>=1.6,<2",
+    "mkdocs-material>=9.7",
+    "mkdocstrings[python]>=1",
+    "proselint>=0.16",
+    "pymdown-extensions>=12",
+]
+
 
 def version() -> str:
     """The one place that names the version is the adapter's ``__version__.py``, as dbt expects."""
@@ -53,7 +63,9 @@ setup(
         "tenacity>=8.2",
     ],
     extras_require={
+        "docs": DOCS,
         "dev": [
+            *DOCS,
             "dbt-tests-adapter>=1.17,<2",
             "deltalake>=1.2",
             "duckdb>=1.5",

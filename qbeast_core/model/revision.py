@@ -262,7 +262,7 @@ class IndexConfiguration:
         )
 
     def write(self) -> dict[str, str]:
-        """The `qbeast.*` keys to store; revisions read before, even broken ones, keep their text."""
+        """The `qbeast.*` keys to store; a revision that was read keeps its text, even if broken."""
         written = {k: revision.to_json_text() for k, revision in self.revisions.items()}
         texts = {**written, **self.stored_texts}
         keys = {f"{REVISION_KEY_PREFIX}{number}": text for number, text in sorted(texts.items())}

@@ -35,7 +35,7 @@ def slice_expression(weight: str) -> str:
     It only compares integers, so no setting and no rounding can change the result. Half of the rows
     need one comparison, another quarter two.
 
-    >>> slice_expression("w")[:45]
+    >>> slice_expression("w")[:46]
     'CASE WHEN w >= 0 THEN 0Y WHEN w >= -1073741824'
     """
     cases = (

@@ -69,7 +69,7 @@ def parse_state(tags: Mapping[str, str]) -> State:
     except ValueError:
         states = ", ".join(state.value for state in State)
         raise ValueError(
-            f"its tag state is {tags.get(STATE_TAG)!r}; it must be one of {states}"
+            f"its state tag is {tags.get(STATE_TAG)!r}; it must be one of {states}"
         ) from None
 
 
@@ -77,7 +77,7 @@ def parse_revision_id(tags: Mapping[str, str]) -> int:
     """The revision in a file's old tags. Raises ValueError."""
     text = tags.get(REVISION_TAG, "")
     if not (text.isascii() and text.isdecimal()):
-        raise ValueError(f"its tag revision is {text!r}, which is not a number")
+        raise ValueError(f"its revision tag is {text!r}, which is not a number")
     return int(text)
 
 
@@ -91,11 +91,11 @@ def parse_legacy_tags(tags: Mapping[str, str], dimensions: int) -> LegacyFile:
         ValueError: a tag is missing or invalid; the message names it.
     """
     if CUBE_TAG not in tags:
-        raise ValueError("it has no tag cube")
+        raise ValueError("it has no cube tag")
     min_weight = _integer(tags, "minWeight", MIN_WEIGHT, MAX_WEIGHT)
     max_weight = _integer(tags, "maxWeight", MIN_WEIGHT, MAX_WEIGHT)
     if min_weight > max_weight:
-        raise ValueError(f"its tag minWeight {min_weight} is above its maxWeight {max_weight}")
+        raise ValueError(f"its minWeight tag {min_weight} is above its maxWeight {max_weight}")
     block = Block(
         cube=CubeId.parse(tags[CUBE_TAG], dimensions),
         min_weight=min_weight,
@@ -141,4 +141,4 @@ def _integer(tags: Mapping[str, str], name: str, smallest: int, largest: int) ->
         number = int(text)
         if smallest <= number <= largest:
             return number
-    raise ValueError(f"its tag {name} is {text!r}, which is not a number in {smallest}..{largest}")
+    raise ValueError(f"its {name} tag is {text!r}, which is not a number in {smallest}..{largest}")

@@ -262,7 +262,9 @@ def _distrusted_revisions(
     reasons = {}
     for revision in configuration.revisions.values():
         if last is None or revision.columns != last.columns:
-            reasons[revision.revision_id] = "its revision does not index the latest one's columns"
+            reasons[revision.revision_id] = (
+                "its revision and the latest one index different columns"
+            )
         elif not revision.transformations:
             reasons[revision.revision_id] = "its revision has no transformations"
         elif reason := _changed_column(revision, schema):

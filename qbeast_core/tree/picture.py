@@ -1,4 +1,4 @@
-"""A revision's cubes as they are drawn: where they lie, what they hold, in which files."""
+"""A revision's cubes as the index page draws them, with their rows, blocks and files."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from qbeast_core.tree.otree import OTree
 
 @dataclass(frozen=True)
 class CubePicture:
-    """One cube, summed up over its blocks."""
+    """One cube, aggregated over its blocks."""
 
     cube: CubeId
     rows: int
-    """0 for a cube that only has others below."""
+    """0 for a cube that only has cubes below it."""
     rows_below: int
-    """Rows of the cube and of all below it."""
+    """The rows in the cube and below it."""
     blocks: int
     files: int
     lowest: float
-    """The share of all weights below its lowest row, from 0 to 1."""
+    """The fraction of all weights that are below those of the cube's rows, from 0 to 1."""
     weight: float
-    """The share of all weights up to which it takes rows; 1 for a leaf."""
+    """The fraction of all weights up to which the cube takes rows; 1 for a leaf."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,16 @@ class TreePicture:
 
     cubes: tuple[CubePicture, ...]
     left_out: int
-    """How many smaller cubes are not among them; their rows count in those above."""
+    """The number of smaller cubes left out; the `rows_below` of cubes above include their rows."""
 
 
 def tree_picture(
     files: Sequence[FileBlocks], dimensions: int, most_cubes: int = 4000
 ) -> TreePicture:
-    """The picture of the tree that these files make up, by its largest cubes.
+    """The picture of the tree in these files, limited to its largest cubes.
 
-    Cubes count as large by the rows in and below them, so a cube is never drawn without those
-    around it.
+    The size of a cube counts the rows in and below it, so a cube is never drawn without its
+    ancestors.
     """
     blocks_of: dict[CubeId, int] = defaultdict(int)
     files_of: dict[CubeId, set[int]] = defaultdict(set)

@@ -362,7 +362,7 @@ def test_keys_in_a_narrow_range_touch_few_files(
         ({"on": "id", "update": {"s": "'x'", "S": "'y'"}}, InvalidOptions, "as 's' and as 'S'"),
         ({"on": "id", "where": "rand() < 0.5"}, InvalidOptions, "not deterministic"),
         ({"on": "id", "where": "target.id in (select 1)"}, InvalidOptions, "subquery"),
-        ({"on": "id", "where": "no such"}, InvalidOptions, "cannot be understood"),
+        ({"on": "id", "where": "no such"}, InvalidOptions, "is not valid"),
         ({"on": "id", "where": ""}, InvalidOptions, "''"),
         ({"on": "id", "insert_where": "target.a > 5"}, InvalidOptions, "target"),
         ({"on": "id", "update": False, "insert": False}, InvalidOptions, "nothing"),

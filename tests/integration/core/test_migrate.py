@@ -275,8 +275,8 @@ def test_it_is_refused_where_copies_lost_their_tags(spark: SparkSession, tmp_pat
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"state": "MELTED"}, "state is 'MELTED'"),
-        ({"state": None}, "state is None"),
+        ({"state": "MELTED"}, "state tag is 'MELTED'"),
+        ({"state": None}, "state tag is None"),
         ({"revision": "x", "state": "REPLICATED"}, "revision 'x', which the table does not have"),
         ({"revision": "7", "state": "REPLICATED"}, "revision '7', which the table does not have"),
     ],

@@ -1,9 +1,9 @@
-"""What an operation is doing, told to whoever shows it to a user while it runs.
+"""Report which phase a running operation is in, so that callers can show progress.
 
     with phases.listening(print):
         write_table(df, table="events", columns_to_index="ts")
 
-Without a listener in the calling thread, `enter` is one look at a variable.
+Without a listener in the calling thread, `enter` only reads a variable.
 """
 
 from __future__ import annotations
@@ -24,14 +24,18 @@ _listener: ContextVar[Callable[[str], object] | None] = ContextVar("listener", d
 
 
 def enter(phase: str) -> None:
-    """Say that the operation of this thread is now doing this."""
+    """Report that the operation in this thread enters a phase."""
     if (listener := _listener.get()) is not None:
         listener(phase)
 
 
 @contextmanager
 def listening(listener: Callable[[str], object]) -> Iterator[None]:
-    """Have each phase that operations in this thread enter inside the block told to `listener`."""
+    """Call `listener` with each phase that operations in this thread enter inside the block.
+
+    Args:
+        listener: takes the phase, such as `"writing files"`.
+    """
     token = _listener.set(listener)
     try:
         yield

@@ -78,7 +78,7 @@ def _sizes_alike(one: int, other: int) -> bool:
 
 
 def _fits(old: Transformation, new: Transformation) -> bool:
-    """Whether the old transformation can tell apart the values that the new one was made for."""
+    """Whether the old transformation covers the values that the new one was made for."""
     if isinstance(old, LinearTransformation):
         known = isinstance(new, LinearTransformation | IdentityTransformation)
         return known and not old.is_superseded_by(new)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-STORING = "storing the rows of the query"
+STORING = "checkpointing the query"
 MEASURING = "measuring the indexed columns"
 PLANNING = "planning the index"
 WRITING = "writing files"
 COMMITTING = "committing"
-FINDING = "looking for the rows to change"
-CHECKING = "checking the rows of the files"
+FINDING = "finding the rows to change"
+CHECKING = "checking rows"
 
 _listener: ContextVar[Callable[[str], object] | None] = ContextVar("listener", default=None)
 

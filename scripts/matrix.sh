@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the tests of the core on older versions of Spark, each in a virtual environment of its own
-# beside this one: sh scripts/matrix.sh PYTHON VERSION ...
+# Runs the core's tests on older versions of Spark, each in a separate virtual environment in this
+# directory: sh scripts/matrix.sh PYTHON VERSION ...
 python=$1
 shift
 status=0

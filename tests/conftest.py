@@ -1,4 +1,4 @@
-"""One Spark session for each process of a test run."""
+"""Fixtures for all tests: one Spark session per process of a test run."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from tests import spark_session
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Local Spark with Delta and a Hive metastore in memory, for tables of a handful of rows."""
+    """Local Spark with Delta and an in-memory Hive metastore, tuned for tables of a few rows."""
     warehouse = tmp_path_factory.mktemp("warehouse")
     session = spark_session.start(
         warehouse, hive=True, **spark_session.SMALL_DATA, **spark_session.LONG_RUNNING
@@ -22,6 +22,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="module")
 def as_for_large_data(spark: SparkSession) -> Iterator[None]:
-    """For a module's tests Spark works as it does by default: it compiles and adapts queries."""
+    """Spark's default settings for a module's tests: compiled queries and adaptive execution."""
     with changed_settings(spark, spark_session.LARGE_DATA):
         yield

@@ -243,7 +243,7 @@ class TestMatchedRows:
 
         told = message_of(results, "of_two_rows").splitlines()
         assert "2 rows of the source would update one row of" in told[1]
-        assert "that with id 1; keep one row for each key" in told[1]
+        assert "the row with id 1; keep one row for each key" in told[1]
         for name, (_, _, expected) in KEYS.items():
             rows = [tuple(row) for row in spark.table(f"{project.test_schema}.{name}").collect()]
             assert sorted(rows, key=str) == expected, name

@@ -28,7 +28,7 @@ class TestInsight:
         )
         assert "avg(price) where price > 10" in log
         assert "6: 12.5" in log
-        assert "exact, for " in log
+        assert "exact, because " in log
         _, log = run_dbt_and_capture(
             ["run-operation", "estimate", "--args", "{expression: max(price)}"], expect_pass=False
         )

@@ -121,5 +121,5 @@ class TestColumnTypes:
         assert "it has 'code', 'n'" in told
         for name, value in (("large", "3000000000"), ("words", "abc")):
             told = message_of(results, name)
-            assert f"value '{value}' of the column 'n' does not fit the type int" in told
+            assert f"value '{value}' in the column 'n' does not fit the type int" in told
             assert spark.table(f"{project.test_schema}.{name}").isEmpty()

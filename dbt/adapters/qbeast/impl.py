@@ -151,8 +151,8 @@ class QbeastAdapter(SparkAdapter):
         strategy: Any,
         source_columns: Sequence[str] = (),
     ) -> None:
-        """Also checks that the table has `dbt_updated_at`, and that it has no `dbt_is_deleted`
-        which the strategy would leave empty."""
+        """Also checks that the table has `dbt_updated_at`, and that it has no column
+        `dbt_is_deleted` that the strategy would leave empty."""
         lowered = {key: name.lower() for key, name in column_names.items()}
         super().assert_valid_snapshot_target_given_strategy(relation, lowered, strategy)
         present = {column.name.lower() for column in self.get_columns_in_relation(relation)}

@@ -40,8 +40,8 @@ def last_modified(session: SparkSession, table: str) -> datetime:
         history = session.sql(f"describe history {table}")
     except AnalysisException as error:
         raise DbtRuntimeError(
-            f"{one_line(error)} Only a Delta table's log tells its age: set loaded_at_field for "
-            "this source."
+            f"{one_line(error)} Freshness can be read only from the log of a Delta table: set "
+            "loaded_at_field for this source."
         ) from error
     changes = history.where(~F.col("operation").isin(*_KEEP_ROWS))
     # As a number, because PySpark would return a timestamp in Python's time zone.

@@ -72,9 +72,9 @@ def java_of(executable: str) -> Java | None:
 
 
 def _java_executable() -> tuple[str | None, str]:
-    """The Java that Spark's own start script finds, and where: in JAVA_HOME first, then on PATH.
+    """Finds Java as Spark's own start script does: in JAVA_HOME first, then on PATH.
 
-    Without one it is None, and the text says what is missing.
+    Returns the executable or None, and the text that says what is missing in the latter case.
     """
     home = os.environ.get("JAVA_HOME")
     if not home:

@@ -21,7 +21,7 @@
   {%- set target_relation = this.incorporate(type='table', is_delta=true) -%}
   {%- do qbeast_warn_of_grants() -%}
   {%- if target_relation.render() == source.render() -%}
-    {% do log('Skipping clone for relation ' ~ target_relation ~ ': the state is of this target', info=true) %}
+    {% do log('The state describes this target: skipping clone for relation ' ~ target_relation, info=true) %}
     {{ return({'relations': [target_relation]}) }}
   {%- endif -%}
 

@@ -92,7 +92,7 @@ class TestNestedFields:
         for name in names:
             assert types(name) == "struct<x:int,a:array<struct<p:int>>>", name
             told = message_of(results, name)
-            assert "new: s.a.element.q, s.y" in told and "gone: none" in told, name
+            assert "new: s.a.element.q, s.y" in told and "removed: none" in told, name
         run("append_new_columns", WIDER)
         results = run("append_new_columns", NARROWER, expect_pass=False)
         for name in names:

@@ -334,7 +334,7 @@ class TestSchemaChange:
         for told in run("sync_all_columns", "4 as same, 'x' as other", expect_pass=False):
             assert "is indexed by 'id'" in told and "--full-refresh" in told
         (told,) = run("fail", "3 as id, 4 as same", "-s", "changing", expect_pass=False)
-        assert "gone: other" in told
+        assert "removed: other" in told
         assert [spark.table(name).count() for name in tables] == [3, 2]
 
 

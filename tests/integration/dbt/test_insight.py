@@ -39,7 +39,7 @@ class TestInsight:
         _, log = run_dbt_and_capture(
             ["run-operation", "visualize_index", "--args", f"{{path: {tmp_path}}}"]
         )
-        assert f"drawn in {tmp_path}/events.html" in log
+        assert f"wrote {tmp_path}/events.html" in log
         drawn = (tmp_path / "events.html").read_text(encoding="utf-8")
         assert "events" in drawn
         assert "Cubes as a tree" in drawn

@@ -14,7 +14,7 @@ from typing import Any
 from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
 
-from tests.docs.markdown import CodeBlock, code_blocks, missing_line
+from tests.docs.markdown import CodeBlock, code_blocks, missing_line, plain
 
 ROOT = Path(__file__).parents[2]
 SHOP = Path(__file__).parent / "shop"
@@ -86,7 +86,7 @@ def run_dbt(project: Path, command: str, variables: Mapping[str, Any] | None = N
             [*arguments, "--project-dir", str(project), "--profiles-dir", str(project)]
         )
     assert result.success, f"{command}\n{output.getvalue()}\n{result.exception}"
-    return output.getvalue()
+    return plain(output.getvalue())
 
 
 def without_figures(text: str) -> str:

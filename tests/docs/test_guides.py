@@ -26,9 +26,7 @@ NOT_RUN = ("clusters.md", "large-tables.md")
 
 
 @pytest.fixture
-def project(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Path]:
+def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The project of the examples, whose schemas are dropped afterwards."""
     monkeypatch.chdir(tmp_path)
     shop_project(tmp_path)

@@ -24,9 +24,10 @@ def test_the_tutorial_can_be_followed(
     subprocess.run([Path(sysconfig.get_path("scripts")) / program, *arguments], check=True)
     run_page(PAGE, tmp_path, spark, edit=lambda text: smaller(text, tmp_path), same=without_figures)
     table = spark.table("tpch.lineitem")
-    assert table.count() == spark.read.parquet(str(tmp_path / "data")).where(
-        "l_shipdate < '1998-07-01'"
-    ).count()
+    assert (
+        table.count()
+        == spark.read.parquet(str(tmp_path / "data")).where("l_shipdate < '1998-07-01'").count()
+    )
     spark.sql("drop schema tpch cascade")
 
 

@@ -90,12 +90,12 @@ def run_dbt(project: Path, command: str, variables: Mapping[str, Any] | None = N
 
 
 def without_figures(text: str) -> str:
-    """The text without its numbers and their padding, for figures that depend on the machine.
+    """The text without its numbers, padding and rules, for figures that depend on the machine.
 
     >>> without_figures("rewrote  14 files (1.2 MB) as 3")
     'rewrote # files (# MB) as #'
     """
-    return re.sub(" +", " ", re.sub(r"\d[\d.,]*(?<=\d)", "#", text))
+    return re.sub(r" +|-{3,}", " ", re.sub(r"\d[\d.,]*(?<=\d)", "#", text))
 
 
 def unchecked_blocks(page: Path) -> list[str]:

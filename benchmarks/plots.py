@@ -1,7 +1,6 @@
 """Pictures of the report, as static SVG.
 
-By matplotlib and not by plotly, as the index is drawn: plotly makes static pictures with a browser,
-and a page of Markdown shows no others.
+A page of Markdown shows static pictures only, so matplotlib draws them.
 """
 
 from __future__ import annotations

@@ -371,16 +371,18 @@ class QbeastTable:
     ) -> Path:
         """Draw the index of a revision, the latest by default, as one HTML page.
 
-        The page shows the cubes in space and as a tree, what they hold, and what samples read. It
-        loads nothing from elsewhere. Needs `pip install dbt-qbeast[viz]`.
+        The page shows how many rows lie where, the tree of cubes, and the files that a sample or a
+        range of values reads: move its sliders to see the files, bytes and rows of other choices.
+        The counts cover all files of the table. The page loads nothing from elsewhere.
 
         Args:
-            path: the file to write.
-            columns: the two indexed columns to begin with; the first two by default.
+            path: the HTML file to write, in a directory that exists.
+            revision_id: the revision whose cubes are drawn.
+            columns: the two indexed columns to show first; the first two by default.
 
         Raises:
-            InvalidOptions: the path, the revision or the columns are not such.
-            UnsupportedEnvironment: plotly is not installed.
+            InvalidOptions: the path cannot be written, or the table has no such revision or
+                indexed column.
         """
         return visualize_table(self._table, path, revision_id, columns)
 

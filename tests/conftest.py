@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import Browser
 from pyspark.sql import SparkSession
 
 from qbeast_core.jvm.settings import changed_settings
 from tests import spark_session
+from tests.support.browser import chromium
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +27,10 @@ def as_for_large_data(spark: SparkSession) -> Iterator[None]:
     """For a module's tests Spark works as it does by default: it compiles and adapts queries."""
     with changed_settings(spark, spark_session.LARGE_DATA):
         yield
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A real browser, installed if there is none. Without one the tests fail."""
+    with chromium() as running:
+        yield running

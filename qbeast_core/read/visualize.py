@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -218,9 +219,10 @@ def _script_text(data: Mapping[str, Any]) -> str:
 def _data(contents: PageContents, first: tuple[int, ...]) -> dict[str, Any]:
     revision, metrics = contents.revision, contents.metrics
     tree = OTree.of([b for file in contents.files for b in file.blocks], revision.dimensions)
+    sizes = metrics.file_bytes
     steps, choices, entry_depth = _choices(contents)
     grids = density_grids(tree, _GRID_DEPTH)
-    shown = {pair: grid for pair, grid in list(grids.items())[:_MOST_PAIRS]}
+    shown = dict(itertools.islice(grids.items(), _MOST_PAIRS))
     if len(first) == 2:
         pair = (min(first), max(first))
         shown[pair] = grids[pair]
@@ -233,8 +235,7 @@ def _data(contents: PageContents, first: tuple[int, ...]) -> dict[str, Any]:
         "sampleKey": list(revision.sample_key),
         "rows": metrics.rows,
         "cubes": metrics.cubes,
-        "fileBytes": [metrics.file_bytes.smallest, metrics.file_bytes.median]
-        + [metrics.file_bytes.largest],
+        "fileBytes": [sizes.smallest, sizes.median, sizes.largest],
         "fractions": FRACTIONS,
         "columns": [_column_data(column) for column in steps],
         "gridDepth": _GRID_DEPTH,
@@ -247,14 +248,12 @@ def _data(contents: PageContents, first: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _choices(contents: PageContents) -> tuple[list[ColumnSteps], Readings, int]:
-    """Steps as narrow as the size of the page allows, what they read, and the depth of its cells."""
+    """Steps as narrow as the page's size allows, what they read, and how deep its cells are."""
     revision = contents.revision
     transformations = revision.transformations or (None,) * revision.dimensions
     for grid_depth in range(_GRID_DEPTH, -1, -1):
         steps = [
-            column_steps(
-                name, of, 1 << grid_depth, decimal_scale=contents.decimal_scales.get(name)
-            )
+            column_steps(name, of, 1 << grid_depth, decimal_scale=contents.decimal_scales.get(name))
             for name, of in zip(revision.columns, transformations, strict=True)
         ]
         found = readings(contents.readable, revision, steps, grid_depth)

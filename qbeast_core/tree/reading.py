@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qbeast_core.model.block import Block
+from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
 from qbeast_core.tree.query import Comparison, may_match
 from qbeast_core.tree.steps import Bound, ColumnSteps
@@ -108,33 +109,27 @@ def readings(
         ids += [file.revision.revision_id] * len(filled)
         blocks += filled
     owner, revision_id = np.array(owners, dtype=np.int64), np.array(ids, dtype=np.int64)
-    columns = len(steps)
-    last_from = np.zeros((len(blocks), columns), dtype=np.uint8)
-    first_to = np.zeros((len(blocks), columns), dtype=np.uint8)
-    lower = _corners([block.cube.lower for block in blocks], columns)
-    upper = _corners([block.cube.upper for block in blocks], columns)
+    shape = (len(blocks), len(steps))
+    last_from, first_to = np.zeros(shape, dtype=np.uint8), np.zeros(shape, dtype=np.uint8)
+    depth, cell = np.full(len(blocks), OTHER_REVISION, dtype=np.uint8), np.zeros_like(last_from)
     for id_, revision in revisions.items():
         own = np.flatnonzero(revision_id == id_)
-        for column, of in enumerate(steps):
-            passed = _passed_bounds(revision, of, lower[own, column], upper[own, column])
-            last_from[own, column], first_to[own, column] = passed
-    depth = np.array([min(block.cube.depth, grid_depth) for block in blocks], dtype=np.uint8)
-    cell = np.minimum(lower * (1 << grid_depth), (1 << grid_depth) - 1).astype(np.uint8)
-    elsewhere = revision_id != drawn.revision_id
-    depth[elsewhere], cell[elsewhere] = OTHER_REVISION, 0
+        cubes = [blocks[i].cube for i in own.tolist()]
+        last_from[own], first_to[own] = cube_readings(cubes, revision, steps)
+        if id_ == drawn.revision_id:
+            depth[own] = [min(cube.depth, grid_depth) for cube in cubes]
+            lower = _corners([cube.lower for cube in cubes], revision)
+            cell[own] = np.minimum(lower * (1 << grid_depth), (1 << grid_depth) - 1)
     joined, of_joined = _distinct(owner, depth, cell, last_from, first_to)
     weight = np.full(len(joined), np.iinfo(np.int32).max, dtype=np.int32)
     block_weights = np.array([block.min_weight for block in blocks], dtype=np.int32)
     np.minimum.at(weight, of_joined, block_weights)
     rows = np.array([block.element_count for block in blocks], dtype=np.float64)
     by_statistics = [_passed_statistics(file, steps) for file in files]
-    shape = (len(files), 2, columns)
-    statistics = np.array(by_statistics, dtype=np.uint8).reshape(shape)
+    statistics = np.array(by_statistics, dtype=np.uint8).reshape(len(files), 2, len(steps))
     return Readings(
         size_bytes=np.array([file.size_bytes for file in files], dtype=np.float64),
-        rows=np.array(
-            [-1 if file.rows is None else file.rows for file in files], dtype=np.float64
-        ),
+        rows=np.array([-1 if file.rows is None else file.rows for file in files], dtype=np.float64),
         is_indexed=np.array([file.revision is not None for file in files], dtype=np.uint8),
         entries=np.bincount(owner[joined], minlength=len(files)).astype(np.uint32),
         file_last_from=statistics[:, 0],
@@ -149,21 +144,25 @@ def readings(
 
 
 def cube_readings(
-    cubes: Sequence[Any], revision: Revision, steps: Sequence[ColumnSteps]
+    cubes: Sequence[CubeId], revision: Revision, steps: Sequence[ColumnSteps]
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """`last_from` and `first_to` of single cubes, uint8[cubes, columns] each."""
+    """`last_from` and `first_to` of the cubes of a revision, uint8[cubes, columns] each."""
     shape = (len(cubes), len(steps))
     last_from, first_to = np.zeros(shape, dtype=np.uint8), np.zeros(shape, dtype=np.uint8)
-    lower = _corners([cube.lower for cube in cubes], len(steps))
-    upper = _corners([cube.upper for cube in cubes], len(steps))
+    lower = _corners([cube.lower for cube in cubes], revision)
+    upper = _corners([cube.upper for cube in cubes], revision)
     for column, of in enumerate(steps):
-        passed = _passed_bounds(revision, of, lower[:, column], upper[:, column])
+        if of.column not in revision.columns:
+            last_from[:, column] = len(of.lower)
+            continue
+        dimension = revision.columns.index(of.column)
+        passed = _passed_bounds(revision, of, lower[:, dimension], upper[:, dimension])
         last_from[:, column], first_to[:, column] = passed
     return last_from, first_to
 
 
-def _corners(corners: Sequence[tuple[float, ...]], columns: int) -> NDArray[np.float64]:
-    return np.array(corners, dtype=np.float64).reshape(len(corners), columns)
+def _corners(corners: Sequence[tuple[float, ...]], revision: Revision) -> NDArray[np.float64]:
+    return np.array(corners, dtype=np.float64).reshape(len(corners), revision.dimensions)
 
 
 def _passed_bounds(
@@ -173,9 +172,6 @@ def _passed_bounds(
     upper: NDArray[np.float64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Of each cube by its ends in one dimension: the last step to begin at, the first to end at."""
-    if steps.column not in revision.columns:
-        passed = np.zeros(len(lower), dtype=np.int64)
-        return passed + len(steps.lower), passed
     dimension = revision.columns.index(steps.column)
     # Few cubes have different ends in one dimension.
     ends, of_cube = np.unique(np.stack([lower, upper], axis=1), axis=0, return_inverse=True)
@@ -220,7 +216,6 @@ def _distinct(
     owner: NDArray[np.int64], *parts: NDArray[np.uint8]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """One block for each entry, in the order of the files, and the entry of each block."""
-    wide = [owner[:, None], *(part.reshape(len(owner), -1) for part in parts)]
-    table = np.concatenate(wide, axis=1).astype(np.int64)
+    table = np.column_stack([owner, *parts])
     _, first, of_block = np.unique(table, axis=0, return_index=True, return_inverse=True)
     return first, of_block.reshape(-1)

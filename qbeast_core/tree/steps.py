@@ -87,7 +87,7 @@ def column_steps(
         case StringQuantiles(texts) | StringHistogram(texts):
             return _text_steps(column, texts, transformation, most)
         case LinearTransformation(data_type=data_type):
-            low, high = Decimal(transformation.minimum), Decimal(transformation.maximum)
+            low, high = Decimal(str(transformation.minimum)), Decimal(str(transformation.maximum))
             return _number_steps(
                 column,
                 transformation,

@@ -255,7 +255,8 @@
   const measure = document.createElement("canvas").getContext("2d");
   measure.font = "12px system-ui, 'DejaVu Sans', sans-serif";
   const longest = (marks) => Math.max(0, ...marks.map(([, text]) => measure.measureText(text).width));
-  const axisName = (c) => columns[c].name + (
+  const cut = (name, most) => (name.length > most ? name.slice(0, most - 1) + "…" : name);
+  const axisName = (c) => cut(columns[c].name, 32) + (
     columns[c].kind === "hashed" ? " (by hash, without order)" :
     columns[c].kind === "single" ? " (one value)" : "");
   const edge = (c, step) => columns[c].edges[step];
@@ -693,7 +694,7 @@
     const options = (name, c, other) => {
       const label = node("label", `${name} `), select = node("select");
       columns.forEach((column, i) => {
-        const option = node("option", column.name, { value: i });
+        const option = node("option", cut(column.name, 32), { value: i });
         const pair = [i, other].sort((a, b) => a - b).join();
         option.disabled = i === other || !grids.has(pair);
         option.selected = i === c;

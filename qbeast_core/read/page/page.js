@@ -167,6 +167,12 @@
     if (fill) made.style.background = fill;
     return made;
   };
+  /** A swatch with its text, which stay on one line. */
+  const entry = (text, color, fill) => {
+    const made = node("span", "", { class: "entry" });
+    made.append(swatch(color, fill), text);
+    return made;
+  };
   const canvasOf = (id) => {
     const canvas = $(id), ratio = devicePixelRatio || 1;
     const width = canvas.clientWidth, height = canvas.clientHeight;
@@ -314,10 +320,11 @@
     }
     // The cubes of the files read. Of small ones only the ends of the area that they cover.
     if ($("outline").checked) {
-      const path = new Path2D();
-      const line = (x0, y0, x1, y1) => { path.moveTo(x0, y0); path.lineTo(x1, y1); };
+      const wide = new Path2D(), fine = new Path2D();
       current.cells.flags.forEach((flags, level) => {
         const n = 1 << level, high = single() ? 1 : n, small = f.width / n < 18;
+        const path = small ? fine : wide;
+        const line = (x0, y0, x1, y1) => { path.moveTo(x0, y0); path.lineTo(x1, y1); };
         const has = (i, j) => small && i >= 0 && j >= 0 && i < n && j < high && flags[i * high + j];
         const left = (i) => Math.round(f.left + (i * f.width) / n) + 0.5;
         const low = (j) => Math.round(f.top + f.height - (j * f.height) / high) + 0.5;
@@ -330,8 +337,9 @@
           if (!has(i, j + 1)) line(left(i), low(j + 1), left(i + 1), low(j + 1));
         }
       });
-      pen.lineWidth = 2.5; pen.strokeStyle = halo; pen.globalAlpha = 0.35; pen.stroke(path);
-      pen.lineWidth = 1; pen.strokeStyle = outline; pen.globalAlpha = 0.75; pen.stroke(path);
+      pen.lineWidth = 1; pen.strokeStyle = outline; pen.globalAlpha = 0.4; pen.stroke(fine);
+      pen.lineWidth = 2.5; pen.strokeStyle = halo; pen.globalAlpha = 0.35; pen.stroke(wide);
+      pen.lineWidth = 1; pen.strokeStyle = outline; pen.globalAlpha = 0.75; pen.stroke(wide);
       pen.globalAlpha = 1;
     }
     // The chosen range.
@@ -382,9 +390,9 @@
     const legend = [
       node("span", single() ? "rows in a bar:" : "rows in a cell:"), node("span", compact(least)), rampBar(), node("span", compact(most)),
     ];
-    if (!single()) legend.push(swatch(line, css("--page")), node("span", "no rows"));
-    if ($("outline").checked) legend.push(swatch(outline), node("span", "cube in a file read"));
-    if (hasRange()) legend.push(swatch(boxColor), node("span", "the chosen range"));
+    if (!single()) legend.push(entry("no rows", line, css("--page")));
+    if ($("outline").checked) legend.push(entry("cube in a file read", outline));
+    if (hasRange()) legend.push(entry("the chosen range", boxColor));
     $("map-legend").replaceChildren(...legend);
   };
 
@@ -498,9 +506,9 @@
     pen.textAlign = "left";
     $("tree-legend").replaceChildren(
       node("span", "rows in the cube: 0"), rampBar(),
-      node("span", `${compact(2 * data.desired)} or more`), swatch(rampCss(0.75), rampCss(0.75)),
-      node("span", `${compact(data.desired)}, the desired size`),
-      swatch(line, css("--unread")), node("span", "not read"),
+      node("span", `${compact(2 * data.desired)} or more`),
+      entry(`${compact(data.desired)}, the desired size`, rampCss(0.75), rampCss(0.75)),
+      entry("not read", line, css("--unread")),
     );
     if (!state.cube) {
       $("tree-status").textContent = `The choice needs ${count(needed)} of the ${cubes(tree.length)} drawn.` +
@@ -546,7 +554,7 @@
       `${percent(fraction)}: ${share(current.curve[fractions.indexOf(fraction)], 1)}`).join(", ");
     $("curve-text").textContent =
       `Share of the table's bytes${hasRange() ? " with the chosen range" : ""}: ${at}. ` +
-      "The dotted line is the sample's share of the rows, which no layout of whole files can beat.";
+      "The dotted line is the share of all rows that a sample keeps: the least that a sample of the whole table can read.";
   };
 
   // ---- skew

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from qbeast_core.model.block import Block
 from qbeast_core.model.cube import CubeId
@@ -132,21 +132,17 @@ def test_the_arrows_walk_over_the_heat_map_and_the_tree(browser: Browser, skewed
         map_status, tree_status = page.locator("#map-status"), page.locator("#tree-status")
         page.locator("#map").focus()
         page.keyboard.press("ArrowUp")
-        page.wait_for_function("document.getElementById('map-status').innerText.includes('about')")
+        expect(map_status).to_contain_text("about")
         first = map_status.inner_text()
         assert first.startswith("a 500 to ")
         page.keyboard.press("ArrowLeft")
-        page.wait_for_function(
-            "first => document.getElementById('map-status').innerText !== first", arg=first
-        )
+        expect(map_status).not_to_have_text(first)
         page.locator("#tree").focus()
         page.keyboard.press("ArrowUp")
-        page.wait_for_function("document.getElementById('tree-status').innerText.includes('root')")
+        expect(tree_status).to_contain_text("The root")
         assert "150 rows (40,000 with the cubes below)" in tree_status.inner_text()
         page.keyboard.press("ArrowDown")
-        page.wait_for_function(
-            "document.getElementById('tree-status').innerText.includes('level 1')"
-        )
+        expect(tree_status).to_contain_text("level 1")
         assert open_page.problems == []
 
 

@@ -1,14 +1,18 @@
-"""One Spark session for each process of a test run."""
+"""One Spark session for each process of a test run, and a browser where a test needs it."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser
 from pyspark.sql import SparkSession
 
 from qbeast_core.jvm.settings import changed_settings
 from tests import spark_session
-from tests.support.browser import chromium
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="session")
@@ -32,5 +36,7 @@ def as_for_large_data(spark: SparkSession) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A real browser, installed if there is none. Without one the tests fail."""
+    from tests.support.browser import chromium
+
     with chromium() as running:
         yield running

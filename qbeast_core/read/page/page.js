@@ -24,12 +24,12 @@
   // ---- numbers for people
   const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
   const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
-  const count = (n) => (n > 0 && n < 0.5 ? "fewer than 1" : whole.format(n));
+  const count = (n) => whole.format(n);
   const compact = (n) => {
     for (const [size, unit] of [[1e9, " B"], [1e6, " M"], [1e4, " k"]]) {
       if (n >= size) return short.format(n / (size === 1e4 ? 1e3 : size)) + unit;
     }
-    return n > 0 && n < 1 ? "<1" : short.format(n);
+    return short.format(n);
   };
   const bytes = (n) => {
     for (const [size, unit] of [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]]) {
@@ -278,7 +278,8 @@
     const outline = css("--outline"), halo = css("--halo"), boxColor = css("--box");
     let most = 0, least = Infinity;
     for (const value of grid) if (value > 0) { most = Math.max(most, value); least = Math.min(least, value); }
-    least = Math.max(least, most / 1e5);
+    // So that small differences look small.
+    least = Math.max(Math.min(least, most / 4), most / 1e5);
     const tone = (value) => (most > least * 1.0001 ? Math.log(Math.max(value, least) / least) / Math.log(most / least) : 0.75);
     const fade = $("dim").checked && hasRange(), kept = current.ranged.shares;
     const alpha = (at) => (fade ? 0.15 + 0.85 * Math.min(1, 1.25 * kept[at]) : 1);
@@ -290,7 +291,7 @@
         if (!grid[i]) continue;
         const tall = (f.height * grid[i]) / most;
         pen.globalAlpha = alpha(i);
-        pen.fillStyle = rampCss(0.35 + 0.65 * tone(grid[i]));
+        pen.fillStyle = rampCss(0.7);
         pen.fillRect(f.left + i * cellW, f.top + f.height - tall, Math.max(1, cellW - 1), tall);
       }
       pen.globalAlpha = 1;
@@ -338,7 +339,7 @@
         }
       });
       pen.lineWidth = 1; pen.strokeStyle = outline; pen.globalAlpha = 0.4; pen.stroke(fine);
-      pen.lineWidth = 2.5; pen.strokeStyle = halo; pen.globalAlpha = 0.35; pen.stroke(wide);
+      pen.lineWidth = 2.5; pen.strokeStyle = halo; pen.globalAlpha = 0.6; pen.stroke(wide);
       pen.lineWidth = 1; pen.strokeStyle = outline; pen.globalAlpha = 0.75; pen.stroke(wide);
       pen.globalAlpha = 1;
     }
@@ -387,10 +388,10 @@
       above = y - 18;
     }
     pen.textAlign = "left";
-    const legend = [
-      node("span", single() ? "rows in a bar:" : "rows in a cell:"), node("span", compact(least)), rampBar(), node("span", compact(most)),
+    const legend = single() ? [] : [
+      node("span", "rows in a cell:"), node("span", compact(least)), rampBar(), node("span", compact(most)),
+      entry("no rows", line, css("--page")),
     ];
-    if (!single()) legend.push(entry("no rows", line, css("--page")));
     if ($("outline").checked) legend.push(entry("cube in a file read", outline));
     if (hasRange()) legend.push(entry("the chosen range", boxColor));
     $("map-legend").replaceChildren(...legend);
@@ -420,7 +421,7 @@
     const value = grid[i * rows + j], read = current.cells.shares[i * rows + j];
     const where = names.filter(Boolean).join(", ");
     $("map-status").textContent =
-      `${where ? where + ": " : ""}about ${count(value)} rows (${share(value, gridSum)} of all)` +
+      `${where ? where + ": " : ""}${!value ? "no rows" : value < 1 ? "less than one row" : `about ${count(value)} rows`} (${share(value, gridSum)} of all)` +
       (value ? `; the choice reads ${share(Math.min(1, read), 1)} of them.` : ".");
   };
 
@@ -431,7 +432,7 @@
   const childOf = (cube) => tree.find((other) => other.depth === cube.depth + 1 && parentOf(other) === cube);
   const height = tree.reduce((deep, cube) => Math.max(deep, cube.depth), 0) + 1;
   const rootWeight = tree.length ? Math.max(1e-6, Math.min(0.5, ...tree.filter((c) => c.rows).map((c) => c.weight))) : 0.5;
-  const top = Math.min(0.05, 10 ** Math.floor(Math.log10(rootWeight / 2)));
+  const top = Math.min(0.001, 10 ** Math.floor(Math.log10(rootWeight / 2)));
   const logPlace = (weight) => Math.min(1, Math.max(0, Math.log(Math.max(weight, top) / top) / -Math.log(top)));
   const byWeight = () => document.querySelector("input[name=scale]:checked").value === "weight";
   const cubeRead = (cube) =>

@@ -132,7 +132,7 @@ def test_the_arrows_walk_over_the_heat_map_and_the_tree(browser: Browser, skewed
         map_status, tree_status = page.locator("#map-status"), page.locator("#tree-status")
         page.locator("#map").focus()
         page.keyboard.press("ArrowUp")
-        expect(map_status).to_contain_text("about")
+        expect(map_status).to_contain_text("the choice reads")
         first = map_status.inner_text()
         assert first.startswith("a 500 to ")
         page.keyboard.press("ArrowLeft")

@@ -675,7 +675,7 @@
       const slider = (name) => {
         const id = `${name}-${c}`, row = node("div", "", { class: "ends" });
         const input = node("input", "", { type: "range", min: 0, max: steps(c) - 1, step: 1, id });
-        row.append(node("label", name, { for: id, "aria-label": `${column.name} ${name}` }), input);
+        row.append(node("label", name, { for: id }), input);
         input.setAttribute("aria-label", `${column.name}, ${name}`);
         input.addEventListener("input", () => {
           const at = Number(input.value);

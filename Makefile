@@ -35,7 +35,7 @@ $(VENV)/.installed: setup.py constraints.txt dbt/adapters/qbeast/__version__.py
 	@echo "Making the virtual environment .venv; the downloads take a few minutes."
 	@test -x $(VENV)/bin/python || "$$(sh scripts/require.sh python)" -m venv $(VENV)
 	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
-		-c constraints.txt -e '.[dev,viz,python-models]'
+		-c constraints.txt -e '.[dev,python-models]'
 	@touch $@
 
 .PHONY: java

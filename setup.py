@@ -44,6 +44,7 @@ setup(
         "dbt.adapters.qbeast": ["py.typed", "*/__init__.pyi"],
         "dbt.include.qbeast": ["*.yml", "macros/**/*.sql", "macros/**/*.yml"],
         "qbeast_core": ["py.typed", "__init__.pyi"],
+        "qbeast_core.read": ["page/*"],
     },
     install_requires=[
         "dbt-core>=1.10,<2",
@@ -72,6 +73,7 @@ setup(
             "hypothesis>=6.100",
             "matplotlib>=3.9",
             "mypy>=1.15",
+            "playwright>=1.60",
             "pre-commit>=4",
             "pytest>=8",
             "pytest-testmon>=2.1",
@@ -79,7 +81,6 @@ setup(
             "ruff>=0.9",
             "tpchgen-cli>=4",
         ],
-        "viz": ["plotly>=6"],
         "python-models": ["pandas>=2.2,<3"],
     },
     classifiers=[

@@ -1,8 +1,5 @@
 """Charts of the report: static SVG files, each in a light and a dark version.
 
-Matplotlib draws them rather than plotly, which draws the index page: plotly needs a browser to make
-a static image, and Markdown pages only show static ones.
-
 Charts are 640 pixels wide and stay legible at 400. The colours are Okabe and Ito's, which
 colour-blind readers can tell apart. Markers, line styles, direction and labels repeat what the
 colours say.

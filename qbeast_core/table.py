@@ -548,21 +548,21 @@ class QbeastTable:
     ) -> Path:
         """Draw the index of a revision as one HTML page.
 
-        The page shows the cubes in space and as a tree, the rows that they hold, and what samples
-        read. It needs no network. Requires `pip install dbt-qbeast[viz]`.
+        The page shows how many rows lie where, the tree of cubes, and the files that a sample or a
+        range of values reads: move its sliders to see the files, bytes and rows of other choices.
+        The counts cover all files of the table. The page loads nothing from elsewhere.
 
         Args:
-            path: the HTML file to write.
-            revision_id: the number of the revision; None for the latest.
+            path: the HTML file to write, in a directory that exists.
+            revision_id: the revision whose cubes are drawn; None for the latest.
             columns: the two indexed columns to show first; None for the first two.
 
         Returns:
             The path of the written file.
 
         Raises:
-            InvalidOptions: the file cannot be written there, or there is no such revision or
+            InvalidOptions: the path cannot be written, or the table has no such revision or
                 indexed column.
-            UnsupportedEnvironment: plotly is not installed.
         """
         return visualize_table(self._table, path, revision_id, columns)
 

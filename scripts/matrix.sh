@@ -9,7 +9,7 @@ for version in "$@"; do
     environment=".venv-spark-$version"
     "$python" -m venv "$environment" &&
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check \
-            -c constraints.txt -e '.[dev,viz,python-models]' &&
+            -c constraints.txt -e '.[dev,python-models]' &&
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check \
             "pyspark==$version" &&
         "$environment/bin/python" -m pytest -n 2 --dist loadfile \

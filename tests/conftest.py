@@ -1,12 +1,18 @@
-"""Fixtures for all tests: one Spark session per process of a test run."""
+"""Fixtures for all tests: one Spark session per process, and a browser where a test needs it."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core.jvm.settings import changed_settings
 from tests import spark_session
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +31,12 @@ def as_for_large_data(spark: SparkSession) -> Iterator[None]:
     """Spark's default settings for a module's tests: compiled queries and adaptive execution."""
     with changed_settings(spark, spark_session.LARGE_DATA):
         yield
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A real browser, installed if there is none. Without one the tests fail."""
+    from tests.support.browser import chromium
+
+    with chromium() as running:
+        yield running

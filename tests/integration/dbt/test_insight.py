@@ -42,7 +42,7 @@ class TestInsight:
         assert f"wrote {tmp_path}/events.html" in log
         drawn = (tmp_path / "events.html").read_text(encoding="utf-8")
         assert "events" in drawn
-        assert "Cubes as a tree" in drawn
+        assert "How the cubes nest" in drawn
         _, log = run_dbt_and_capture(
             ["run-operation", "visualize_index", "--args", "{path: /nowhere/index.html}"],
             expect_pass=False,

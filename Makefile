@@ -119,6 +119,11 @@ bench-dbt: java $(INSTALLED)  ## Compare what dbt build costs beside writing wit
 bench-report: $(INSTALLED)  ## Render what the benchmarks measured into docs/performance.md.
 	$(PYTHON) -m benchmarks.report
 
+.PHONY: pictures
+pictures: java $(INSTALLED)  ## Run the notebook, and draw the documentation's pictures (5 minutes).
+	$(PYTHON) scripts/notebook.py
+	$(PYTHON) scripts/pictures.py
+
 .PHONY: clean
 clean:  ## Remove the virtual environment, caches and what the demo wrote.
 	rm -rf $(VENV) .venv-spark-* .ci/venv build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,7 +1,7 @@
 """Draw the pictures of docs/how-the-index-works.md, light and dark, from the table of that page.
 
-The Python of the page runs, and its table is drawn as the index describes it: cubes and weights come
-from `blocks`, files from `files`, dots from `sample`. The two terminals show what `dbt run` and
+The Python of the page runs, and its table is drawn as the index describes it: cubes and weights are
+those of `blocks`, files of `files`, dots of `sample`. The two terminals show what `dbt run` and
 `dbt run-operation index_metrics` print for examples/tpch.
 
     python scripts/pictures.py [--images docs/images] [--without-dbt]
@@ -184,7 +184,7 @@ THEMES = (
         ink="#1f2328",
         line="#57606a",
         unread="#dfe3e8",
-        dense="#3d8bcd",
+        dense="#2f7fc4",
         read="#d55e00",
         also_read="#f3b27a",
     ),
@@ -194,7 +194,7 @@ THEMES = (
         ink="#e6edf3",
         line="#a9b4c0",
         unread="#333c47",
-        dense="#2f74b5",
+        dense="#4b9fee",
         read="#ff8c33",
         also_read="#9c5a26",
     ),
@@ -208,7 +208,7 @@ _GRID = 20
 
 def draw_growth(file: Path, theme: Theme, grown: Sequence[Layout]) -> None:
     """The cubes of the same table as it grows, over the density of its rows."""
-    figure, panels = _panels(theme, len(grown), height=3.15)
+    figure, panels = _panels(theme, len(grown))
     for panel, layout in zip(panels, grown, strict=True):
         _density(panel, theme, layout.points)
         _outlines(panel, theme, layout.cubes)
@@ -299,9 +299,18 @@ def draw_all(images: Path, found: Sequence[Layout]) -> None:
                 draw(images / f"{name}-{theme.name}.svg", theme)
 
 
-def _panels(theme: Theme, count: int, height: float) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(8, height), layout="constrained", facecolor=theme.page)
-    panels = list(figure.subplots(1, count, squeeze=False)[0])
+def _panels(theme: Theme, count: int) -> tuple[Figure, list[Axes]]:
+    """Maps side by side, with two lines above each."""
+    width, gap, above = 8.0, 0.08, 0.72
+    side = (width - (count + 1) * gap) / count
+    height = side + above + gap
+    figure = Figure(figsize=(width, height), facecolor=theme.page)
+    panels = [
+        figure.add_axes(
+            ((gap + number * (side + gap)) / width, gap / height, side / width, side / height)
+        )
+        for number in range(count)
+    ]
     for panel in panels:
         _as_map(panel, theme)
     return figure, panels
@@ -328,7 +337,7 @@ def _as_map(panel: Axes, theme: Theme) -> None:
 def _density(panel: Axes, theme: Theme, points: Points) -> None:
     counts, _, _ = np.histogram2d(*points.T, bins=_BINS, range=[(0, KILOMETRES)] * 2)
     shades = LinearSegmentedColormap.from_list("density", [theme.page, theme.dense])
-    panel.imshow(np.sqrt(counts.T), origin="lower", extent=(0, KILOMETRES) * 2, cmap=shades, vmin=0)
+    panel.imshow(counts.T**0.4, origin="lower", extent=(0, KILOMETRES) * 2, cmap=shades, vmin=0)
 
 
 def _dots(panel: Axes, theme: Theme, points: Points) -> None:

@@ -342,7 +342,7 @@ def _density(panel: Axes, theme: Theme, points: Points) -> None:
 
 def _dots(panel: Axes, theme: Theme, points: Points) -> None:
     size = 3.0 if len(points) < 5000 else 0.6
-    panel.scatter(*points.T, s=size, color=theme.dense, linewidths=0, rasterized=len(points) > 2000)
+    panel.scatter(*points.T, s=size, color=theme.dense, linewidths=0, rasterized=True)
 
 
 def _share_read(panel: Axes, theme: Theme, layout: Layout, reading: Reading) -> None:
@@ -435,7 +435,7 @@ def _spans(cubes: dict[CubeId, Cube]) -> Iterator[tuple[Cube, float, float]]:
 
 def _save(figure: Figure, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, format="svg", dpi=150, metadata={"Date": None})
+    figure.savefig(file, format="svg", dpi=200, metadata={"Date": None})
 
 
 # -- terminals

@@ -52,6 +52,10 @@ def test_the_code_prints_the_output_below_it(page: Any) -> None:
     assert sum(1 for text in expected if text) == 5
 
 
+def test_the_pictures_have_the_filter_of_the_page(pictures: ModuleType) -> None:
+    assert f'airport = "{pictures.WHERE}"' in PAGE.read_text(encoding="utf-8")
+
+
 def test_the_pictures_show_the_table_of_the_page(
     page: Any, pictures: ModuleType, tmp_path: Path
 ) -> None:

@@ -454,17 +454,26 @@ _TERMINAL = TerminalTheme(
         (230, 237, 243),
     ],
 )
-_COLUMNS = 76
+# Where dbt ends its dots: the time before them and the outcome behind them need the rest.
 _DBT_COLUMNS = 56
-"""Where dbt ends its dots: the time before and the outcome behind them need the rest."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a picture of a terminal shows."""
+
+    line: str
+    first: str
+    """A part of the first line of the output that is shown."""
+    columns: int
+
+
 COMMANDS = {
-    "dbt-run": ("dbt run", "1 of 2 START"),
-    "index-metrics": (
-        "dbt run-operation index_metrics --args '{models: lineitem}'",
-        "lineitem:",
+    "dbt-run": Command("dbt run", "1 of 2 START", columns=76),
+    "index-metrics": Command(
+        "dbt run-operation index_metrics --args '{models: lineitem}'", "lineitem:", columns=90
     ),
 }
-"""Of each picture: the command, and the first line of its output that is shown."""
 
 
 def draw_terminals(images: Path) -> None:
@@ -494,18 +503,18 @@ def draw_terminals(images: Path) -> None:
 
         data = "--scale-factor 0.1 --tables lineitem,orders --output-dir data"
         output(["tpchgen-cli", "parquet", *data.split()])
-        for name, (command, first) in COMMANDS.items():
-            program, *arguments = shlex.split(command)
+        for name, command in COMMANDS.items():
+            program, *arguments = shlex.split(command.line)
             lines = output([program, "--use-colors", *arguments]).splitlines()
-            start = next(number for number, line in enumerate(lines) if first in line)
+            start = next(number for number, line in enumerate(lines) if command.first in line)
             svg = terminal(name, command, "\n".join(lines[start:]))
             (images / f"{name}.svg").write_text(svg, encoding="utf-8")
 
 
-def terminal(name: str, command: str, output: str) -> str:
+def terminal(name: str, command: Command, output: str) -> str:
     """A command and its output as an SVG that loads no font."""
-    console = Console(record=True, width=_COLUMNS, file=StringIO())
-    console.print(Text(f"$ {command}", style="bold"))
+    console = Console(record=True, width=command.columns, file=StringIO())
+    console.print(Text(f"$ {command.line}", style="bold"))
     console.print(Text.from_ansi(output.rstrip()))
     svg = console.export_svg(title="", theme=_TERMINAL, unique_id=name)
     return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)

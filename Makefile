@@ -124,6 +124,11 @@ bench-dbt: java $(INSTALLED)  ## Compare the overhead of dbt build with dbt-spar
 bench-report: $(INSTALLED)  ## Render the benchmark results into docs/performance.md.
 	$(PYTHON) -m benchmarks.report
 
+.PHONY: pictures
+pictures: java $(INSTALLED)  ## Run the notebook, and draw the documentation's pictures (5 minutes).
+	$(PYTHON) scripts/notebook.py
+	$(PYTHON) scripts/pictures.py
+
 .PHONY: clean
 clean:  ## Remove the virtual environment, caches and the demo's output.
 	rm -rf $(VENV) .venv-spark-* .ci/venv build dist site *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -34,17 +34,14 @@ setup(
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     author="dbt-qbeast contributors",
-    license="Apache-2.0",
+    license_expression="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.10",
     # Naming the root makes editable installs put it on sys.path, as namespace packages need.
     package_dir={"": "."},
     packages=find_namespace_packages(include=["dbt", "dbt.*", "qbeast_core", "qbeast_core.*"]),
-    package_data={
-        "dbt.adapters.qbeast": ["py.typed", "*/__init__.pyi"],
-        "dbt.include.qbeast": ["*.yml", "macros/**/*.sql", "macros/**/*.yml"],
-        "qbeast_core": ["py.typed", "__init__.pyi"],
-    },
+    # Macros, type stubs and templates: every file that MANIFEST.in names inside a package.
+    include_package_data=True,
     install_requires=[
         "dbt-core>=1.10,<2",
         "dbt-adapters>=1.22,<2",
@@ -66,6 +63,7 @@ setup(
         "docs": DOCS,
         "dev": [
             *DOCS,
+            "build>=1.2",
             "dbt-tests-adapter>=1.17,<2",
             "deltalake>=1.2",
             "duckdb>=1.5",
@@ -77,6 +75,7 @@ setup(
             "pytest-testmon>=2.1",
             "pytest-xdist>=3.6",
             "ruff>=0.9",
+            "setuptools>=77",
             "tpchgen-cli>=4",
         ],
         "viz": ["plotly>=6"],

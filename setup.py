@@ -40,8 +40,11 @@ setup(
     # Naming the root makes editable installs put it on sys.path, as namespace packages need.
     package_dir={"": "."},
     packages=find_namespace_packages(include=["dbt", "dbt.*", "qbeast_core", "qbeast_core.*"]),
-    # Macros, type stubs and templates: every file that MANIFEST.in names inside a package.
-    include_package_data=True,
+    package_data={
+        "dbt.adapters.qbeast": ["py.typed", "*/__init__.pyi"],
+        "dbt.include.qbeast": ["*.yml", "macros/**/*.sql", "macros/**/*.yml"],
+        "qbeast_core": ["py.typed", "__init__.pyi"],
+    },
     install_requires=[
         "dbt-core>=1.10,<2",
         "dbt-adapters>=1.22,<2",

@@ -111,7 +111,7 @@ docs: $(INSTALLED)  ## Build the documentation site into site/; open site/index.
 .PHONY: dist
 dist: $(INSTALLED)  ## Build the source distribution and the wheel into dist/.
 	rm -rf build dist *.egg-info
-	$(PYTHON) -m build --no-isolation
+	$(PYTHON) -m build --quiet --no-isolation
 
 .PHONY: bench
 bench: java $(INSTALLED)  ## Compare with plain Delta and its peers, at SCALE (1: under 15 minutes).

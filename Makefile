@@ -108,6 +108,11 @@ typecheck: $(INSTALLED)  ## Check types (mypy --strict).
 docs: $(INSTALLED)  ## Build the documentation site into site/; open site/index.html.
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict
 
+.PHONY: dist
+dist: $(INSTALLED)  ## Build the source distribution and the wheel into dist/.
+	rm -rf build dist *.egg-info
+	$(PYTHON) -m build --quiet --no-isolation
+
 .PHONY: bench
 bench: java $(INSTALLED)  ## Compare with plain Delta and peers at SCALE (1: under 15 minutes).
 	$(PYTHON) -m benchmarks --scale $(SCALE) $(CASES)

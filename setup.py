@@ -34,7 +34,7 @@ setup(
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     author="dbt-qbeast contributors",
-    license="Apache-2.0",
+    license_expression="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.10",
     # Naming the root makes editable installs put it on sys.path, as namespace packages need.
@@ -67,6 +67,7 @@ setup(
         "docs": DOCS,
         "dev": [
             *DOCS,
+            "build>=1.2",
             "dbt-tests-adapter>=1.17,<2",
             "deltalake>=1.2",
             "duckdb>=1.5",
@@ -81,6 +82,7 @@ setup(
             "pytest-testmon>=2.1",
             "pytest-xdist>=3.6",
             "ruff>=0.9",
+            "setuptools>=77",
             "tpchgen-cli>=4",
         ],
         "python-models": ["pandas>=2.2,<3"],

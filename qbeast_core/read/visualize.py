@@ -182,7 +182,7 @@ def _value(stored: Any, data_type: DataType | None) -> Any:
             case DataType.DECIMAL:
                 return Decimal(stored)
             case DataType.FLOAT | DataType.DOUBLE:
-                number = float(stored)
+                number = float(np.float32(stored) if data_type is DataType.FLOAT else stored)
                 # NaN is above every number.
                 return float("inf") if np.isnan(number) else number
     except (ValueError, TypeError, InvalidOperation):

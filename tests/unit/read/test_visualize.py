@@ -136,6 +136,7 @@ def test_a_page_of_too_many_entries_has_wider_steps(
     [
         (DataType.INTEGER, "-5", "7", (-5, 7)),
         (DataType.DOUBLE, "-0.5", '"NaN"', (-0.5, float("inf"))),
+        (DataType.FLOAT, "100.2", "100.4", (float(np.float32(100.2)), float(np.float32(100.4)))),
         (DataType.DECIMAL, "0.10", "12345678901234567890.12", None),
         (DataType.DATE, '"2024-01-31"', '"2024-02-01"', (date(2024, 1, 31), date(2024, 2, 1))),
         (

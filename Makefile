@@ -16,6 +16,9 @@ SOURCES := $(wildcard $(SOURCES))
 TPCH := examples/tpch
 TPCH_SCALE ?= 0.1
 
+TESTS := tests/integration tests/property tests/docs tests/unit
+TWO_WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
+
 OLDER_SPARK ?= 4.0.1 4.1.1
 
 # make bench SCALE=0.1 CASES="write sample"
@@ -25,7 +28,7 @@ CASES ?=
 .PHONY: help
 help:  ## List the commands.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1@\2/p' Makefile | while IFS=@ read -r name text; do \
-		printf '  make %-12s %s\n' "$$name" "$$text"; done
+		printf '  make %-15s %s\n' "$$name" "$$text"; done
 
 .PHONY: venv
 venv: $(INSTALLED)  ## Create the virtual environment .venv with all development dependencies.
@@ -48,9 +51,12 @@ demo: java $(INSTALLED)  ## Build, sample, test and optimize TPC-H models with d
 
 .PHONY: test
 test: java $(INSTALLED) lint typecheck  ## Run all required checks: lint, types, tests, dbt's adapter tests.
-	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder \
-		tests/integration tests/property tests/docs tests/unit
+	$(PYTHON) -m pytest $(TWO_WORKERS) -m "not exhaustive" $(TESTS)
 	sh scripts/conformance.sh $(PYTHON) delta
+
+.PHONY: test-exhaustive
+test-exhaustive: java $(INSTALLED)  ## Run the tests that `make test` leaves out (an hour).
+	$(PYTHON) -m pytest $(TWO_WORKERS) -m exhaustive $(TESTS)
 
 .PHONY: test-fast
 test-fast: $(INSTALLED) lint typecheck  ## Run the checks without a JVM: lint, types and unit tests.
@@ -58,10 +64,10 @@ test-fast: $(INSTALLED) lint typecheck  ## Run the checks without a JVM: lint, t
 
 .PHONY: test-changed
 test-changed: java $(INSTALLED)  ## Run the tests affected by changes since the last run.
-	$(PYTHON) -m pytest --testmon tests/unit tests/property tests/docs tests/integration
+	$(PYTHON) -m pytest --testmon $(TESTS)
 
 .PHONY: test-all
-test-all: test scale test-matrix fuzz mutants  ## Run every test suite (hours).
+test-all: test test-exhaustive scale test-matrix fuzz mutants  ## Run every test suite (hours).
 	sh scripts/conformance.sh $(PYTHON) qbeast
 
 .PHONY: test-matrix

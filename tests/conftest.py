@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +15,24 @@ from tests import spark_session
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+EXHAUSTIVE = Path(__file__).parent / "exhaustive.txt"
+
+
+def exhaustive_patterns() -> list[str]:
+    """The patterns of `tests/exhaustive.txt`."""
+    lines = EXHAUSTIVE.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that `make test` leaves out."""
+    patterns = [f"tests/{pattern}" for pattern in exhaustive_patterns()]
+    for item in items:
+        # Brackets of parameters are literal.
+        name = item.nodeid
+        if any(fnmatchcase(name, pattern.replace("[", "[[]")) for pattern in patterns):
+            item.add_marker(pytest.mark.exhaustive)
 
 
 @pytest.fixture(scope="session")

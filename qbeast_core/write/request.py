@@ -33,15 +33,21 @@ class WriteResult:
     version: int
     """The table's version after the write."""
     revision_id: int
+    """The revision that the rows were written under."""
     rows: int
+    """The number of written rows."""
     cubes: int
-    """Cubes that received rows."""
+    """The number of cubes that received rows."""
     files: int
+    """The number of written files."""
     bytes: int
+    """The size of these files."""
     seconds: float
+    """The duration of the write."""
     mode: WriteMode
     """APPEND if the write kept the table's earlier rows, else OVERWRITE."""
     new_revision: bool
+    """Whether the write added a revision to the index."""
     column_choice: ColumnChoice | None = None
     """The columns that `auto` chose in this write, and why; None if it chose none."""
     warnings: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 ROOT = Path(__file__).parents[1]
 NOTEBOOK = ROOT / "examples/notebook/sampling.ipynb"
 PICTURE = ROOT / "docs/images/notebook.png"
-SHOWN = "items shipped per month"
+SHOWN = "items shipped per quarter"
 """What the cell with the picture of the page draws."""
 
 

@@ -109,6 +109,21 @@ def unchecked_blocks(page: Path) -> list[str]:
 
 
 @contextmanager
+def new_schemas_dropped(spark: SparkSession) -> Iterator[None]:
+    """Drops the schemas that were made inside, with their tables."""
+    before = _schemas(spark)
+    try:
+        yield
+    finally:
+        for schema in _schemas(spark) - before:
+            spark.sql(f"drop schema {schema} cascade")
+
+
+def _schemas(spark: SparkSession) -> set[str]:
+    return {row[0] for row in spark.sql("show schemas").collect()}
+
+
+@contextmanager
 def _captured_output() -> Iterator[StringIO]:
     output = StringIO()
     with redirect_stdout(output):

@@ -8,7 +8,14 @@ import yaml
 from pyspark.sql import SparkSession
 
 from tests.docs.markdown import code_blocks
-from tests.docs.pages import ROOT, run_dbt, run_page, shop_project, unchecked_blocks
+from tests.docs.pages import (
+    ROOT,
+    new_schemas_dropped,
+    run_dbt,
+    run_page,
+    shop_project,
+    unchecked_blocks,
+)
 
 DOCS = ROOT / "docs"
 BUILT_BEFORE = {
@@ -30,11 +37,8 @@ def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """The project of the examples, whose schemas are dropped afterwards."""
     monkeypatch.chdir(tmp_path)
     shop_project(tmp_path)
-    before = {row[0] for row in spark.sql("show schemas").collect()}
-    yield tmp_path
-    for row in spark.sql("show schemas").collect():
-        if row[0] not in before:
-            spark.sql(f"drop schema {row[0]} cascade")
+    with new_schemas_dropped(spark):
+        yield tmp_path
 
 
 @pytest.mark.parametrize("name", BUILT_BEFORE)

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.docs.markdown import code_blocks
-from tests.docs.pages import ROOT, SHOP, run_page, unchecked_blocks
+from tests.docs.pages import ROOT, SHOP, new_schemas_dropped, run_page, unchecked_blocks
 
 README = ROOT / "README.md"
 
@@ -18,8 +18,8 @@ def test_the_examples_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copy(SHOP / "dbt_project.yml", tmp_path)
-    run_page(README, tmp_path, spark)
-    spark.sql("drop schema analytics cascade")
+    with new_schemas_dropped(spark):
+        run_page(README, tmp_path, spark)
 
 
 def test_every_block_is_checked() -> None:

@@ -27,4 +27,4 @@ def test_the_examples_run(
     printed = capsys.readouterr().out
     assert "avg(fare) where place < 10000" in printed
     assert "ok: 60,000 rows" in printed
-    assert (tmp_path / "index.html").stat().st_size > 1_000_000
+    assert "Index of trips" in (tmp_path / "index.html").read_text("utf-8")

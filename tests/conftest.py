@@ -25,13 +25,17 @@ def exhaustive_patterns() -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
+def is_exhaustive(test: str) -> bool:
+    """Whether `make test` leaves out the test with this id."""
+    # In a pattern, only `*` is special: brackets belong to parameters.
+    patterns = (f"tests/{line}".replace("[", "[[]") for line in exhaustive_patterns())
+    return any(fnmatchcase(test, pattern) for pattern in patterns)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that `make test` leaves out."""
-    patterns = [f"tests/{pattern}" for pattern in exhaustive_patterns()]
     for item in items:
-        # Brackets of parameters are literal.
-        name = item.nodeid
-        if any(fnmatchcase(name, pattern.replace("[", "[[]")) for pattern in patterns):
+        if is_exhaustive(item.nodeid):
             item.add_marker(pytest.mark.exhaustive)
 
 

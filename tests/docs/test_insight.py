@@ -1,5 +1,6 @@
 """The Python of docs/insight.md is run."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -27,4 +28,4 @@ def test_the_examples_run(
     printed = capsys.readouterr().out
     assert "avg(fare) where place < 10000" in printed
     assert "ok: 60,000 rows" in printed
-    assert "Index of trips" in (tmp_path / "index.html").read_text("utf-8")
+    assert re.search(r"Index of .*trips", (tmp_path / "index.html").read_text("utf-8"))

@@ -1,16 +1,14 @@
 """docs/how-the-index-works.md: its code prints what it says, and its pictures show its table."""
 
-import importlib.util
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from scripts import pictures
 from tests.docs.markdown import code_blocks
 
 ROOT = Path(__file__).parents[2]
@@ -19,19 +17,7 @@ IMAGES = ROOT / "docs/images"
 
 
 @pytest.fixture(scope="module")
-def pictures() -> Iterator[ModuleType]:
-    """scripts/pictures.py."""
-    spec = importlib.util.spec_from_file_location("pictures", ROOT / "scripts/pictures.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
-
-
-@pytest.fixture(scope="module")
-def page(spark: SparkSession, pictures: ModuleType) -> Iterator[Any]:
+def page(spark: SparkSession) -> Iterator[Any]:
     """What the Python of the page did."""
     try:
         yield pictures.run_page(spark)
@@ -52,13 +38,11 @@ def test_the_code_prints_the_output_below_it(page: Any) -> None:
     assert sum(1 for text in expected if text) == 5
 
 
-def test_the_pictures_have_the_filter_of_the_page(pictures: ModuleType) -> None:
+def test_the_pictures_have_the_filter_of_the_page() -> None:
     assert f'airport = "{pictures.WHERE}"' in PAGE.read_text(encoding="utf-8")
 
 
-def test_the_pictures_show_the_table_of_the_page(
-    page: Any, pictures: ModuleType, tmp_path: Path
-) -> None:
+def test_the_pictures_show_the_table_of_the_page(page: Any, tmp_path: Path) -> None:
     pictures.draw_all(tmp_path, page.layouts)
     drawn = sorted(tmp_path.iterdir())
     assert len(drawn) == 8

@@ -55,7 +55,7 @@ test: java $(INSTALLED) lint typecheck  ## Run all required checks: lint, types,
 	sh scripts/conformance.sh $(PYTHON) delta
 
 .PHONY: test-exhaustive
-test-exhaustive: java $(INSTALLED)  ## Run the tests that `make test` leaves out (an hour).
+test-exhaustive: java $(INSTALLED)  ## Run the tests that `make test` leaves out.
 	$(PYTHON) -m pytest $(TWO_WORKERS) -m exhaustive $(TESTS)
 
 .PHONY: test-fast

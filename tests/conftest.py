@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 EXHAUSTIVE = Path(__file__).parent / "exhaustive.txt"
 
 
+@cache
 def exhaustive_patterns() -> list[str]:
     """The patterns of `tests/exhaustive.txt`."""
     lines = EXHAUSTIVE.read_text(encoding="utf-8").splitlines()

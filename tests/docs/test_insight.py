@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.docs.markdown import code_blocks
+from tests.docs.pages import run_page
 
 PAGE = Path(__file__).parents[2] / "docs/insight.md"
 
@@ -18,11 +19,9 @@ def test_the_examples_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    namespace: dict[str, object] = {"spark": spark}
+    assert {block.language for block in code_blocks(PAGE)} == {"python"}
     try:
-        for block in code_blocks(PAGE):
-            assert block.language == "python"
-            exec(compile(f"{chr(10) * block.line}{block.text}", PAGE.name, "exec"), namespace)
+        run_page(PAGE, tmp_path, spark)
     finally:
         spark.sql("drop table if exists trips")
     printed = capsys.readouterr().out

@@ -16,6 +16,9 @@ SOURCES := $(wildcard $(SOURCES))
 TPCH := examples/tpch
 TPCH_SCALE ?= 0.1
 
+TESTS := tests/integration tests/property tests/docs tests/unit
+TWO_WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
+
 OLDER_SPARK ?= 4.0.1 4.1.1
 
 # make bench SCALE=0.1 CASES="write sample"
@@ -25,17 +28,17 @@ CASES ?=
 .PHONY: help
 help:  ## List the commands.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1@\2/p' Makefile | while IFS=@ read -r name text; do \
-		printf '  make %-12s %s\n' "$$name" "$$text"; done
+		printf '  make %-15s %s\n' "$$name" "$$text"; done
 
 .PHONY: venv
-venv: $(INSTALLED)  ## Make the virtual environment .venv with everything that development needs.
+venv: $(INSTALLED)  ## Create the virtual environment .venv with all development dependencies.
 
 $(VENV)/.installed: setup.py constraints.txt dbt/adapters/qbeast/__version__.py
 	@sh scripts/require.sh python > /dev/null
 	@echo "Making the virtual environment .venv; the downloads take a few minutes."
 	@test -x $(VENV)/bin/python || "$$(sh scripts/require.sh python)" -m venv $(VENV)
 	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
-		-c constraints.txt -e '.[dev,viz,python-models]'
+		-c constraints.txt -e '.[dev,python-models]'
 	@touch $@
 
 .PHONY: java
@@ -47,55 +50,59 @@ demo: java $(INSTALLED)  ## Build, sample, test and optimize TPC-H models with d
 	@sh scripts/demo.sh $(PYTHON) $(TPCH_SCALE)
 
 .PHONY: test
-test: java $(INSTALLED) lint typecheck  ## Run what a change must pass: lint, types, tests, dbt's tests.
-	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder \
-		tests/integration tests/property tests/docs tests/unit
+test: java $(INSTALLED) lint typecheck  ## Run all required checks: lint, types, tests, dbt's adapter tests.
+	$(PYTHON) -m pytest $(TWO_WORKERS) -m "not exhaustive" $(TESTS)
 	sh scripts/conformance.sh $(PYTHON) delta
 
+.PHONY: test-exhaustive
+test-exhaustive: java $(INSTALLED)  ## Run the tests that `make test` leaves out.
+	$(PYTHON) -m pytest $(TWO_WORKERS) -m exhaustive $(TESTS)
+
 .PHONY: test-fast
-test-fast: $(INSTALLED) lint typecheck  ## Run what needs no JVM: lint, types and the unit tests.
+test-fast: $(INSTALLED) lint typecheck  ## Run the checks without a JVM: lint, types and unit tests.
 	$(PYTHON) -m pytest -m "not slow" tests/unit
 
 .PHONY: test-changed
-test-changed: java $(INSTALLED)  ## Run the tests that what changed since the last run can affect.
-	$(PYTHON) -m pytest --testmon tests/unit tests/property tests/docs tests/integration
+test-changed: java $(INSTALLED)  ## Run the tests affected by changes since the last run.
+	$(PYTHON) -m pytest --testmon $(TESTS)
 
 .PHONY: test-all
-test-all: test scale test-matrix fuzz mutants  ## Run every suite there is (hours).
+test-all: test test-exhaustive scale test-matrix fuzz mutants  ## Run every test suite (hours).
 	sh scripts/conformance.sh $(PYTHON) qbeast
 
 .PHONY: test-matrix
-test-matrix: java $(INSTALLED)  ## Run the tests of the core on the older versions of Spark.
+test-matrix: java $(INSTALLED)  ## Run the core's tests on older versions of Spark.
 	sh scripts/matrix.sh $(PYTHON) $(OLDER_SPARK)
 
 .PHONY: scale
-scale: java $(INSTALLED)  ## Look at tables of a million rows and more (7 minutes).
+scale: java $(INSTALLED)  ## Test tables of a million rows and more (7 minutes).
 	$(PYTHON) -m pytest -s tests/scale
 
 .PHONY: fuzz
-fuzz: java $(INSTALLED)  ## Do random operations on tables for 10 minutes, beside a plain model.
+fuzz: java $(INSTALLED)  ## Run random operations for 10 minutes and compare with a simple model.
 	$(PYTHON) scripts/fuzz.py
 
 .PHONY: mutants
-mutants: java $(INSTALLED)  ## Put faults into the code, one by one, and see the tests fail.
+mutants: java $(INSTALLED)  ## Inject faults into the code one by one and check that tests fail.
 	$(PYTHON) scripts/mutants.py
 
 .PHONY: interop
-interop: java $(INSTALLED)  ## Share tables with the real qbeast-spark (QBEAST_SPARK_JARS).
+interop: java $(INSTALLED)  ## Exchange tables with the real qbeast-spark (QBEAST_SPARK_JARS).
 	@sh scripts/require.sh interop
 	$(PYTHON) -m pytest tests/interop
 
 .PHONY: conformance
-conformance: java $(INSTALLED)  ## Run dbt's adapter tests, on plain Delta tables and on indexed ones.
+conformance: java $(INSTALLED)  ## Run dbt's adapter tests on plain Delta tables and on indexed ones.
 	sh scripts/conformance.sh $(PYTHON)
 
 .PHONY: lint
-lint: $(INSTALLED)  ## Check style and formatting.
+lint: $(INSTALLED)  ## Check style and formatting of the code, and the English of the documents.
 	$(PYTHON) -m ruff check $(SOURCES)
 	$(PYTHON) -m ruff format --check $(SOURCES)
+	$(PYTHON) -m scripts.prose
 
 .PHONY: format
-format: $(INSTALLED)  ## Format the code and mend what can be mended.
+format: $(INSTALLED)  ## Format the code and fix lint errors where possible.
 	$(PYTHON) -m ruff check --fix $(SOURCES)
 	$(PYTHON) -m ruff format $(SOURCES)
 
@@ -103,24 +110,38 @@ format: $(INSTALLED)  ## Format the code and mend what can be mended.
 typecheck: $(INSTALLED)  ## Check types (mypy --strict).
 	$(PYTHON) -m mypy --strict qbeast_core dbt/adapters/qbeast
 
+.PHONY: docs
+docs: $(INSTALLED)  ## Build the documentation site into site/; open site/index.html.
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict
+
+.PHONY: dist
+dist: $(INSTALLED)  ## Build the source distribution and the wheel into dist/.
+	rm -rf build dist *.egg-info
+	$(PYTHON) -m build --quiet --no-isolation
+
 .PHONY: bench
-bench: java $(INSTALLED)  ## Compare with plain Delta and its peers, at SCALE (1: under 15 minutes).
+bench: java $(INSTALLED)  ## Compare with plain Delta and peers at SCALE (1: under 15 minutes).
 	$(PYTHON) -m benchmarks --scale $(SCALE) $(CASES)
 
 .PHONY: bench-large
-bench-large: java $(INSTALLED)  ## Growth, samples, scans and ranges at scale 10 (50 minutes).
+bench-large: java $(INSTALLED)  ## Measure growth, samples, scans and ranges at scale 10 (50 minutes).
 	$(PYTHON) -m benchmarks --scale 10 $(or $(CASES),size sample full_scan ranges)
 
 .PHONY: bench-dbt
-bench-dbt: java $(INSTALLED)  ## Compare what dbt build costs beside writing with dbt-spark (5 minutes).
+bench-dbt: java $(INSTALLED)  ## Compare the overhead of dbt build with dbt-spark (5 minutes).
 	$(PYTHON) -m benchmarks.dbt_overhead
 
 .PHONY: bench-report
-bench-report: $(INSTALLED)  ## Render what the benchmarks measured into docs/performance.md.
+bench-report: $(INSTALLED)  ## Render the benchmark results into docs/performance.md.
 	$(PYTHON) -m benchmarks.report
 
+.PHONY: pictures
+pictures: java $(INSTALLED)  ## Run the notebook, and draw the documentation's pictures (5 minutes).
+	$(PYTHON) scripts/notebook.py
+	$(PYTHON) scripts/pictures.py
+
 .PHONY: clean
-clean:  ## Remove the virtual environment, caches and what the demo wrote.
-	rm -rf $(VENV) .venv-spark-* .ci/venv build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+clean:  ## Remove the virtual environment, caches and the demo's output.
+	rm -rf $(VENV) .venv-spark-* .ci/venv build dist site *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf $(TPCH)/data $(TPCH)/warehouse $(TPCH)/target $(TPCH)/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,6 +7,16 @@ from setuptools import find_namespace_packages, setup
 
 HERE = Path(__file__).parent
 
+# What the site and the checks of its prose need.
+DOCS = [
+    "mermaidx>=0.10",
+    "mkdocs>=1.6,<2",
+    "mkdocs-material>=9.7",
+    "mkdocstrings[python]>=1",
+    "proselint>=0.16",
+    "pymdown-extensions>=12",
+]
+
 
 def version() -> str:
     """The one place that names the version is the adapter's ``__version__.py``, as dbt expects."""
@@ -24,7 +34,7 @@ setup(
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     author="dbt-qbeast contributors",
-    license="Apache-2.0",
+    license_expression="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.10",
     # Naming the root makes editable installs put it on sys.path, as namespace packages need.
@@ -34,6 +44,7 @@ setup(
         "dbt.adapters.qbeast": ["py.typed", "*/__init__.pyi"],
         "dbt.include.qbeast": ["*.yml", "macros/**/*.sql", "macros/**/*.yml"],
         "qbeast_core": ["py.typed", "__init__.pyi"],
+        "qbeast_core.read": ["page/*"],
     },
     install_requires=[
         "dbt-core>=1.10,<2",
@@ -53,21 +64,27 @@ setup(
         "tenacity>=8.2",
     ],
     extras_require={
+        "docs": DOCS,
         "dev": [
+            *DOCS,
+            "build>=1.2",
             "dbt-tests-adapter>=1.17,<2",
             "deltalake>=1.2",
             "duckdb>=1.5",
             "hypothesis>=6.100",
+            "ipykernel>=6.29",
             "matplotlib>=3.9",
             "mypy>=1.15",
+            "nbclient>=0.10",
+            "playwright>=1.60",
             "pre-commit>=4",
             "pytest>=8",
             "pytest-testmon>=2.1",
             "pytest-xdist>=3.6",
             "ruff>=0.9",
+            "setuptools>=77",
             "tpchgen-cli>=4",
         ],
-        "viz": ["plotly>=6"],
         "python-models": ["pandas>=2.2,<3"],
     },
     classifiers=[

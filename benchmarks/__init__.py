@@ -1,1 +1,1 @@
-"""Benchmarks against plain Delta and its peers; `python -m benchmarks --help`."""
+"""Benchmarks against plain Delta and other layouts; run `python -m benchmarks --help`."""

@@ -1,6 +1,6 @@
-"""Run the suite, or some of its cases: `python -m benchmarks [case ...] [--scale 1]`.
+"""Run all cases or some of them: `python -m benchmarks [case ...] [--scale 1]`.
 
-With QBEAST_SPARK_JARS and QBEAST_SPARK_PYTHON set as for `make interop`, qbeast-spark takes part.
+Set QBEAST_SPARK_JARS and QBEAST_SPARK_PYTHON, as for `make interop`, to include qbeast-spark.
 """
 
 from __future__ import annotations
@@ -28,16 +28,18 @@ from qbeast_core.jvm.gateway import delta_version
 
 
 def main() -> None:
-    """Run the cases one after the other; each prints a table and its lines of JSON."""
+    """Run the cases in order. Each prints a table and its JSON lines."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    choice = f"of {', '.join(CASES)}; without any, all but {' and '.join(ON_REQUEST)}"
+    choice = f"one of {', '.join(CASES)}; by default all except {' and '.join(ON_REQUEST)}"
     parser.add_argument("cases", nargs="*", metavar="case", help=choice)
-    parser.add_argument("--scale", type=float, default=1.0, help="of TPC-H; 1 by default")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="scale factor of TPC-H; 1 by default"
+    )
     parser.add_argument("--results", type=Path, default=RESULTS, help="directory for the results")
     arguments = parser.parse_args()
     unknown = sorted(set(arguments.cases) - set(CASES))
     if unknown:
-        parser.error(f"there is no case {', '.join(unknown)}; choose of {', '.join(CASES)}")
+        parser.error(f"unknown case {', '.join(unknown)}; choose from {', '.join(CASES)}")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     root = Path(tempfile.mkdtemp(prefix="qbeast-bench-"))
     names = arguments.cases or [name for name in CASES if name not in ON_REQUEST]
@@ -47,13 +49,13 @@ def main() -> None:
     finally:
         shutil.rmtree(root, ignore_errors=True)
     if failed:
-        sys.exit(f"cases that failed: {', '.join(failed)}")
+        sys.exit(f"failed cases: {', '.join(failed)}")
 
 
 def _run(
     spark: SparkSession, scale: float, names: list[str], root: Path, results: Path
 ) -> list[str]:
-    """Run the cases; the names of those that failed, which does not stop the others."""
+    """Run all cases, also after a failure. Returns the names of those that failed."""
     console = Console(width=max(120, Console().width))
     versions = {"pyspark": pyspark.__version__, "delta": delta_version(spark)}
     recorder = Recorder(results, environment(scale, versions))

@@ -1,4 +1,4 @@
-"""What the cases share: the session, the data sets, and tables that are made once."""
+"""What the cases share: the session, the data sets, and tables that are written once."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _AT_ONCE = 2
 
 @dataclass(frozen=True)
 class Source:
-    """Rows to write, the columns to filter by, and what queries ask of them."""
+    """Rows to write, the columns to filter by, and the aggregates that queries compute."""
 
     name: str
     path: str
     columns: tuple[str, str]
     index: tuple[str, str]
-    """How we index those columns."""
+    """The same columns, as passed to `columns_to_index`."""
     few: tuple[str, str]
     """Aggregates of two other columns."""
 
     def rows(self, spark: SparkSession) -> DataFrame:
-        """The rows as they are scanned."""
+        """The rows, read from their Parquet file."""
         return spark.read.parquet(self.path)
 
 
@@ -48,7 +48,7 @@ class Bench:
 
     @cached_property
     def lineitem(self) -> Source:
-        """TPC-H's largest table: 6 million rows at scale 1, two columns without any correlation."""
+        """TPC-H's largest table: 6 million rows at scale 1, two columns without correlation."""
         few = ("avg(l_extendedprice)", "avg(l_quantity)")
         path = data.tpch("lineitem", self.scale)
         columns = ("l_partkey", "l_shipdate")
@@ -56,7 +56,7 @@ class Bench:
 
     @cached_property
     def little_lineitem(self) -> Source:
-        """A twentieth of its rows, to warm up with."""
+        """A twentieth of the rows of `lineitem`, for warming up."""
         path = data.tpch("lineitem", round(self.scale / 20, 4))
         return replace(self.lineitem, path=path)
 
@@ -65,41 +65,41 @@ class Bench:
         """Taxi trips: 3 million rows at scale 1, with clusters, outliers and nulls."""
         few = ("avg(fare)", "avg(kilometres)")
         path = data.trips(self.scale)
-        # Nearly all trips begin within a degree, and a few far away.
+        # Nearly all trips begin within one degree, and a few far away.
         index = ("picked_up_at", "longitude:quantiles")
         return Source("trips", path, ("picked_up_at", "longitude"), index, few)
 
     def place(self) -> str:
-        """A directory that does not exist yet; `remove` it to save space."""
+        """A path for a new table. `remove` it afterwards to save space."""
         return str(self._root / str(next(self._numbers)))
 
     def remove(self, *paths: str) -> None:
-        """Delete tables that are not needed any more."""
+        """Delete tables that are no longer needed."""
         for path in paths:
             shutil.rmtree(path, ignore_errors=True)
 
     def table(self, source: Source, layout: Layout) -> str:
-        """The path of a table that no case changes, written on first use."""
+        """The path of a shared table, which no case may change. It is written on first use."""
         key = (source.name, layout)
         if key not in self._tables:
             self._tables[key] = self._written(source, layout)
         return self._tables[key]
 
     def make(self, *tables: tuple[Source, Layout]) -> None:
-        """Write several tables at once: what OPTIMIZE makes is one file, written by one task."""
+        """Write several tables concurrently, because OPTIMIZE writes one file with one task."""
         for source in {source for source, _ in tables}:
             self.table(source, Layout.PLAIN)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(lambda table: self.table(*table), tables))
 
     def keep(self, source: Source, layout: Layout, path: str) -> None:
-        """Let a table that a case has written be the one that no case changes from now on."""
+        """Use a table that a case has written as the shared one from now on."""
         self._tables[source.name, layout] = path
 
     def compare(
         self, case: str, unit: str, ours: Side, other: Side, target: str | None = None
     ) -> Comparison:
-        """A comparison, with the limit that its target has at this scale."""
+        """A comparison with the limit of its target at this scale."""
         limit = TARGETS[target].limit(self.scale) if target else None
         return Comparison(case, unit, ours, other, target, limit)
 

@@ -1,4 +1,4 @@
-"""A figure of two sides, their ratio and what was aimed at."""
+"""A measurement of two sides, their ratio, and the target for it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Side:
-    """What was measured of one side."""
+    """The measured values of one side."""
 
     name: str
     values: tuple[float, ...]
     details: Mapping[str, float] = field(default_factory=dict)
-    """Further figures for the record, such as the files that Spark scheduled."""
+    """Further figures to store, such as the number of files that Spark scheduled."""
 
     @property
     def median(self) -> float:
@@ -26,37 +26,37 @@ class Side:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Our side beside another one; the smaller the ratio, the better for ours."""
+    """Our side and another one. The smaller the ratio, the better for ours."""
 
     case: str
-    """What was done, such as `1 % sample, 2 columns`."""
+    """What was measured, such as `1 % sample, 2 columns`."""
     unit: str
-    """`s`, `bytes`, `files`, or `times` for what is a ratio itself."""
+    """`s`, `bytes`, `files`, or `times` if the values are ratios."""
     ours: Side
     other: Side
     target: str | None = None
     """The key of a row of `targets.TARGETS`."""
     limit: float | None = None
-    """The largest ratio that meets the target; None where there is none at this scale."""
+    """The largest ratio that meets the target; None without a target at this scale."""
     group: str = ""
-    """The module in `benchmarks.cases` that it comes from."""
+    """The module in `benchmarks.cases` that measured it."""
 
     @property
     def ratio(self) -> float | None:
-        """Ours over the other's; None where that is nothing and ours is something."""
+        """Our median over the other side's; None if only the other side's is zero."""
         if self.other.median == 0.0:
             return 0.0 if self.ours.median == 0.0 else None
         return self.ours.median / self.other.median
 
     @property
     def met(self) -> bool | None:
-        """Whether the ratio is within the limit; None where there is no limit."""
+        """Whether the ratio is within the limit; None without a limit."""
         if self.limit is None:
             return None
         return self.ratio is not None and self.ratio <= self.limit
 
     def line(self) -> dict[str, Any]:
-        """What is stored of it, as JSON."""
+        """The comparison as JSON, for the results."""
         return {
             "group": self.group,
             "case": self.case,
@@ -71,7 +71,7 @@ class Comparison:
 
     @staticmethod
     def of_line(line: Mapping[str, Any]) -> Comparison:
-        """The comparison that a stored line tells of."""
+        """The comparison of a stored line."""
         return Comparison(
             line["case"],
             line["unit"],
@@ -99,7 +99,7 @@ def table_of(title: str, comparisons: Sequence[Comparison]) -> Table:
 
 
 def figure(value: float, unit: str) -> str:
-    """A figure with its unit, to about three digits.
+    """A value with its unit, to about three digits.
 
     >>> figure(0.1234, "s"), figure(12_345_678, "bytes"), figure(3, "files")
     ('0.123 s', '12.3 MB', '3 files')

@@ -1,6 +1,6 @@
-"""The data: TPC-H by tpchgen-cli, and trips of taxis of our own, skewed as such data are.
+"""The data: TPC-H from tpchgen-cli, and generated taxi trips with realistic skew.
 
-Both are files of Parquet under `benchmarks/data/`, made on first use and the same every time.
+Both are Parquet files in `benchmarks/data/`, generated on first use and always the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 DATA = Path(__file__).parent / "data"
 TRIPS = 3_000_000
-"""At scale 1."""
+"""The number of trips at scale 1."""
 SEED = 20_260_101
 _CHUNK = 500_000
 _DAYS = 365
@@ -53,7 +53,7 @@ def tpch(table: str, scale: float) -> str:
 
 
 def trips(scale: float) -> str:
-    """The Parquet file of the trips."""
+    """The Parquet file of the taxi trips."""
     file = DATA / f"trips-{scale:g}.parquet"
     if not file.exists():
         file.parent.mkdir(exist_ok=True)
@@ -69,13 +69,13 @@ def trips(scale: float) -> str:
 
 
 def trip_chunks(rows: int) -> Iterator[pa.Table]:
-    """The trips, some hundred thousand at a time."""
+    """The trips, in tables of at most 500,000 rows."""
     for first in range(0, rows, _CHUNK):
         yield _trips(first, min(_CHUNK, rows - first))
 
 
 def known_values(path: str, columns: tuple[str, ...]) -> dict[str, NDArray[np.generic]]:
-    """The values of columns in about a million rows of a file, sorted, without nulls."""
+    """The sorted non-null values of columns, from about a million rows of a file."""
     file = pq.ParquetFile(path)
     groups = file.num_row_groups
     wanted = max(1, min(groups, round(groups * 1_000_000 / max(1, file.metadata.num_rows))))
@@ -87,7 +87,7 @@ def known_values(path: str, columns: tuple[str, ...]) -> dict[str, NDArray[np.ge
 
 
 def _trips(first: int, rows: int) -> pa.Table:
-    """Clusters in space, days and weeks in time, long tails, a few absurd values, and nulls."""
+    """Trips with clusters in space, busy days, long tails, a few absurd values, and nulls."""
     random = np.random.default_rng([SEED, first])
     shares = np.array([place[0] for place in _PLACES])
     place = random.choice(len(_PLACES), rows, p=shares / shares.sum())
@@ -128,7 +128,7 @@ def _trips(first: int, rows: int) -> pa.Table:
 
 
 def _moments(random: np.random.Generator, rows: int) -> NDArray[np.datetime64]:
-    """Busier on some days than on others, and in the evenings."""
+    """Times of pick-up: some days are busier than others, and so are evenings."""
     busy = np.random.default_rng(SEED).permutation(np.linspace(0.3, 1.7, _DAYS))
     day = random.choice(_DAYS, rows, p=busy / busy.sum())
     evening = random.random(rows) < 0.4

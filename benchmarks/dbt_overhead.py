@@ -1,12 +1,12 @@
-"""What dbt costs beside writing: `dbt build` of examples/tpch, here and on dbt-spark.
+"""What dbt costs apart from writing: `dbt build` of examples/tpch, with dbt-qbeast and dbt-spark.
 
     python -m benchmarks.dbt_overhead [--scale 0.1] [--runs 5]
 
-The projects are built in this process, on one Spark session, in turn, each with one thread, so that
-the time inside of the writes can be taken off. The project of dbt-spark's session method is the
-same but for what only this adapter knows: its models are `table`s in Delta, and it has neither
-`optimize` as a post-hook nor tests on samples. Ours is built as it is, and once more without those
-two, which does the same work as the other.
+This process builds the projects in turn, on one Spark session and with one thread each, so that it
+can subtract the time spent in writes. dbt-spark uses its session method and builds the same project
+without the features of dbt-qbeast: its models are Delta `table`s, without `optimize` as a post-hook
+and without sampled tests. dbt-qbeast builds the example twice: unchanged, and without hook and
+samples, which is the same work as dbt-spark's.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from benchmarks.session import spark_session
 
 EXAMPLE = Path(__file__).parents[1] / "examples/tpch"
 LIMIT = 1.1
-"""The largest ratio outside of writing that meets the target."""
+"""The largest ratio of the time outside writes that meets the target."""
 WARMUPS = 4
 QBEAST = {"type": "qbeast"}
 SPARK = {"type": "spark", "method": "session", "host": "NA"}
@@ -49,12 +49,12 @@ FIGURES: tuple[tuple[str, Callable[[float, float], float], float | None], ...] =
 
 @dataclass
 class Clock:
-    """The seconds that were spent inside of the calls that write a model's rows."""
+    """The seconds spent in calls that write a model's rows."""
 
     seconds: float = 0.0
 
     def around(self, call: Callable[..., Any], is_write: Callable[..., bool]) -> Callable[..., Any]:
-        """The function, with its time counted where the arguments say that it writes."""
+        """The function, wrapped to count its time when its arguments say that it writes."""
 
         def timed(*given: Any, **named: Any) -> Any:
             started = time.perf_counter()
@@ -69,7 +69,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Builds:
-    """The builds of one side, each as the seconds of all of it and of its writes."""
+    """The builds of one side: for each, the total seconds and those spent in writes."""
 
     name: str
     directory: Path
@@ -77,14 +77,14 @@ class Builds:
     counted: list[tuple[float, float]] = field(default_factory=list)
 
     def run(self, clock: Clock, *, counts: bool) -> None:
-        """One `dbt build`."""
+        """Run one `dbt build`."""
         before = clock.seconds
         elapsed = seconds_of(self._build)
         if counts:
             self.counted.append((elapsed, clock.seconds - before))
 
     def side(self, of: Callable[[float, float], float]) -> Side:
-        """A figure of each build, from its seconds and those of its writes."""
+        """A figure per build, computed from its total seconds and those spent in writes."""
         return Side(self.name, tuple(of(total, writing) for total, writing in self.counted))
 
     def _build(self) -> None:
@@ -101,14 +101,16 @@ class Builds:
 
 
 def main() -> None:
-    """Build the projects in turn, print a table and a line of JSON for each figure."""
+    """Build the projects in turn, and print a table and a JSON line per figure."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.dbt_overhead", description=__doc__)
-    parser.add_argument("--scale", type=float, default=0.1, help="of TPC-H; 0.1 by default")
-    parser.add_argument("--runs", type=int, default=5, help="counted builds of each project")
+    parser.add_argument(
+        "--scale", type=float, default=0.1, help="scale factor of TPC-H; 0.1 by default"
+    )
+    parser.add_argument("--runs", type=int, default=5, help="measured builds of each project")
     arguments = parser.parse_args()
     data = {Path(tpch(table, arguments.scale)).parent for table in ("lineitem", "orders")}.pop()
     clock = Clock()
-    # Where each adapter has the rows of a model written, and waits until they are.
+    # The calls in which each adapter writes the rows of a model and waits for them.
     writing.write_model = clock.around(writing.write_model, lambda *_, **__: True)
     Cursor.execute = clock.around(Cursor.execute, _creates_a_table)  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory() as root, spark_session():
@@ -132,7 +134,7 @@ def main() -> None:
 def _project(
     root: Path, name: str, target: Mapping[str, str], models: Mapping[str, str] | None = None
 ) -> Path:
-    """A copy of the example with a schema of its own; `models` takes the place of its settings."""
+    """Copy the example with a separate schema; `models` replaces its model configuration."""
     directory = root / name
     shutil.copytree(EXAMPLE / "models", directory / "models")
     settings = yaml.safe_load((EXAMPLE / "dbt_project.yml").read_text())
@@ -149,7 +151,7 @@ def _project(
 
 
 def _without_samples(schema: Path) -> None:
-    """Lets the tests that have a sample of their own look at everything too."""
+    """Make tests that configure a sample read all rows."""
     content = yaml.safe_load(schema.read_text())
     for column in [column for model in content["models"] for column in model["columns"]]:
         for position, test in enumerate(column["data_tests"]):

@@ -1,4 +1,4 @@
-"""The same rows in the layouts that are compared, each made as its users make it."""
+"""Writes the same rows in each compared layout, the way its users do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SORTED_FILES = "spark.databricks.io.skipping.mdc.sortWithinFiles"
 
 
 class Layout(Enum):
-    """How a table lies in its files; the value is its name in tables."""
+    """How rows are laid out in files. The value is the name in tables."""
 
     QBEAST = "qbeast"
     QBEAST_SLICES = "qbeast, slices"
@@ -25,7 +25,7 @@ class Layout(Enum):
 
 
 def write_plain(rows: DataFrame, path: str, mode: str = "errorifexists") -> None:
-    """The baseline: nothing but Delta's own writer."""
+    """Write the baseline, with Delta's own writer."""
     rows.write.format("delta").mode(mode).save(path)
 
 
@@ -36,12 +36,12 @@ def write_qbeast(
     mode: str = "append",
     slices: bool | None = None,
 ) -> None:
-    """An indexed table with everything else left to the defaults."""
+    """Write an indexed table with default options."""
     write_table(rows, path=path, mode=mode, columns_to_index=list(columns), slices=slices)
 
 
 def optimize_zorder(spark: SparkSession, path: str, columns: Sequence[str]) -> None:
-    """Delta's OPTIMIZE ZORDER with the settings of the session."""
+    """Run Delta's OPTIMIZE ZORDER with the settings of the session."""
     spark.sql(f"optimize delta.`{path}` zorder by ({', '.join(columns)})")
 
 
@@ -52,10 +52,9 @@ def zordered(
     columns: Sequence[str],
     sorted_files: bool,
 ) -> None:
-    """A copy of a plain table after OPTIMIZE ZORDER, the rows of a file sorted or not.
+    """Copy a plain table and run OPTIMIZE ZORDER on it, sorting the rows inside files or not.
 
-    Its files have up to a gigabyte: one file here, and a file among thousands in a table of
-    terabytes.
+    Files hold up to a gigabyte: a single file here, one of thousands in a table of terabytes.
     """
     copy(plain, path)
     session = spark.newSession()
@@ -64,20 +63,20 @@ def zordered(
 
 
 def clustered(spark: SparkSession, plain: str, path: str, columns: Sequence[str]) -> None:
-    """A copy of a plain table that has got liquid clustering, after OPTIMIZE."""
+    """Copy a plain table, give it liquid clustering and run OPTIMIZE."""
     copy(plain, path)
     spark.sql(f"alter table delta.`{path}` cluster by ({', '.join(columns)})")
     spark.sql(f"optimize delta.`{path}` full")
 
 
 def copy(source: str, target: str) -> str:
-    """Another table with the same files and log, to change without changing the first."""
+    """Copy a table with its files and log, to change the copy only."""
     shutil.copytree(source, target)
     return target
 
 
 def stored(spark: SparkSession, path: str) -> tuple[int, int]:
-    """The bytes and the number of the live files, as Delta tells them."""
+    """The total bytes and the number of live files, from Delta."""
     row = spark.sql(f"describe detail delta.`{path}`").select("sizeInBytes", "numFiles").head()
     assert row is not None
     return int(row[0]), int(row[1])

@@ -1,10 +1,10 @@
-"""Times, and what Spark says it scanned and the operating system says was read.
+"""Measures times, what Spark scans, and what the operating system reads.
 
-Sides take turns, in another order each time, so that what else the machine does and what the side
-before leaves behind, such as a garbage collection, meet all of them alike; a time is the median of
-three or more after a warm-up. Nothing is counted by the code that is measured: files and
-scheduled bytes are metrics of Spark's scans, bytes read are those of the JVM's process, less those
-that it reads for a query of no file.
+Sides take turns, each time in another order. Other load on the machine, and what the previous side
+left behind, such as a garbage collection, then affect all sides alike. A time is the median of
+three or more runs after a warm-up. The measured code counts nothing itself: files and scheduled
+bytes are metrics of Spark's scans. Bytes read are those of the JVM's process, minus what it reads
+for a query without files.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _AT_ONCE = 4
 _TRIES = 5
 
 Query = Callable[[], DataFrame]
-"""Makes a query anew, from its text to the DataFrame: planning is part of what is measured."""
+"""Builds a query from its text each time, so that measurements include planning."""
 
 
 def alternate(
     sides: Mapping[str, Callable[[], object]], runs: int = RUNS, warmups: int = WARMUPS
 ) -> dict[str, Side]:
-    """The seconds of the sides, run in turn: `warmups` times uncounted, `runs` times counted."""
+    """The seconds of each side. Sides run in turn, `warmups` times uncounted, then `runs` times."""
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     for number in range(warmups + runs):
         for name in in_turn(list(sides), number):
@@ -45,7 +45,7 @@ def alternate(
 
 
 def in_turn(names: list[str], number: int) -> list[str]:
-    """The sides in the order of one turn: another one begins, and every other turn runs backwards.
+    """The order of one turn: the first side varies, and every second turn is reversed.
 
     >>> [in_turn(["a", "b"], number) for number in range(4)]
     [['a', 'b'], ['b', 'a'], ['b', 'a'], ['a', 'b']]
@@ -56,14 +56,14 @@ def in_turn(names: list[str], number: int) -> list[str]:
 
 
 def seconds_of(action: Callable[[], object]) -> float:
-    """How long one call takes."""
+    """The seconds that one call takes."""
     started = time.perf_counter()
     action()
     return time.perf_counter() - started
 
 
 def collecting(*queries: Query) -> Callable[[], object]:
-    """Runs queries to their answers."""
+    """A function that runs queries and collects their rows."""
 
     def collect() -> None:
         for query in queries:
@@ -73,7 +73,7 @@ def collecting(*queries: Query) -> Callable[[], object]:
 
 
 def planning(query: Query) -> Callable[[], object]:
-    """Has Spark choose the files and make the physical plan, and reads nothing."""
+    """A function that makes Spark choose the files and plan the query, without reading data."""
 
     def plan() -> None:
         query()._jdf.queryExecution().executedPlan()
@@ -82,10 +82,10 @@ def planning(query: Query) -> Callable[[], object]:
 
 
 def read_by(name: str, *queries: Query) -> Side:
-    """The bytes that one of the queries reads on average.
+    """The bytes that a query reads on average.
 
-    What they read adds up, so they run several at a time. Classes that are loaded for the first
-    time count as well.
+    Only the sum of all queries is measured, so several run at a time. It includes the first loading
+    of classes.
     """
     spark = SparkSession.active()
     before = _bytes_read(spark) + len(queries) * _bytes_of_no_file(spark)
@@ -107,7 +107,7 @@ def _scanned_by(query: Query) -> Scanned:
 
 @cache
 def _bytes_of_no_file(spark: SparkSession) -> float:
-    """What any aggregate makes Spark read: some 180 kB of its own jars, for the code it sends."""
+    """What Spark reads for any aggregate: some 180 kB of its jars, for the code that it sends."""
     read = []
     for _ in range(_TRIES):
         before = _bytes_read(spark)
@@ -117,7 +117,7 @@ def _bytes_of_no_file(spark: SparkSession) -> float:
 
 
 def used_heap(spark: SparkSession) -> int:
-    """The bytes of the JVM's heap that are in use after a garbage collection."""
+    """The used bytes of the JVM's heap after a garbage collection."""
     jvm: Any = spark._jvm
     jvm.java.lang.System.gc()
     beans = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
@@ -125,9 +125,9 @@ def used_heap(spark: SparkSession) -> int:
 
 
 def _bytes_read(spark: SparkSession) -> int:
-    """What the JVM has asked the operating system for so far, from the page cache or the disk.
+    """The bytes that the JVM has requested from the operating system, cached or not.
 
-    Spark's own `bytesRead` misses what Parquet reads from a local disk by itself.
+    Spark's `bytesRead` misses what Parquet reads directly from a local disk.
     """
     jvm: Any = spark._jvm
     process = int(jvm.java.lang.ProcessHandle.current().pid())

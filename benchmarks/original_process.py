@@ -1,9 +1,9 @@
-"""Times the real qbeast-spark; run by a Python that has the PySpark which its jars are made for.
+"""Measures qbeast-spark. Run it with a Python that has the PySpark its jars are built for.
 
     python -m benchmarks.original_process < request.json > seconds.json
 
-The answer has the seconds of each case, of `plain` and of `qbeast`. This process has nothing
-but PySpark and the standard library.
+The output has the seconds of each case for `plain` and `qbeast`. This process uses only PySpark and
+the standard library.
 """
 
 import json
@@ -16,7 +16,7 @@ from benchmarks.original_session import session
 
 def main():
     request = json.load(sys.stdin)
-    answer_to, sys.stdout = sys.stdout, sys.stderr  # Spark prints as well
+    answer_to, sys.stdout = sys.stdout, sys.stderr  # Spark prints to stdout too
     spark = session(request["jars"])
     answers = {
         request["cases"]["write"]: alternate(request, writes(spark, request)),

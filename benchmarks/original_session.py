@@ -1,4 +1,4 @@
-"""A session of the real qbeast-spark, for the PySpark that its jars are made for."""
+"""A session with qbeast-spark, for the PySpark that its jars are built for."""
 
 import zipfile
 
@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 
 def session(jars):
-    """Local Spark with qbeast-spark and Delta from the jars, on all cores."""
+    """Start local Spark on all cores, with qbeast-spark and Delta from the jars."""
     builder = SparkSession.builder.master("local[*]").config("spark.jars", ",".join(jars))
     settings = {
         "spark.sql.extensions": class_in(jars, "QbeastSparkSessionExtension"),
@@ -28,10 +28,10 @@ def session(jars):
 
 
 def class_in(jars, simple_name):
-    """The full name of a class of qbeast-spark; its package is not the same in each release."""
+    """The full name of a class of qbeast-spark, whose package differs between releases."""
     for jar in jars:
         with zipfile.ZipFile(jar) as archive:
             for name in archive.namelist():
                 if name.startswith("io/qbeast/") and name.endswith("/" + simple_name + ".class"):
                     return name[: -len(".class")].replace("/", ".")
-    raise SystemExit(f"no jar of QBEAST_SPARK_JARS has a class {simple_name}")
+    raise SystemExit(f"no jar in QBEAST_SPARK_JARS has a class {simple_name}")

@@ -1,7 +1,7 @@
-"""Where the time of Spark's tasks goes: what Java's own flight recorder finds them doing.
+"""Profiles Spark's tasks with Java's flight recorder.
 
-Each task's thread is looked at fifty times a second, and counts for the innermost part of the work
-whose code it is in. The recorder is in every JDK; its tool `jfr` is not in all runtimes of Java.
+The recorder samples each task's thread fifty times a second. A sample counts for the innermost part
+of the work whose code it is in. Every JDK has the recorder; some Java runtimes lack its tool `jfr`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 PERIOD_MILLIS = 20
 _EVENTS = ("jdk.ExecutionSample", "jdk.NativeMethodSample")
-# The recorder tells the name that the thread has in the end, when its tasks are done.
+# The recorder reports the last name of a thread, which it has when its tasks are done.
 _TASK = re.compile(r'sampledThread = "Executor task (launch|idle) worker')
 _FRAME = re.compile(r"^\s+([\w.$]+\([^)]*\))\s+line:", re.MULTILINE)
 _OTHER = "other"
@@ -38,19 +38,19 @@ PARTS: Mapping[str, re.Pattern[str]] = {
         "generated code": r".*catalyst\.expressions\.GeneratedClass",
     }.items()
 }
-"""The parts of the work, by the beginnings of their methods; the first one that fits counts."""
+"""The parts of the work, by patterns of their methods. The first match counts."""
 
 
 def profile(spark: SparkSession, action: Callable[[], object]) -> Counter[str]:
-    """How often the tasks of an action were found in each part.
+    """How many samples of an action's tasks fall into each part of the work.
 
     Raises:
-        FileNotFoundError: this Java has no tool `jfr`; a JDK has.
+        FileNotFoundError: this Java has no tool `jfr`. Install a JDK.
     """
     jvm: Any = spark._jvm
     tool = Path(jvm.java.lang.System.getProperty("java.home")) / "bin" / "jfr"
     if not tool.exists():
-        raise FileNotFoundError(f"profiles need {tool}, which comes with a JDK; install one")
+        raise FileNotFoundError(f"profiling needs {tool}; install a JDK")
     recording = jvm.jdk.jfr.Recording()
     for event in _EVENTS:
         recording.enable(event).withPeriod(jvm.java.time.Duration.ofMillis(PERIOD_MILLIS))
@@ -73,14 +73,14 @@ def profile(spark: SparkSession, action: Callable[[], object]) -> Counter[str]:
 
 
 def stacks(printed: str) -> Iterator[list[str]]:
-    """The methods of each look at a task, innermost first."""
+    """The methods on the stack of each sample of a task, innermost first."""
     for event in printed.split("\n\n"):
         if _TASK.search(event):
             yield _FRAME.findall(event)
 
 
 def part_of(frames: list[str]) -> str:
-    """The part of the work that a stack is in."""
+    """The part of the work that a stack belongs to."""
     for frame in frames:
         for part, pattern in PARTS.items():
             if pattern.match(frame):

@@ -1,7 +1,6 @@
-"""Results as lines of JSON: the environment first, then a line for each comparison.
+"""Stores results as JSON lines: first the environment, then a line per comparison.
 
-A file is written line by line while the suite runs, so what a run had measured when it was stopped
-is kept.
+The suite appends each line as soon as it is measured, so an interrupted run keeps its results.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True)
 class Run:
-    """What one run of the suite measured."""
+    """The results of one run of the suite."""
 
     environment: Mapping[str, Any]
     comparisons: tuple[Comparison, ...]
@@ -33,7 +32,7 @@ class Run:
 
 
 class Recorder:
-    """Appends the lines of a run to a file of its own."""
+    """Writes the lines of a run to a new file."""
 
     def __init__(self, directory: Path, environment: Mapping[str, Any]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -42,7 +41,7 @@ class Recorder:
         self._append({"environment": dict(environment)})
 
     def record(self, comparison: Comparison) -> str:
-        """Store a comparison; the line that was written."""
+        """Store a comparison and return its line."""
         return self._append(comparison.line())
 
     def _append(self, content: Mapping[str, Any]) -> str:
@@ -53,7 +52,7 @@ class Recorder:
 
 
 def environment(scale: float, versions: Mapping[str, str]) -> dict[str, Any]:
-    """What a reader must know of the machine to read the figures."""
+    """What a reader of the figures must know about the machine."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "scale": scale,
@@ -67,15 +66,16 @@ def environment(scale: float, versions: Mapping[str, str]) -> dict[str, Any]:
 
 
 def load(file: Path) -> Run:
-    """The run of a file."""
+    """The run stored in a file."""
     first, *lines = [json.loads(line) for line in file.read_text().splitlines()]
     return Run(first["environment"], tuple(Comparison.of_line(line) for line in lines))
 
 
 def latest(directory: Path) -> dict[float, Run]:
-    """By scale, the newest figures there are of each case.
+    """The newest figures of each case, by scale.
 
-    A run of some cases alone replaces those of earlier runs; the environment is the newest run's.
+    A run of a few cases replaces only their earlier figures. The environment is that of the newest
+    run.
     """
     runs = sorted(
         (load(file) for file in directory.glob("*.jsonl")),

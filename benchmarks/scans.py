@@ -1,4 +1,4 @@
-"""What Spark's own metrics say of the file scans of a query that has run."""
+"""Spark's metrics of the file scans of a query that has run."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pyspark.sql import DataFrame
 
 @dataclass(frozen=True)
 class Scanned:
-    """The sums over the scans of one query."""
+    """Sums over the scans of one query."""
 
     files: int
-    """That the scans listed, and so opened."""
+    """Files that the scans listed, and therefore opened."""
     bytes_scheduled: int
-    """The whole size of these files."""
+    """The total size of these files."""
     rows: int
-    """That left the scans: all rows of the pages that filters on statistics did not skip."""
+    """Rows that the scans returned: all rows of pages that statistics didn't skip."""
 
 
 def scanned(rows: DataFrame) -> Scanned:
-    """What the scans of a DataFrame did, after an action on this very DataFrame."""
+    """The scans of a DataFrame, after an action on this same DataFrame."""
     scans = _scans(rows._jdf.queryExecution().executedPlan(), rows.sparkSession._jvm)
     return Scanned(
         files=sum(_metric(scan, "numFiles") for scan in scans),
@@ -31,7 +31,7 @@ def scanned(rows: DataFrame) -> Scanned:
 
 
 def _scans(node: Any, jvm: Any) -> list[Any]:
-    """The scans of an executed plan, those inside of adaptive stages and subqueries too."""
+    """The scans of an executed plan, including those of adaptive stages and subqueries."""
     name = node.getClass().getSimpleName()
     if name == "FileSourceScanExec":
         return [node]

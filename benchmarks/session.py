@@ -1,4 +1,4 @@
-"""The Spark session of all sides."""
+"""The Spark session that all sides share."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SETTINGS = {
     "spark.driver.memory": "4g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # What suits a machine of a few cores. Delta's own default, 50 partitions, makes all that reads
-    # a log slow here, theirs more than ours.
+    # Suits a machine with a few cores. With Delta's default of 50 partitions, everything that reads
+    # a log is slow here, Delta more than ours.
     "spark.sql.shuffle.partitions": "8",
     "spark.databricks.delta.snapshotPartitions": "2",
-    # As dbt-qbeast starts Spark: the code of more than 100 stages stays compiled, and Python does
-    # not note where each column was made.
+    # As dbt-qbeast starts Spark: it keeps the compiled code of more than 100 stages, and Python
+    # doesn't record where each column was created.
     "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -31,7 +31,7 @@ SETTINGS = {
 
 @contextmanager
 def spark_session() -> Iterator[SparkSession]:
-    """Local Spark with Delta on all cores; the same settings for every side of a comparison."""
+    """Start local Spark with Delta on all cores, with the same settings for every side."""
     with tempfile.TemporaryDirectory() as warehouse:
         builder = configure_spark_with_delta_pip(SparkSession.builder.master("local[*]"))
         for key, value in {**SETTINGS, "spark.sql.warehouse.dir": warehouse}.items():

@@ -1,7 +1,7 @@
-"""What is aimed at: one row of the table of targets each, and the largest ratio that meets it.
+"""The targets: a title for the report, and the largest ratio that meets the target.
 
-A ratio is our figure divided by the other side's, so smaller is better everywhere. Targets count
-from scale 1 on: below, starting a job costs more than what it does.
+A ratio is our figure divided by the other side's, so smaller is always better. Targets apply from
+scale 1 on, because below that, starting a job costs more than its work.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ class Target:
 
     title: str
     limits: Mapping[float, float]
-    """From the scale factor on, the largest ratio that meets the target."""
+    """The largest ratio that meets the target, by the scale factor from which it applies."""
 
     def limit(self, scale: float) -> float | None:
-        """The largest ratio that meets the target at a scale; None where it does not count yet."""
+        """The largest ratio that meets the target at a scale; None below its first scale."""
         reached = [start for start in self.limits if scale >= start]
         return self.limits[max(reached)] if reached else None
 
@@ -29,28 +29,28 @@ def _always(title: str, limit: float) -> Target:
 
 
 TARGETS: Mapping[str, Target] = {
-    "write": _always("write of a scan-like source, time against plain Delta", 1.25),
-    "write_zorder": _always("the same against plain Delta and OPTIMIZE ZORDER", 0.4),
-    "write_original": _always("the same against qbeast-spark, each over its own plain Delta", 0.5),
-    "write_join": _always("write of an expensive query, time against plain Delta", 1.3),
-    "rebuild": _always("rebuild of a table whose tree still fits, time against plain Delta", 1.15),
+    "write": _always("write of a scanned source: time, against plain Delta", 1.25),
+    "write_zorder": _always("the same, against plain Delta and OPTIMIZE ZORDER", 0.4),
+    "write_original": _always("the same, against qbeast-spark, each over its plain Delta", 0.5),
+    "write_join": _always("write of an expensive query: time, against plain Delta", 1.3),
+    "rebuild": _always("rebuild whose tree still fits: time, against plain Delta", 1.15),
     "sample_few": Target(
-        "1 % sample of 2 columns, time against TABLESAMPLE", {1: 1 / 3, 10: 1 / 10}
+        "1 % sample of 2 columns: time, against TABLESAMPLE", {1: 1 / 3, 10: 1 / 10}
     ),
     "sample_all": Target(
-        "1 % sample of all columns, time against TABLESAMPLE", {1: 1 / 5, 10: 1 / 15}
+        "1 % sample of all columns: time, against TABLESAMPLE", {1: 1 / 5, 10: 1 / 15}
     ),
-    "sample_bytes_1": _always("1 % sample, bytes read against TABLESAMPLE", 0.04),
-    "sample_bytes_01": _always("0.1 % sample, bytes read against TABLESAMPLE", 0.01),
-    "range_zorder": _always("range filters, bytes read against default ZORDER", 0.35),
-    "range_sorted": _always("range filters, bytes read against sorted ZORDER", 1.2),
-    "scan_time": _always("full scan, time against plain Delta", 1.05),
-    "scan_bytes": _always("full scan, bytes read against plain Delta", 1.05),
-    "planning": _always("planning a sample on a log of 10,000 files, of 0.3 s", 1.0),
-    "planning_delta": _always("the same against Delta's own planning", 1.0),
-    "append": _always("append of 1 %, time against plain Delta", 1.5),
-    "append_flat": _always("an append after 50 and optimize, time against the first ones", 1.2),
-    "optimize": _always("bytes that optimize rewrites after 50 appends, over those appended", 3.0),
-    "optimize_again": _always("files that a second optimize rewrites, over the first", 0.0),
-    "memory": _always("driver memory that a write keeps beyond Spark's, of 1 GiB", 1.0),
+    "sample_bytes_1": _always("1 % sample: bytes read, against TABLESAMPLE", 0.04),
+    "sample_bytes_01": _always("0.1 % sample: bytes read, against TABLESAMPLE", 0.01),
+    "range_zorder": _always("range filters: bytes read, against default ZORDER", 0.35),
+    "range_sorted": _always("range filters: bytes read, against sorted ZORDER", 1.2),
+    "scan_time": _always("full scan: time, against plain Delta", 1.05),
+    "scan_bytes": _always("full scan: bytes read, against plain Delta", 1.05),
+    "planning": _always("planning a sample of 10,000 files: time, against 0.3 s", 1.0),
+    "planning_delta": _always("the same, against Delta's own planning", 1.0),
+    "append": _always("append of 1 %: time, against plain Delta", 1.5),
+    "append_flat": _always("append after 50 and optimize: time, against the first ones", 1.2),
+    "optimize": _always("optimize after 50 appends: bytes rewritten, against appended", 3.0),
+    "optimize_again": _always("second optimize: files rewritten, against the first", 0.0),
+    "memory": _always("write: driver memory kept beyond Spark's, against 1 GiB", 1.0),
 }

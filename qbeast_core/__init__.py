@@ -1,11 +1,11 @@
-"""Qbeast tables on Spark and Delta Lake: an index over several columns, with sampling built in.
+"""Delta tables on Spark with an index over several columns and built-in sampling.
 
 >>> from qbeast_core import QbeastTable, write_table  # doctest: +SKIP
 >>> write_table(df, table="db.events", columns_to_index=["ts", "user_id:hash"])  # doctest: +SKIP
 >>> QbeastTable.for_name(spark, "db.events").sample(0.01).count()  # doctest: +SKIP
 
-`__init__.pyi` lists the public API. Names are imported on first use, so that the format
-(`qbeast_core.model`) can be used without Spark.
+`__init__.pyi` lists the public API. Names are imported on first use, so you can use
+`qbeast_core.model`, the table format, without Spark.
 """
 
 import lazy_loader

@@ -1,18 +1,14 @@
 # The public API. Everything else may change between releases.
-
-# Tables
-# For programs that offer these tables in another language, as the dbt adapter does
+#
+# Users need the tables, results and errors. The names from `delta`, `jvm`, `model`, `spark`,
+# `names` and `phases` are for programs that expose Qbeast tables, such as the dbt adapter.
 from . import phases as phases
-
-# Results of a table's methods
 from .change.rewrite import RewriteResult as RewriteResult
 from .delta.catalog import Catalog as Catalog
 from .delta.filters import PushedFilters as PushedFilters
 from .delta.filters import filters_of_statement as filters_of_statement
 from .delta.metadata import maps_columns as maps_columns
 from .delta.snapshot import TableSnapshot as TableSnapshot
-
-# Errors
 from .errors import AmbiguousMerge as AmbiguousMerge
 from .errors import CommitConflict as CommitConflict
 from .errors import CommitStateUnknown as CommitStateUnknown

@@ -1,6 +1,6 @@
-"""The failures that a user can act on, one class for each.
+"""The exceptions that qbeast_core raises on purpose, one class for each cause.
 
-Every message says what was wrong, with the value, what is allowed, and what to do next.
+Every message names the problem and the value, lists what is allowed, and says what to do next.
 """
 
 from enum import Enum
@@ -15,7 +15,7 @@ class InvalidOptions(QbeastError, ValueError):
 
 
 class UnknownColumn(InvalidOptions):
-    """A column to index does not exist in the data or the table."""
+    """A named column does not exist in the data or in the table."""
 
 
 class AmbiguousMerge(QbeastError):
@@ -23,7 +23,7 @@ class AmbiguousMerge(QbeastError):
 
 
 class ReplaceMismatch(InvalidOptions):
-    """New rows do not satisfy the condition of the rows that they are to replace."""
+    """A new row does not satisfy the condition that selects the rows to replace."""
 
 
 class UnknownSchema(InvalidOptions):
@@ -31,53 +31,53 @@ class UnknownSchema(InvalidOptions):
 
 
 class UnsupportedColumnType(InvalidOptions):
-    """A column's type cannot be indexed."""
+    """A column's type cannot be indexed, or not with the requested kind of index."""
 
 
 class NotAQbeastTable(QbeastError):
-    """The table is missing, is not Delta, or has no Qbeast index."""
+    """The table does not exist, is not stored as Delta, or has no Qbeast index."""
 
 
 class IncompatibleTable(QbeastError):
-    """The table has features or settings that a write would not keep right."""
+    """The table has features or settings that an indexed write cannot maintain."""
 
     def __init__(self, message: str, remedy: "Remedy | None" = None) -> None:
         super().__init__(message)
         self.remedy = remedy
-        """What makes the table one that can be written to, where that is known."""
+        """How to make the table ready for an index; None if unknown."""
 
 
 class Remedy(Enum):
-    """What lets an incompatible table have an index."""
+    """How to make an incompatible table ready for an index."""
 
-    IN_PLACE = "change the table by the statements in the message"
-    REWRITE = "write all its rows anew"
-    COPY = "copy its rows to another table"
+    IN_PLACE = "run the statements in the message on the table"
+    REWRITE = "rewrite all rows of the table"
+    COPY = "copy the rows to another table"
 
 
 class IndexMismatch(QbeastError):
-    """The options asked for differ from the index that the table already has."""
+    """The options of a write differ from the index that the table already has."""
 
 
 class SourceChanged(QbeastError):
-    """The model query gave other rows while writing than while its statistics were taken."""
+    """The query returned different rows when they were written than when they were measured."""
 
 
 class SampleWarning(UserWarning):
-    """Samples of a table that was written will be less certain than one would think."""
+    """Samples of a written table are less precise than their number of rows suggests."""
 
 
 class CommitConflict(QbeastError):
-    """Other writers changed the table on every attempt; the change was not written."""
+    """Other writers changed the table during every attempt; the change was not written."""
 
 
 class CommitStateUnknown(QbeastError):
-    """The commit may have been written, or may still be; look before you repeat the operation."""
+    """The commit may have been written, or may still be: check before you repeat the operation."""
 
 
 class CorruptMetadata(QbeastError, ValueError):
-    """The index metadata in the Delta log cannot be understood."""
+    """The index metadata in the Delta log cannot be parsed."""
 
 
 class UnsupportedEnvironment(QbeastError):
-    """Java, Spark, Delta or the session's set-up is missing something that is needed."""
+    """Java, Spark, Delta or the session's settings lack something that qbeast_core needs."""

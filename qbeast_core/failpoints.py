@@ -1,6 +1,6 @@
-"""Named points in a write at which tests make something happen.
+"""Named points in a write at which tests inject faults or concurrent commits.
 
-A test registers a callable with `at`. Without one, `reach` is one look into an empty dict.
+A test registers a callable with `at`. Otherwise `reach` only looks up an empty dict.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 BETWEEN_PASSES = "between_passes"
-"""Statistics are taken; the rows are about to be read for writing."""
+"""The rows are measured and are about to be read again for writing."""
 BEFORE_COMMIT = "before_commit"
-"""All files are written; nothing is committed."""
+"""All files are written; nothing is committed yet."""
 BEFORE_REGISTRATION = "before_registration"
-"""A new table is committed; the catalog does not know it yet."""
+"""A new table is committed but not registered in the catalog yet."""
 
 _actions: dict[str, Callable[[], object]] = {}
 
 
 def reach(name: str) -> None:
-    """Run what is registered for the point, if anything."""
+    """Run the action registered for the point, if there is one."""
     if action := _actions.get(name):
         action()
 
 
 @contextmanager
 def at(name: str, action: Callable[[], object]) -> Iterator[None]:
-    """Run `action` whenever the point is reached inside the block."""
+    """Run `action` each time the point is reached inside the block."""
     _actions[name] = action
     try:
         yield

@@ -1,11 +1,11 @@
-"""Names: as SQL text, and what a misspelt one stands for."""
+"""Quote names for SQL and suggest corrections for misspelt ones."""
 
 import difflib
 from collections.abc import Iterable
 
 
 def quoted(name: str) -> str:
-    """A name as one part of a path in SQL.
+    """Quote a name as one part of a SQL identifier.
 
     >>> quoted("a`b")
     '`a``b`'
@@ -14,9 +14,15 @@ def quoted(name: str) -> str:
 
 
 def closest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The known name that a misspelt one most likely stands for, whatever the case of either.
+    """Find the known name that is most similar to a misspelt one, ignoring case.
 
-    `likeness` is how alike they must be, from 0 to 1.
+    Args:
+        name: the misspelt name.
+        known: the valid names.
+        likeness: the minimum similarity, from 0 to 1.
+
+    Returns:
+        The most similar name as `known` spells it; None if no name is similar enough.
 
     >>> closest("Apend", ["append", "merge"])
     'append'

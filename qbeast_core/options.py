@@ -1,4 +1,4 @@
-"""What a user may say about an index, parsed and checked once."""
+"""Parse and check the index options that users give."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _COLUMN = re.compile(r"(?P<name>.+?)(?:\s*:\s*(?P<kind>[A-Za-z_]+))?", re.DOTALL
 
 
 class WriteMode(Enum):
-    """What a write does with a table that exists already."""
+    """What a write does if the table already exists."""
 
     APPEND = "append"
     OVERWRITE = "overwrite"
@@ -43,48 +43,61 @@ class WriteMode(Enum):
 
     @staticmethod
     def parse(value: str) -> WriteMode:
-        """The mode by its name. Raises InvalidOptions."""
+        """Parse the name of a mode. Raises InvalidOptions."""
         try:
             return WriteMode(value)
         except ValueError:
             allowed = ", ".join(repr(mode.value) for mode in WriteMode)
-            raise InvalidOptions(f"mode {value!r} is not known; use one of {allowed}") from None
+            raise InvalidOptions(f"unknown mode {value!r}; use one of {allowed}") from None
 
 
 @dataclass(frozen=True)
 class IndexedColumn:
-    """A column to index, as the user named it."""
+    """A column to index, as the user specified it."""
 
     name: str
     kind: str | None = None
-    """`linear`, `hashing` or `quantiles`; None leaves it to the column's type."""
+    """`linear`, `hashing` or `quantiles`; None for the default of the column's type."""
 
 
 def parse_columns(value: str | Sequence[str]) -> tuple[IndexedColumn, ...]:
-    """The columns of `"a,b:hash"` or `["a", "b:hash"]`.
+    """Parse the columns to index, each with an optional kind of index.
+
+    Args:
+        value: column names as `"a,b:hash"` or `["a", "b:hash"]`, 1 to 8 of them.
+
+    Returns:
+        The columns in the given order, with the names as given.
 
     Raises:
-        InvalidOptions: no column, more than eight, one twice, an unknown kind, or a name that the
-            format has no way to store.
+        InvalidOptions: there is no column or more than eight, a kind is unknown, or the format
+            cannot store a name.
     """
     if isinstance(value, str):
         items: list[object] = list(value.split(","))
     elif isinstance(value, Iterable):
         items = list(value)
     else:
-        raise InvalidOptions(f"columns_to_index {value!r} must be a list of names or a string")
+        raise InvalidOptions(f"columns_to_index must be a list of names or a string, got {value!r}")
     columns = tuple(_parse_column(item) for item in items)
     if not 1 <= len(columns) <= MAX_COLUMNS:
         raise InvalidOptions(
-            f"columns_to_index names {len(columns)} columns; 1 to {MAX_COLUMNS} can be indexed"
+            f"columns_to_index names {len(columns)} columns; an index has 1 to {MAX_COLUMNS}"
         )
     return columns
 
 
 def parse_automatic(value: str | Sequence[str] | None) -> int | None:
-    """How many columns `"auto"` (3) or `"auto:2"` is to choose at most; None for anything else.
+    """Parse `"auto"` or `"auto:<n>"`, which leave the choice of the indexed columns to the library.
 
-    Raises InvalidOptions.
+    Args:
+        value: the option `columns_to_index`, in any form.
+
+    Returns:
+        The maximum number of columns to choose, 3 for plain `"auto"`; None for any other value.
+
+    Raises:
+        InvalidOptions: the number is not between 1 and 8.
     """
     match = _AUTOMATIC.fullmatch(value) if isinstance(value, str) else None
     if match is None:
@@ -92,20 +105,20 @@ def parse_automatic(value: str | Sequence[str] | None) -> int | None:
     at_most = int(match["at_most"] or _AUTOMATIC_COLUMNS)
     if not 1 <= at_most <= MAX_COLUMNS:
         raise InvalidOptions(
-            f"columns_to_index {value!r}: 1 to {MAX_COLUMNS} columns can be chosen, as in 'auto:2'"
+            f"columns_to_index {value!r} must choose 1 to {MAX_COLUMNS} columns, such as 'auto:2'"
         )
     return at_most
 
 
 def parse_slices(value: bool | None) -> bool | None:
-    """Whether a table is to store slices; None where nothing is said. Raises InvalidOptions."""
+    """Check the option `slices`; None means that it is not set. Raises InvalidOptions."""
     if value is None or isinstance(value, bool):
         return value
     raise InvalidOptions(f"slices must be true or false, got {value!r}")
 
 
 def can_be_named(column: str) -> bool:
-    """Whether the format has a way to store the name among the columns to index."""
+    """Whether the format can store the name of an indexed column."""
     return not set(column) & set(",:")
 
 
@@ -116,15 +129,22 @@ def resolve_columns(
     *,
     may_be_identity: bool = False,
 ) -> tuple[Transformer, ...]:
-    """One transformer for each column, the names in the schema's spelling.
+    """Resolve the columns to index against a schema.
 
     Args:
-        may_be_identity: whether identity columns are taken, as an index has them that was made of
-            rows which had their values already.
+        columns: as `parse_columns` returns them.
+        schema: the schema of the rows or of the table.
+        case_sensitive: whether names must match the schema's case.
+        may_be_identity: whether to accept identity columns. An index built from existing rows
+            can have them, because their values are known by then.
+
+    Returns:
+        One transformer for each column, with the name as the schema spells it.
 
     Raises:
+        InvalidOptions: a column is named twice.
         UnknownColumn: the schema has no such column.
-        UnsupportedColumnType: the type cannot be indexed, or not in the way asked for.
+        UnsupportedColumnType: the type cannot be indexed, or not with the requested kind.
     """
     transformers = tuple(
         _resolve(column, schema, case_sensitive, may_be_identity) for column in columns
@@ -137,9 +157,16 @@ def resolve_columns(
 
 
 def parse_sample_key(value: str | Sequence[str] | None) -> tuple[str, ...] | str | None:
-    """The columns of `"a,b"` or `["a", "b"]`; `ALL` for `"all"`, None for None.
+    """Parse the option `sample_key`.
 
-    Raises InvalidOptions.
+    Args:
+        value: column names as `"a,b"` or `["a", "b"]`, `"all"`, or None.
+
+    Returns:
+        The column names, `"all"`, or None if the option is not set.
+
+    Raises:
+        InvalidOptions: the value is none of these.
     """
     if value is None:
         return None
@@ -161,14 +188,22 @@ def resolve_sample_key(
     *,
     may_be_identity: bool = False,
 ) -> tuple[str, ...]:
-    """The columns of a key in the schema's spelling; for `ALL`, all that have a hash.
+    """Resolve a sample key against a schema.
 
     Args:
-        may_be_identity: as for `resolve_columns`.
+        key: as `parse_sample_key` returns it, but not None.
+        schema: the schema of the rows or of the table.
+        case_sensitive: whether names must match the schema's case.
+        may_be_identity: whether to accept identity columns, as in `resolve_columns`.
+
+    Returns:
+        The columns of the key as the schema spells them. `"all"` stands for every column that
+        Spark can hash, except identity columns.
 
     Raises:
+        InvalidOptions: a column is named twice.
         UnknownColumn: the schema has no such column.
-        UnsupportedColumnType: a column has no hash.
+        UnsupportedColumnType: Spark cannot hash a column, or it is an identity column.
     """
     if key == ALL:
         found = [
@@ -177,14 +212,14 @@ def resolve_sample_key(
     else:
         found = [_field_of(name, schema, "of the sample key", case_sensitive) for name in key]
     if not found:
-        raise UnsupportedColumnType("sample_key 'all': no column of the table has a hash")
+        raise UnsupportedColumnType("sample_key 'all': Spark cannot hash any column of the table")
     for field in found:
         if not may_be_identity:
             _refuse_identity(field, "be part of a sample key")
         if not _has_hash(field.dataType):
             raise UnsupportedColumnType(
                 f"column {field.name!r} of type {field.dataType.simpleString()} cannot be part of "
-                "a sample key: Spark has no hash of it; name other columns"
+                "a sample key because Spark cannot hash it; name other columns"
             )
         if found.count(field) > 1:
             raise InvalidOptions(f"sample_key names {field.name!r} twice; name each column once")
@@ -192,7 +227,7 @@ def resolve_sample_key(
 
 
 def parse_cube_size(value: int | str) -> int | None:
-    """The rows of a cube, or None for `auto`. Raises InvalidOptions."""
+    """Parse the rows per cube; None for `auto`. Raises InvalidOptions."""
     if value == AUTO:
         return None
     size = value
@@ -201,13 +236,13 @@ def parse_cube_size(value: int | str) -> int | None:
     if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MAX_CUBE_SIZE:
         raise InvalidOptions(
             f"cube_size {value!r} is not allowed; "
-            f"use 'auto' or a whole number of rows from 1 to {MAX_CUBE_SIZE}"
+            f"use 'auto' or an integer number of rows from 1 to {MAX_CUBE_SIZE}"
         )
     return size
 
 
 def parse_fraction(value: float) -> float:
-    """A part of a table, from 0 (no row) to 1 (all of them). Raises InvalidOptions."""
+    """Check a sample fraction, from 0 (no rows) to 1 (all rows). Raises InvalidOptions."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
         raise InvalidOptions(f"fraction {value!r} is not a number from 0 to 1")
     if not 0.0 <= value <= 1.0:
@@ -219,14 +254,14 @@ def _parse_column(item: object) -> IndexedColumn:
     match = _COLUMN.fullmatch(item.strip()) if isinstance(item, str) else None
     if match is None:
         raise InvalidOptions(
-            f"columns_to_index has {item!r} where a column name should be; "
+            f"columns_to_index contains {item!r}, which is not a column name; "
             "write names like 'ts' or 'user_id:hash'"
         )
     name, kind = match["name"], match["kind"]
     if not can_be_named(name):
         raise InvalidOptions(
-            f"column {name!r} cannot be indexed: the format has no way to store a name with a "
-            f"comma or colon, and the kinds of index are {_list(_KINDS)}; rename the column"
+            f"column {name!r} cannot be indexed: the format cannot store a name with a comma or "
+            f"colon, and the kinds of index are {_list(_KINDS)}; rename the column"
         )
     if kind is not None and kind.lower() not in _KINDS:
         raise InvalidOptions(
@@ -266,8 +301,8 @@ def _field_of(
 def _refuse_identity(field: StructField, what: str) -> None:
     if is_identity(field):
         raise UnsupportedColumnType(
-            f"column {field.name!r} cannot {what}: it is an identity column, whose values Delta "
-            "generates after rows are placed; name other columns"
+            f"column {field.name!r} cannot {what}: it is an identity column, and Delta generates "
+            "its values only after rows are placed in the index; name other columns"
         )
 
 
@@ -276,7 +311,7 @@ def _is_name(value: object) -> bool:
 
 
 def _has_hash(data_type: DataType) -> bool:
-    """Whether Spark's `hash()` takes values of the type: all but maps and variants."""
+    """Whether Spark's `hash()` accepts the type: any type without maps and variants."""
     if isinstance(data_type, StructType):
         return all(_has_hash(field.dataType) for field in data_type.fields)
     if isinstance(data_type, ArrayType):

@@ -1,9 +1,9 @@
-"""What an operation is doing, told to whoever shows it to a user while it runs.
+"""Report which phase a running operation is in, so that callers can show progress.
 
     with phases.listening(print):
         write_table(df, table="events", columns_to_index="ts")
 
-Without a listener in the calling thread, `enter` is one look at a variable.
+Without a listener in the calling thread, `enter` only reads a variable.
 """
 
 from __future__ import annotations
@@ -12,26 +12,30 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-STORING = "storing the rows of the query"
+STORING = "checkpointing the query"
 MEASURING = "measuring the indexed columns"
 PLANNING = "planning the index"
 WRITING = "writing files"
 COMMITTING = "committing"
-FINDING = "looking for the rows to change"
-CHECKING = "checking the rows of the files"
+FINDING = "finding the rows to change"
+CHECKING = "checking rows"
 
 _listener: ContextVar[Callable[[str], object] | None] = ContextVar("listener", default=None)
 
 
 def enter(phase: str) -> None:
-    """Say that the operation of this thread is now doing this."""
+    """Report that the operation in this thread enters a phase."""
     if (listener := _listener.get()) is not None:
         listener(phase)
 
 
 @contextmanager
 def listening(listener: Callable[[str], object]) -> Iterator[None]:
-    """Have each phase that operations in this thread enter inside the block told to `listener`."""
+    """Call `listener` with each phase that operations in this thread enter inside the block.
+
+    Args:
+        listener: takes the phase, such as `"writing files"`.
+    """
     token = _listener.set(listener)
     try:
         yield

@@ -1,4 +1,4 @@
-"""QbeastTable: what a user holds of an indexed table."""
+"""QbeastTable: read, change and maintain an indexed table."""
 
 from __future__ import annotations
 
@@ -35,10 +35,16 @@ from qbeast_core.write.revision import KEY, chosen_automatically
 
 
 class QbeastTable:
-    """An indexed table at the version that it had when this object was made.
+    """An indexed table, pinned to its version at the time the object was made.
 
-    Reads of one object see one version; `optimize` works on the newest one. Make a new object to
-    see later commits.
+    Get one with `for_name` or `for_path`. Reads always return this version. Changes and `optimize`
+    work on the newest version. Make a new object to read later commits.
+
+    Example:
+        ```python
+        table = QbeastTable.for_name(spark, "db.events")
+        table.sample(0.01, where="kind = 'view'").count()
+        ```
     """
 
     def __init__(self, table: OpenTable) -> None:
@@ -46,10 +52,17 @@ class QbeastTable:
 
     @classmethod
     def for_name(cls, spark: SparkSession, name: str) -> QbeastTable:
-        """The table of that name (`schema.table`, parts in backticks where needed).
+        """Open a table by its name in the catalog.
+
+        Args:
+            spark: a Spark session with Delta Lake.
+            name: `schema.table`, with backticks around parts that need them.
+
+        Returns:
+            The table at its newest version.
 
         Raises:
-            NotAQbeastTable: there is none, or it is not an indexed Delta table.
+            NotAQbeastTable: there is no such table, or it is not an indexed Delta table.
         """
         entry = Catalog(spark).find(name)
         if not entry.exists or entry.provider != "delta":
@@ -59,16 +72,31 @@ class QbeastTable:
 
     @classmethod
     def for_path(cls, spark: SparkSession, path: str) -> QbeastTable:
-        """The table at a directory or URI.
+        """Open a table by its path.
+
+        Args:
+            spark: a Spark session with Delta Lake.
+            path: the table's directory, as a path or URI.
+
+        Returns:
+            The table at its newest version.
 
         Raises:
-            NotAQbeastTable: there is none, or it has no index.
+            NotAQbeastTable: there is no Delta table at the path, or it has no index.
         """
         return cls._indexed(OpenTable.newest(spark, TableAddress(path)))
 
     @staticmethod
     def is_qbeast(spark: SparkSession, name: str) -> bool:
-        """Whether the name is that of an indexed table; False for whatever else it may be."""
+        """Whether an indexed table of this name exists.
+
+        Args:
+            spark: a Spark session with Delta Lake.
+            name: `schema.table`, with backticks around parts that need them.
+
+        Returns:
+            False for views, other tables, unknown names and text that is not a name.
+        """
         try:
             entry = Catalog(spark).find(name)
         except (InvalidOptions, ParseException):
@@ -84,7 +112,7 @@ class QbeastTable:
 
     @property
     def revisions(self) -> list[Revision]:
-        """The revisions of the index, oldest first; number 0 stands for rows without an index."""
+        """The revisions of the index, oldest first; revision 0 stands for rows without an index."""
         return list(self._table.index.configuration.revisions.values())
 
     @property
@@ -94,7 +122,7 @@ class QbeastTable:
 
     @property
     def latest_revision(self) -> Revision:
-        """The revision that new rows are written under."""
+        """The revision that new rows are added to, unless they need a new one."""
         return self._table.index.configuration.latest
 
     @property
@@ -104,9 +132,10 @@ class QbeastTable:
 
     @property
     def sample_key(self) -> list[str] | str | None:
-        """The columns whose hash decides in which samples a row is; `all` if that was asked for.
+        """The columns whose hash decides which samples contain a row.
 
-        None where these are the indexed columns.
+        `"all"` if the table was written with `sample_key="all"`; None if the indexed columns
+        decide.
         """
         if chosen_automatically(self._table.snapshot.configuration, KEY):
             return ALL
@@ -114,33 +143,46 @@ class QbeastTable:
 
     @property
     def slices(self) -> bool:
-        """Whether the table stores slices, as a last column that its own reads leave out."""
+        """Whether the table stores `_qbeast_slice`, a last column that this class hides."""
         return self._table.snapshot.stores_slices
 
     @property
     def cube_size(self) -> int:
-        """The rows that a cube is meant to have."""
+        """The desired number of rows per cube."""
         return self.latest_revision.desired_cube_size
 
     def dataframe(self) -> DataFrame:
-        """All rows."""
+        """Return all rows, without the column `_qbeast_slice`."""
         whole = None if not self._table.index.copies.any() else self._table.index.with_rows
         return self._table.snapshot.dataframe(whole)
 
     def sample(
         self, fraction: float, where: str | None = None, *, pushed: PushedFilters | None = None
     ) -> DataFrame:
-        """A uniform sample of the rows, the same ones every time.
+        """Return a uniform sample of the rows.
+
+        The sample is deterministic: the same fraction always returns the same rows, and a larger
+        sample contains every smaller one. Spark only reads files that can hold rows of the sample.
 
         Args:
-            fraction: from 0 to 1; 0.01 is one percent. A larger sample contains a smaller one.
-            where: a SQL condition; the result is the sample of the rows that it keeps.
-            pushed: filters that a later query is known to apply; they choose files and keep no row
-                out by themselves.
+            fraction: the sample fraction, from 0 to 1; 0.01 is one percent.
+            where: a SQL condition that the sampled rows must satisfy.
+            pushed: filters that a later query will apply. They only prune files and do not filter
+                rows.
+
+        Returns:
+            The sampled rows.
 
         Raises:
             InvalidOptions: the fraction is not a number from 0 to 1.
-            IncompatibleTable: a column that decides which rows are in a sample is gone.
+            IncompatibleTable: the table has lost a column that decides which samples contain a row.
+            AnalysisException: the condition does not fit the table.
+            ParseException: the condition is not valid SQL.
+
+        Example:
+            ```python
+            table.sample(0.01).groupBy("kind").avg("price").show()
+            ```
         """
         return sampling.sample_rows(self._table, parse_fraction(fraction), where, pushed)
 
@@ -151,29 +193,60 @@ class QbeastTable:
         *,
         pushed: PushedFilters | None = None,
     ) -> list[FileEntry]:
-        """The files that `sample` reads for the same arguments; without a fraction, of all rows."""
+        """List the files that `sample` reads for the same arguments.
+
+        Args:
+            fraction: the sample fraction, from 0 to 1; None for all rows.
+            where: a SQL condition, as for `sample`.
+            pushed: filters, as for `sample`.
+
+        Returns:
+            One entry per file, with its path, size in bytes, rows and revision.
+
+        Raises:
+            InvalidOptions: the fraction is not a number from 0 to 1.
+            AnalysisException: the condition does not fit the table.
+            ParseException: the condition is not valid SQL.
+        """
         part = 1.0 if fraction is None else parse_fraction(fraction)
         filters = pushed or sampling.where_filters(self._table, where)
         chosen = sampling.choose_files(self._table, part, filters)
         return sampling.file_entries(self._table, chosen)
 
     def sample_condition(self, fraction: float) -> str:
-        """SQL text that keeps the rows of a sample in any query of this table.
+        """Return a SQL condition that selects the rows of a sample in any query of this table.
+
+        The condition filters rows but does not prune files.
+
+        Args:
+            fraction: the sample fraction, from 0 to 1.
+
+        Returns:
+            The condition as SQL text that any Spark understands.
 
         Raises:
-            As `sample` does.
+            InvalidOptions: the fraction is not a number from 0 to 1.
+            IncompatibleTable: the table has lost a column that decides which samples contain a row.
         """
         return sampling.sample_condition_text(self._table, parse_fraction(fraction))
 
     def blocks(self) -> DataFrame:
-        """The blocks of the index, one row each.
+        """Return the blocks of the index, one row each (docs/format.md 7.2).
 
-        Columns: path, revision, cubeId, depth, minWeight, maxWeight, elementCount.
+        Returns:
+            The columns `path`, `revision`, `cubeId`, `depth`, `minWeight`, `maxWeight` and
+            `elementCount`.
         """
         return block_rows(self._table)
 
     def index_metrics(self, revision_id: int | None = None) -> IndexMetrics:
-        """Numbers on the index of one revision, the latest by default.
+        """Measure the index of one revision: cubes, files, depth, sizes and fill.
+
+        Args:
+            revision_id: the number of the revision; None for the latest.
+
+        Returns:
+            The metrics, which print as a report.
 
         Raises:
             InvalidOptions: there is no such revision.
@@ -188,27 +261,33 @@ class QbeastTable:
         fraction: float = 1.0,
         dry_run: bool = False,
     ) -> OptimizeResult:
-        """Rewrite the files whose rows lie better elsewhere; rows and their weights stay the same.
+        """Compact and index files, where that improves the index.
 
-        Only files that gain are rewritten: several small ones, those of crowded cubes, and those
-        without an index. With nothing to gain, nothing is written.
+        Only these files are rewritten: several small ones, files of overcrowded cubes, and files
+        without an index. If no file improves, nothing is written. The rows and their weights do
+        not change. Commits made before an error stay.
 
         Args:
-            revision_id: a revision, `"all"`, `"unindexed"` for the files without an index alone,
-                or None for these and the latest revision. A list stands for `files`.
-            files: paths as `files()` gives them; no other file is rewritten. Without a
-                revision_id, they may be of any revision.
-            fraction: below 1, only files that a sample of this fraction reads are rewritten, and
-                of the files without an index only the oldest, up to this fraction of their bytes.
-            dry_run: only tell what would be done.
+            revision_id: the number of a revision; `"all"`; `"unindexed"` for files without an
+                index only; or None for files without an index and the latest revision. A list of
+                paths stands for `files`.
+            files: the only files to rewrite, as paths from `files()`. Without a `revision_id` they
+                can belong to any revision.
+            fraction: from 0 to 1. Below 1, only files that a sample of this fraction reads are
+                rewritten, plus the oldest files without an index, up to this fraction of their
+                total bytes.
+            dry_run: report what would be rewritten without writing.
+
+        Returns:
+            The files, rows and bytes that were rewritten, or would be.
 
         Raises:
-            InvalidOptions: there is no such revision or file, or the fraction is not one.
-            IncompatibleTable: the table has features that a write would break, or has lost a column
-                that its index needs.
-            CommitConflict: other writers changed the same files on every attempt.
+            InvalidOptions: there is no such revision or file, or the fraction is not a number from
+                0 to 1.
+            IncompatibleTable: the table has features that an indexed write cannot maintain, or has
+                lost a column that its index needs.
+            CommitConflict: other writers changed the same files during every attempt.
             CommitStateUnknown: the commit may have been written; the message says how to find out.
-            What was rewritten before the error stays so.
         """
         named = [files] if isinstance(files, str) else files
         if isinstance(revision_id, Sequence) and not isinstance(revision_id, str):
@@ -232,30 +311,44 @@ class QbeastTable:
         target_alias: str = "target",
         user_metadata: str | None = None,
     ) -> RewriteResult:
-        """Update the rows that have the key of a source row, insert the source rows without one.
+        """Update the rows whose key is in the source, and insert the other source rows.
 
-        Only files with a row to update are rewritten. Rows of the source are those of one
-        evaluation; its columns are matched by name and stored as the table's types. A value that
-        does not fit is an error, and so is a struct without all of the table's fields.
+        Only files that contain a row to update are rewritten. The source is evaluated once. Its
+        columns are matched by name and stored with the table's types. A value that does not fit
+        its type is an error, and so is a struct that lacks fields of the table's struct. Unless
+        the commit's state is unknown, an error leaves the table unchanged.
 
         Args:
-            on: the columns of the key. A key with a null matches nothing.
-            update: what a matched row gets. True for all columns that the source has, a list for
-                some, a mapping from columns to SQL expressions, False to leave matched rows alone.
-            insert: the same for the new rows; their other columns get their default, or null.
-            where: further conditions of a match, as in `MERGE ... ON`.
-            update_where, insert_where: which matched rows are updated, which others inserted.
-            source_alias, target_alias: how conditions and expressions call the two sides.
-            user_metadata: text for the commit's `userMetadata` in the table's history.
+            source: the rows to merge.
+            on: the key columns. A key that contains null matches nothing.
+            update: the columns to set in matched rows: True for all columns of the source, a list
+                of columns, or a mapping of columns to SQL expressions. False leaves matched rows
+                unchanged.
+            insert: the columns to set in new rows, as for `update`. Their other columns get the
+                column's default, or null. False inserts no rows.
+            where: further conditions for a match, as in `MERGE ... ON`.
+            update_where: a condition on the matched rows to update.
+            insert_where: a condition on the source rows to insert.
+            source_alias: the name of the source in conditions and expressions.
+            target_alias: the name of the table in conditions and expressions.
+            user_metadata: the commit's `userMetadata` in the table's history.
+
+        Returns:
+            The counts of rows, files and bytes, and the new version.
 
         Raises:
-            InvalidOptions: an argument cannot be understood (also UnknownColumn).
+            InvalidOptions: an argument is not valid.
+            UnknownColumn: a named column does not exist.
             AmbiguousMerge: several source rows would update one row.
-            IncompatibleTable: the table has features that the merge would break, or has lost a
+            IncompatibleTable: the table has features that the merge cannot maintain, or has lost a
                 column that its index needs.
-            CommitConflict: other writers came first on every attempt.
+            CommitConflict: other writers changed the table during every attempt.
             CommitStateUnknown: the commit may have been written; the message says how to find out.
-            In every other case the table is as it was.
+
+        Example:
+            ```python
+            table.merge(changes, on="order_id", update={"price": "source.price"})
+            ```
         """
         match = Match.of(on, where, source_alias, target_alias)
         merge = Merge(match, update, insert, update_where, insert_where)
@@ -268,33 +361,84 @@ class QbeastTable:
         *,
         user_metadata: str | None = None,
     ) -> RewriteResult:
-        """Set columns of the rows that satisfy a condition (of all rows without one).
+        """Set columns of the rows that satisfy a condition.
+
+        Only files that contain such a row are rewritten. Unless the commit's state is unknown, an
+        error leaves the table unchanged.
 
         Args:
-            assignments: from columns to SQL expressions over the old row.
-            where: a SQL condition without subqueries.
+            assignments: a mapping of columns to SQL expressions over the old row.
+            where: a SQL condition without subqueries; None for all rows.
+            user_metadata: the commit's `userMetadata` in the table's history.
+
+        Returns:
+            The counts of rows, files and bytes, and the new version.
 
         Raises:
-            As `merge` does.
+            InvalidOptions: an argument is not valid.
+            UnknownColumn: a named column does not exist.
+            IncompatibleTable: the table has features that the update cannot maintain, or has lost a
+                column that its index needs.
+            CommitConflict: other writers changed the table during every attempt.
+            CommitStateUnknown: the commit may have been written; the message says how to find out.
+
+        Example:
+            ```python
+            table.update({"price": "price * 2"}, where="kind = 'view'")
+            ```
         """
         return update_rows(self._table, assignments, where, user_metadata)
 
     def delete(self, where: str, *, user_metadata: str | None = None) -> RewriteResult:
-        """Delete the rows that satisfy a SQL condition without subqueries.
+        """Delete the rows that satisfy a condition.
+
+        Only files that contain such a row are rewritten or removed. Unless the commit's state is
+        unknown, an error leaves the table unchanged.
+
+        Args:
+            where: a SQL condition without subqueries.
+            user_metadata: the commit's `userMetadata` in the table's history.
+
+        Returns:
+            The counts of rows, files and bytes, and the new version.
 
         Raises:
-            As `merge` does.
+            InvalidOptions: the condition is not valid.
+            IncompatibleTable: the table has features that the delete cannot maintain, or has lost a
+                column that its index needs.
+            CommitConflict: other writers changed the table during every attempt.
+            CommitStateUnknown: the commit may have been written; the message says how to find out.
         """
         return delete_rows(self._table, where, user_metadata)
 
     def replace_where(
         self, df: DataFrame, where: str, *, user_metadata: str | None = None
     ) -> RewriteResult:
-        """Delete the rows that satisfy a condition and append those of `df`, in one commit.
+        """Delete the rows that satisfy a condition and append the rows of `df`, in one commit.
+
+        Unless the commit's state is unknown, an error leaves the table unchanged.
+
+        Args:
+            df: the new rows, which must all satisfy the condition.
+            where: a SQL condition without subqueries.
+            user_metadata: the commit's `userMetadata` in the table's history.
+
+        Returns:
+            The counts of rows, files and bytes, and the new version.
 
         Raises:
             ReplaceMismatch: a row of `df` does not satisfy the condition.
-            Otherwise as `merge` does.
+            InvalidOptions: an argument is not valid.
+            UnknownColumn: a named column does not exist.
+            IncompatibleTable: the table has features that the change cannot maintain, or has lost a
+                column that its index needs.
+            CommitConflict: other writers changed the table during every attempt.
+            CommitStateUnknown: the commit may have been written; the message says how to find out.
+
+        Example:
+            ```python
+            table.replace_where(new_rows, "day = date'2026-01-31'")
+            ```
         """
         return replace_rows_where(self._table, df, where, user_metadata)
 
@@ -310,28 +454,47 @@ class QbeastTable:
     ) -> RewriteResult:
         """Delete the rows whose key is in `df` and append all rows of `df`, in one commit.
 
-        The arguments are those of `merge`; several rows of `df` may have the same key.
+        Unless the commit's state is unknown, an error leaves the table unchanged.
+
+        Args:
+            df: the new rows. Several of them can have the same key.
+            on: the key columns. A key that contains null matches nothing.
+            where: further conditions for a match, as in `MERGE ... ON`.
+            source_alias: the name of `df` in conditions.
+            target_alias: the name of the table in conditions.
+            user_metadata: the commit's `userMetadata` in the table's history.
+
+        Returns:
+            The counts of rows, files and bytes, and the new version.
 
         Raises:
-            As `merge` does.
+            InvalidOptions: an argument is not valid.
+            UnknownColumn: a named column does not exist.
+            IncompatibleTable: the table has features that the change cannot maintain, or has lost a
+                column that its index needs.
+            CommitConflict: other writers changed the table during every attempt.
+            CommitStateUnknown: the commit may have been written; the message says how to find out.
         """
         match = Match.of(on, where, source_alias, target_alias)
         return replace_rows_matching(self._table, df, match, user_metadata)
 
     def drop_columns(self, columns: str | Sequence[str]) -> None:
-        """Drop columns by which the table is neither indexed nor sampled, in one commit.
+        """Drop columns that the table is neither indexed nor sampled by, in one commit.
 
-        A table whose columns are mapped (`delta.columnMapping.mode`) loses them in its metadata
-        alone. In others all rows are written anew without them: mapping cannot be undone and shuts
-        out old readers, so it is the user's to choose.
+        With column mapping (`delta.columnMapping.mode`), only the metadata changes. Without it, all
+        rows are rewritten without the columns. Column mapping is never switched on for this,
+        because it cannot be undone and locks out old readers. Unless the commit's state is
+        unknown, an error leaves the table unchanged.
+
+        Args:
+            columns: the names of the columns.
 
         Raises:
-            InvalidOptions: the table is placed by such a column, or has none of the name
-                (UnknownColumn).
-            IncompatibleTable: the table has features that a write would break.
-            CommitConflict: other writers came first on every attempt.
+            InvalidOptions: the table is indexed or sampled by one of the columns.
+            UnknownColumn: the table has no such column.
+            IncompatibleTable: the table has features that an indexed write cannot maintain.
+            CommitConflict: other writers changed the table during every attempt.
             CommitStateUnknown: the commit may have been written; the message says how to find out.
-            In every other case the table is as it was.
         """
         drop_columns(self._table, [columns] if isinstance(columns, str) else columns)
 
@@ -343,22 +506,36 @@ class QbeastTable:
         tolerance: float = 0.05,
         confidence: float = 0.95,
     ) -> Estimate:
-        """Estimate a number from as small a sample as the tolerance allows, with an interval.
+        """Estimate an aggregate from a sample, with a confidence interval.
 
-        Samples grow until every interval is narrow enough; where that would cost about as much as
-        reading all rows, or where extreme values make intervals doubtful, the answer is exact.
+        The sample grows until every interval is within the tolerance. If that would cost about as
+        much as reading all rows, or if extreme values make the intervals unreliable, all rows are
+        read and the answer is exact.
 
         Args:
-            expression: `avg(x)`, `sum(x)`, `count(x)` or `count(*)`, x any SQL expression.
-            where: a SQL condition on the rows that count.
-            group_by: columns or SQL expressions, for one number per group. Groups too small for the
-                tolerance are marked; some that the sample did not meet may be missing.
-            tolerance: how far the ends of the interval may be from the estimate, relative to it.
-            confidence: how sure the interval is to hold the truth, for each group by itself.
+            expression: `avg(x)`, `sum(x)`, `count(x)` or `count(*)`, where x is any SQL expression.
+            where: a SQL condition on the rows to aggregate.
+            group_by: columns or SQL expressions, for one number per group. Groups that are too
+                small for the tolerance are marked. Groups without a row in the sample are missing.
+            tolerance: the maximum distance from the estimate to either end of the interval,
+                relative to the estimate; above 0 and at most 1.
+            confidence: the probability that an interval contains the true value, for each group on
+                its own; above 0 and below 1.
+
+        Returns:
+            The estimate of each group with its interval, and what was read.
 
         Raises:
-            InvalidOptions: something else is asked for, or there are more than 10,000 groups.
-            AnalysisException, ParseException: the SQL does not fit the table.
+            InvalidOptions: the expression cannot be estimated, a number is out of range, or there
+                are more than 10,000 groups.
+            AnalysisException: the SQL does not fit the table.
+            ParseException: the SQL is not valid.
+
+        Example:
+            ```python
+            answer = table.estimate("avg(price)", where="kind = 'buy'", tolerance=0.01)
+            print(answer.value, answer.low, answer.high)
+            ```
         """
         return estimate_table(self._table, expression, where, group_by, tolerance, confidence)
 
@@ -369,23 +546,32 @@ class QbeastTable:
         *,
         columns: Sequence[str] | None = None,
     ) -> Path:
-        """Draw the index of a revision, the latest by default, as one HTML page.
+        """Draw the index of a revision as one HTML page.
 
-        The page shows the cubes in space and as a tree, what they hold, and what samples read. It
-        loads nothing from elsewhere. Needs `pip install dbt-qbeast[viz]`.
+        The page shows how many rows lie where, the tree of cubes, and the files that a sample or a
+        range of values reads: move its sliders to see the files, bytes and rows of other choices.
+        The counts cover all files of the table. The page loads nothing from elsewhere.
 
         Args:
-            path: the file to write.
-            columns: the two indexed columns to begin with; the first two by default.
+            path: the HTML file to write, in a directory that exists.
+            revision_id: the revision whose cubes are drawn; None for the latest.
+            columns: the two indexed columns to show first; None for the first two.
+
+        Returns:
+            The path of the written file.
 
         Raises:
-            InvalidOptions: the path, the revision or the columns are not such.
-            UnsupportedEnvironment: plotly is not installed.
+            InvalidOptions: the path cannot be written, or the table has no such revision or
+                indexed column.
         """
         return visualize_table(self._table, path, revision_id, columns)
 
     def check(self) -> CheckReport:
-        """Test every promise of the index that log and data can disprove; reads all rows."""
+        """Verify the index against the Delta log and the data; reads all rows.
+
+        Returns:
+            The problems that were found; `ok` is True if there are none.
+        """
         return check_table(self._table)
 
     def __repr__(self) -> str:
@@ -398,7 +584,7 @@ class QbeastTable:
         if not _has_index(table.snapshot):
             raise NotAQbeastTable(
                 f"{table.label} is a Delta table without a Qbeast index; "
-                "convert it with convert_to_qbeast, which keeps its rows and its history"
+                "convert it with convert_to_qbeast, which keeps its rows and history"
             )
         return cls(table)
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs dbt's adapter tests twice, on plain Delta tables and with the fixtures' tables indexed, and
-# ends with how many of their classes passed in each: sh scripts/conformance.sh PYTHON [STORAGE ...]
+# Runs dbt's adapter tests twice, on plain Delta tables and on indexed tables, and prints how many
+# test classes passed in each run: sh scripts/conformance.sh PYTHON [STORAGE ...]
 python=$1
 shift
 status=0

@@ -1,8 +1,8 @@
 #!/bin/sh
-# The demo: generates TPC-H tables, builds and tests the dbt project examples/tpch on them, optimizes
-# its tables, and shows what samples cost. Each command is printed before it runs.
+# The demo: generates TPC-H tables, builds and tests the dbt project examples/tpch, optimizes its
+# tables, and reports what samples read. Prints each command before it runs it.
 #
-#   sh scripts/demo.sh /path/to/python 0.1      the Python with the project installed, TPC-H's scale
+#   sh scripts/demo.sh PYTHON SCALE      a Python with the project installed, TPC-H's scale factor
 set -e
 
 run() {
@@ -11,7 +11,7 @@ run() {
 }
 
 python=$("$1" -c 'import sys; print(sys.executable)')
-# dbt and tpchgen-cli are started from where that Python keeps its commands.
+# So that dbt and tpchgen-cli are those of this Python.
 PATH="$("$python" -c 'import sysconfig; print(sysconfig.get_path("scripts"))'):$PATH"
 cd "$(dirname "$0")/../examples/tpch"
 

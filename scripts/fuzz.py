@@ -1,7 +1,7 @@
-"""Run the state machine of tests/fuzz for some minutes, in several processes with a session each.
+"""Run the state machine of tests/fuzz for some minutes, in several processes with one session each.
 
-Prints how many steps were made, by kind of operation. Ends with an error if one found a fault, or
-if there were too few steps for the run to tell anything.
+Prints the number of steps for each kind of operation. Exits with an error if a process found a
+fault, or if there were too few steps for a meaningful run.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 FEWEST_STEPS = 2000
 CHANGES_AND_LOOKS_PER_TABLE = 40
-"""Each change is followed by a look, which reads the table in several ways."""
-# From ten on, Hypothesis spends many of them on the simplest tables that there are.
+"""After each change, a look reads the table in several ways."""
+# From ten on, Hypothesis spends many of them on trivial tables.
 TABLES_PER_SEED = 9
 
 
@@ -30,7 +30,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="to repeat a run")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="repeats a run")
     options = parser.parse_args()
     print(f"fuzzing for {options.minutes:g} minutes, --seed {options.seed}", flush=True)
     performed, faults = fuzz(options.minutes * 60, options.processes, options.seed)
@@ -39,17 +39,17 @@ def main() -> int:
     steps = performed.total()
     print(f"{steps:7,}  steps in all, {faults} faults")
     if steps < FEWEST_STEPS:
-        print(f"too short: fewer than {FEWEST_STEPS:,} steps say little; give it more --minutes")
+        print(f"too short: a run needs at least {FEWEST_STEPS:,} steps; raise --minutes")
     return int(faults > 0 or steps < FEWEST_STEPS)
 
 
 def fuzz(seconds: float, processes: int, seed: int) -> tuple[Counter[str], int]:
-    """How often each operation was done, and how many processes met a fault."""
+    """Count the runs of each operation, and the processes that found a fault."""
     context = multiprocessing.get_context("spawn")
     results, workers = [], []
     for number in range(processes):
         result, end = context.Pipe(duplex=False)
-        # Seeds of one process lie far from those of the next.
+        # Each process counts up from its seed, so the seeds must be far apart.
         arguments = (end, seconds, seed + number * 1_000_000)
         workers.append(context.Process(target=_work, args=arguments))
         workers[-1].start()

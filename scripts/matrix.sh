@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the tests of the core on older versions of Spark, each in a virtual environment of its own
-# beside this one: sh scripts/matrix.sh PYTHON VERSION ...
+# Runs the core's tests on older versions of Spark, each in a separate virtual environment in this
+# directory: sh scripts/matrix.sh PYTHON VERSION ...
 python=$1
 shift
 status=0
@@ -9,7 +9,7 @@ for version in "$@"; do
     environment=".venv-spark-$version"
     "$python" -m venv "$environment" &&
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check \
-            -c constraints.txt -e '.[dev,viz,python-models]' &&
+            -c constraints.txt -e '.[dev,python-models]' &&
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check \
             "pyspark==$version" &&
         "$environment/bin/python" -m pytest -n 2 --dist loadfile \

@@ -1,7 +1,7 @@
-"""Apply each fault of tests/mutants.yml to a copy of the project, and see its tests fail.
+"""Apply each fault of tests/mutants.yml to a copy of the project, and check that its tests fail.
 
-A fault that no test notices *survives*, and the command ends with an error; so it does if a line
-is no longer where the list says, or if the tests fail without any fault.
+A fault that no test detects *survives*. The command exits with an error if a fault survives, if a
+line is missing from its file, or if the tests fail without any fault.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ import yaml
 PROJECT = Path(__file__).parents[1]
 FAULTS = PROJECT / "tests" / "mutants.yml"
 
-# What pytest's exit codes mean here; with all others, the tests did not run.
+# pytest's exit codes. With any other, the tests did not run.
 PASSED, FAILED = 0, 1
 KILLED, SURVIVED, NOT_APPLIED, NOT_TESTED = "killed", "SURVIVED", "DOES NOT APPLY", "NOT TESTED"
 PATIENCE_SECONDS = 900
+# `make test` alone must notice each fault.
+PYTEST = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not exhaustive")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One line of one file, what it is replaced by, and the tests that must fail then."""
+    """A line of a file, its faulty replacement, and the tests that must fail with it."""
 
     file: str
     line: str
@@ -41,7 +43,7 @@ class Fault:
     tests: Sequence[str]
 
     def applied_to(self, source: str) -> str | None:
-        """The source with the fault; None unless it has the line exactly once."""
+        """The source with the fault; None unless it contains the line exactly once."""
         lines = source.split("\n")
         places = [i for i, text in enumerate(lines) if text.strip() == self.line.strip()]
         if len(places) != 1:
@@ -57,7 +59,7 @@ class Fault:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="faults whose file or line has this text")
+    parser.add_argument("--only", default="", help="only faults whose file or line has this text")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     started = time.monotonic()
@@ -65,9 +67,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
         copies = [copy_of_project(Path(directory) / str(i)) for i in range(options.processes)]
         selection = sorted({test for fault in faults for test in fault.tests})
-        print(f"{len(faults)} faults; first their {len(selection)} tests without any", flush=True)
+        print(f"{len(faults)} faults; first running {len(selection)} tests without any", flush=True)
         if run_tests(copies[0], selection) != PASSED:
-            print("the tests fail without any fault, so their failing tells nothing")
+            print("the tests fail without any fault; fix them first")
             return 1
         verdicts = Counter(judge_all(faults, copies))
     minutes = (time.monotonic() - started) / 60
@@ -77,12 +79,12 @@ def main() -> int:
 
 
 def read_faults() -> list[Fault]:
-    """The faults of the list, in its order."""
+    """The faults in the order of the list."""
     return [Fault(**entry) for entry in yaml.safe_load(FAULTS.read_text(encoding="utf-8"))]
 
 
 def copy_of_project(to: Path) -> Path:
-    """The files that git does not ignore, as they are on disk."""
+    """Copy the files that git does not ignore, including uncommitted changes."""
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(listing, cwd=PROJECT, check=True, capture_output=True, text=True)
     for name in listed.stdout.split("\0"):
@@ -93,7 +95,7 @@ def copy_of_project(to: Path) -> Path:
 
 
 def judge_all(faults: Sequence[Fault], copies: Sequence[Path]) -> list[str]:
-    """What became of each fault; as many are tried at a time as there are copies."""
+    """The verdict on each fault; tries as many faults at a time as there are copies."""
     free: queue.SimpleQueue[Path] = queue.SimpleQueue()
     for copy in copies:
         free.put(copy)
@@ -112,7 +114,7 @@ def judge_all(faults: Sequence[Fault], copies: Sequence[Path]) -> list[str]:
 
 
 def judge(fault: Fault, copy: Path) -> str:
-    """Whether the fault's tests fail with it."""
+    """Apply a fault to a copy, run its tests and return the verdict."""
     file = copy / fault.file
     source = file.read_text(encoding="utf-8")
     faulty = fault.applied_to(source)
@@ -129,12 +131,15 @@ def judge(fault: Fault, copy: Path) -> str:
 
 
 def run_tests(copy: Path, tests: Sequence[str], *, patience_seconds: int | None = None) -> int:
-    """pytest's exit code. With a limit of time they run quietly. Raises TimeoutExpired."""
+    """Run tests and return pytest's exit code; without output if there is a time limit.
+
+    Raises TimeoutExpired.
+    """
     output = None if patience_seconds is None else subprocess.DEVNULL
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests],
+        [sys.executable, *PYTEST, *tests],
         cwd=copy,
-        # Bytecode of a line that is back by the same second would be taken for the line's.
+        # If a line is restored within a second, Python would take its stale bytecode as current.
         env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
         stdout=output,
         stderr=output,

@@ -1,9 +1,9 @@
 #!/bin/sh
-# What the project needs of a machine, said in one line when it is missing.
+# Checks the project's requirements and reports a missing one in a single line.
 #
 #   sh scripts/require.sh java      checks the Java that Spark would start (JAVA_HOME first, then PATH)
-#   sh scripts/require.sh interop   checks what the tests with the real qbeast-spark need
-#   sh scripts/require.sh python    prints the Python to make the virtual environment with
+#   sh scripts/require.sh interop   checks the requirements of the tests with the real qbeast-spark
+#   sh scripts/require.sh python    prints the Python to create the virtual environment with
 
 fail() {
     echo "dbt-qbeast: $1" >&2
@@ -36,7 +36,7 @@ require_python() {
     for candidate in "${BASE_PYTHON:-python3}" python3.13 python3.12 python3.11 python3.10; do
         if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
             "$candidate" -c 'import ensurepip, venv' 2>/dev/null ||
-                fail "$candidate cannot make virtual environments: install its venv package (Debian/Ubuntu: apt install python3-venv)."
+                fail "$candidate cannot create virtual environments: install its venv package (Debian/Ubuntu: apt install python3-venv)."
             echo "$candidate"
             return
         fi
@@ -51,9 +51,9 @@ require_interop() {
         [ -f "$jar" ] || fail "QBEAST_SPARK_JARS names $jar, and there is no such file."
     done
     [ -n "$QBEAST_SPARK_PYTHON" ] ||
-        fail "QBEAST_SPARK_PYTHON is not set: name a Python that has the pyspark which these jars are made for (3.5 for qbeast-spark 0.7 and 0.8)."
+        fail "QBEAST_SPARK_PYTHON is not set: name a Python with the pyspark version that these jars require (3.5 for qbeast-spark 0.7 and 0.8)."
     "$QBEAST_SPARK_PYTHON" -c 'import pyspark' 2>/dev/null ||
-        fail "QBEAST_SPARK_PYTHON is $QBEAST_SPARK_PYTHON, and it cannot import pyspark: install the one that the jars are made for (3.5 for qbeast-spark 0.7 and 0.8)."
+        fail "QBEAST_SPARK_PYTHON is $QBEAST_SPARK_PYTHON, and it cannot import pyspark: install the version that the jars require (3.5 for qbeast-spark 0.7 and 0.8)."
 }
 
 case "$1" in

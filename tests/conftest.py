@@ -1,6 +1,12 @@
-"""One Spark session for each process of a test run."""
+"""Fixtures for all tests: one Spark session per process, and a browser where a test needs it."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import SparkSession
@@ -8,10 +14,36 @@ from pyspark.sql import SparkSession
 from qbeast_core.jvm.settings import changed_settings
 from tests import spark_session
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+EXHAUSTIVE = Path(__file__).parent / "exhaustive.txt"
+
+
+@cache
+def exhaustive_patterns() -> list[str]:
+    """The patterns of `tests/exhaustive.txt`."""
+    lines = EXHAUSTIVE.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def is_exhaustive(test: str) -> bool:
+    """Whether `make test` leaves out the test with this id."""
+    # In a pattern, only `*` is special: brackets belong to parameters.
+    patterns = (f"tests/{line}".replace("[", "[[]") for line in exhaustive_patterns())
+    return any(fnmatchcase(test, pattern) for pattern in patterns)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that `make test` leaves out."""
+    for item in items:
+        if is_exhaustive(item.nodeid):
+            item.add_marker(pytest.mark.exhaustive)
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Local Spark with Delta and a Hive metastore in memory, for tables of a handful of rows."""
+    """Local Spark with Delta and an in-memory Hive metastore, tuned for tables of a few rows."""
     warehouse = tmp_path_factory.mktemp("warehouse")
     session = spark_session.start(
         warehouse, hive=True, **spark_session.SMALL_DATA, **spark_session.LONG_RUNNING
@@ -22,6 +54,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="module")
 def as_for_large_data(spark: SparkSession) -> Iterator[None]:
-    """For a module's tests Spark works as it does by default: it compiles and adapts queries."""
+    """Spark's default settings for a module's tests: compiled queries and adaptive execution."""
     with changed_settings(spark, spark_session.LARGE_DATA):
         yield
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A real browser, installed if there is none. Without one the tests fail."""
+    from tests.support.browser import chromium
+
+    with chromium() as running:
+        yield running

@@ -1,4 +1,4 @@
-"""What an operation asks of Spark: jobs, and calls from Python into the JVM."""
+"""Count what an operation costs: Spark jobs, and calls from Python into the JVM."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 _MEMORY = "m\n"
-"""How the commands begin by which py4j lets go of objects, whenever Python collects garbage."""
+"""The prefix of py4j's commands that release objects. Python's garbage collector triggers them."""
 
 
 @dataclass
 class Counts:
-    """What was counted in a block; complete when it has ended."""
+    """The counts of a block; final when the block has ended."""
 
     jobs: int = 0
     calls: int = 0
@@ -24,7 +24,7 @@ class Counts:
 
 @contextmanager
 def counting(spark: SparkSession) -> Iterator[Counts]:
-    """Count the jobs of this thread, and the calls of py4j of all threads, in a block."""
+    """Count this thread's Spark jobs and all threads' py4j calls inside the block."""
     counts = Counts()
     client: Any = spark.sparkContext._gateway._gateway_client
     send = client.send_command

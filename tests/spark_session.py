@@ -1,4 +1,4 @@
-"""The Spark sessions that tests use: local, with Delta, and quick to start on small data."""
+"""The Spark sessions of the tests: local, with Delta, and fast on small data."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from delta import configure_spark_with_delta_pip
 from pyspark.sql import SparkSession
 
 _MEMORY = "-XX:+UseSerialGC -Xmn512m -XX:MetaspaceSize=512m"
-# The first compiler alone has 48 MB for its code. Spark fills them within minutes and then compiles
-# again and again.
+# With only the C1 compiler, the code cache is 48 MB. Spark fills it within minutes, and the JVM
+# then compiles the same methods repeatedly.
 JAVA_OPTIONS = f"-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m {_MEMORY}"
-"""For a JVM of a few minutes, which the second compiler would cost more than it gains."""
+"""For a JVM that runs a few minutes, where the C2 compiler would cost more than it gains."""
 LONG_RUNNING = {
     "spark.driver.defaultJavaOptions": (
         "-XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=3000 "
@@ -25,9 +25,9 @@ LONG_RUNNING = {
         f"-XX:ReservedCodeCacheSize=512m {_MEMORY}"
     )
 }
-"""For a JVM of hundreds of tests: the second compiler too, but only for the hottest methods.
+"""For a JVM that runs hundreds of tests: also the C2 compiler, but only for the hottest methods.
 
-Its work is paid for after 50 tests of the core; from then on a test takes a third less.
+It breaks even after 50 tests of the core; from then on a test takes a third less time.
 """
 _SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -38,14 +38,14 @@ _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
-    # By default a VACUUM lists the files of the smallest table in 10,000 tasks.
+    # By default, VACUUM lists the files of even the smallest table in 10,000 tasks.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
-    # Spark 4.2 can wait for ever when a Python UDF reads Parquet's columns as they are.
+    # Spark 4.2 can hang when a Python UDF reads Parquet columns without conversion to rows.
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
-    # PySpark would tell the JVM where in the code each column is made, by a third of all calls.
+    # Otherwise PySpark sends the JVM the code location of each column, in a third of all calls.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
-    # Descriptions of plans for a user interface that nobody opens, and checks of Spark's own rules.
+    # Skip plan descriptions for the Spark UI, which is off, and checks of Spark's own rules.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.lightweightPlanChangeValidation": "false",
     "spark.ui.enabled": "false",
@@ -56,13 +56,13 @@ SMALL_DATA = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
 }
-"""A query is not compiled, nor planned again while it runs; a handful of rows takes less time."""
+"""No code generation and no adaptive execution, which makes queries over a few rows faster."""
 LARGE_DATA = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
     "spark.sql.adaptive.enabled": "true",
 }
-"""Spark's own settings, as the tables of users meet them."""
+"""Spark's defaults, as in users' sessions."""
 _MEMORY_METASTORE = {
     "spark.sql.catalogImplementation": "hive",
     "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:tests;create=true",
@@ -71,13 +71,14 @@ _MEMORY_METASTORE = {
 
 
 def start(warehouse: Path | str, *, hive: bool = False, **settings: str) -> SparkSession:
-    """A new session in this process.
+    """Start a session in this process.
 
     Args:
-        hive: with a Hive metastore in memory, as dbt's embedded default has one on disk.
-        settings: Spark's settings that differ, with `__` for the dots.
+        warehouse: the directory of managed tables.
+        hive: whether to use an in-memory Hive metastore, like dbt's embedded default on disk.
+        settings: Spark settings to override, with `__` instead of dots.
     """
-    # Spark's Python workers are this interpreter, not whichever python3 comes first on the PATH.
+    # So that Spark's Python workers run this interpreter instead of the first python3 on the PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     own = {name.replace("__", "."): value for name, value in settings.items()}
     builder = SparkSession.builder.master("local[2]").config(
@@ -93,7 +94,7 @@ def start(warehouse: Path | str, *, hive: bool = False, **settings: str) -> Spar
 
 @contextmanager
 def _only_process_that_downloads() -> Iterator[None]:
-    """Ivy's cache of jars is not made for two processes that fill it at the same time."""
+    """Lock out other processes, because Ivy's jar cache does not support concurrent downloads."""
     with open(Path(tempfile.gettempdir()) / f"qbeast-tests-{os.getuid()}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

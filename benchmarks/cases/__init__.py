@@ -1,7 +1,7 @@
-"""The cases of the suite, one idea a module, in the order in which they run.
+"""The cases of the suite, one per module, in the order in which they run.
 
-Those that time writes come late, for a new JVM compiles for minutes, and before those that read the
-table with ZORDER that a write is compared with.
+Cases that time writes come late, because a new JVM compiles for minutes. They come before the cases
+that read the ZORDER table, which the write case creates.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -46,4 +46,4 @@ CASES: Mapping[str, Callable[[Bench], Iterable[Comparison]]] = {
     "original": original.run,
 }
 ON_REQUEST = ("size", "profile")
-"""Cases that only run when they are named."""
+"""Cases that run only if you name them."""

@@ -1,4 +1,4 @@
-"""Appending 1 % to a table."""
+"""Measures appending 1 % to a table."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from benchmarks.measuring import alternate
 
 _RUNS = 5
 _WARMUPS = 5
-"""Each takes a second or less, of which compiling is the most at first."""
+"""An append takes a second or less, at first mostly for compiling."""
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """The rows to append lie in a file of their own."""
+    """Append the same rows, from a separate file, to both tables."""
     source = bench.lineitem
     plain = layouts.copy(bench.table(source, Layout.PLAIN), bench.place())
     ours = layouts.copy(bench.table(source, Layout.QBEAST), bench.place())

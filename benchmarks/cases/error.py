@@ -1,9 +1,9 @@
-"""How far averages of samples are from the truth, against the theory of simple random sampling.
+"""Measures the error of averages of samples, against the theory of simple random sampling.
 
-A sample of a table is always the same, so two hundred populations stand side by side in one table,
-with values of their own, and each gives one error. Their errors, each over the one that theory
-expects of as many random rows, have a root mean square of 1 where a sample is as good as random
-rows, and of more where rows come in groups.
+A sample of a table is always the same. So one table holds two hundred populations with different
+values, and each gives one error, which is divided by the error that theory expects of as many
+random rows. The root mean square of these quotients is 1 if a sample is as good as random rows, and
+larger if rows are sampled in groups.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from qbeast_core import QbeastTable, write_table
 
 REPETITIONS = 200
 _ROWS = 5_000
-"""Of each population."""
+"""Rows of each population."""
 _FRACTION = 0.1
 
 _POPULATIONS = f"""
@@ -32,7 +32,7 @@ select *, 100 + pmod(xxhash64(shop), 70) + 10 * randn(7) as amount from (
 """
 
 _INDEXES = {
-    # what is indexed: many distinct values, or 200 for the 5,000 rows of each population
+    # Indexed columns with many distinct values, or 200 for the 5,000 rows of each population.
     "high-cardinality index": (["event", "day"], None),
     "high-cardinality index, sample_key": (["event", "day"], ["event"]),
     "low-cardinality index": (["shop", "day"], None),
@@ -41,7 +41,7 @@ _INDEXES = {
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """Each index beside the theory, and plain TABLESAMPLE too."""
+    """Compare each index, and plain TABLESAMPLE, with the theory."""
     rows_path = bench.place()
     bench.spark.sql(_POPULATIONS).write.format("delta").save(rows_path)
     rows = bench.spark.read.format("delta").load(rows_path)
@@ -62,7 +62,7 @@ def run(bench: Bench) -> Iterator[Comparison]:
 
 
 def _averages(rows: DataFrame) -> dict[int, tuple[int, float, float]]:
-    """For each population its rows, their average and their standard deviation."""
+    """The number of rows, the average and the standard deviation of each population."""
     found = rows.groupBy("population").agg({"amount": "avg", "*": "count"})
     deviations = rows.groupBy("population").agg({"amount": "stddev_samp"})
     both = found.join(deviations, "population").collect()
@@ -75,7 +75,7 @@ def _averages(rows: DataFrame) -> dict[int, tuple[int, float, float]]:
 def _relative_error(
     sampled: dict[int, tuple[int, float, float]], truth: dict[int, tuple[int, float, float]]
 ) -> float:
-    """The root mean square, over the populations, of error over expected error."""
+    """The root mean square, over the populations, of error divided by expected error."""
     squares = []
     for population, (all_rows, average, deviation) in truth.items():
         count, found, _ = sampled[population]

@@ -1,4 +1,4 @@
-"""A sample of a filtered table: the filter and the fraction both save reading."""
+"""Measures samples of a filtered table, where filter and fraction both reduce reading."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BOXES = 5
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """10 % of the rows in a box of 10 % on both columns, by SQL."""
+    """Sample 10 % of the rows in boxes of 10 % on both columns, in SQL."""
     source = bench.lineitem
     found = boxes(known_values(source.path, source.columns), source.columns, 0.1, _BOXES)
     ours = bench.table(source, Layout.QBEAST)

@@ -1,4 +1,4 @@
-"""Reading everything: what an indexed table costs those who neither filter nor sample."""
+"""Measures full scans: what an index costs readers who neither filter nor sample."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from benchmarks.layouts import Layout
 from benchmarks.measuring import RUNS, alternate, read_by
 
 _RUNS = 7
-"""Where there is a target: of a few hundredths."""
+"""More runs for the case with a target, which allows a few hundredths."""
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """All columns of all rows by a plain Delta reader."""
+    """Read all columns of all rows with a plain Delta reader."""
     for source in (bench.lineitem, bench.trips):
         paths = {
             layout.value: bench.table(source, layout) for layout in (Layout.PLAIN, Layout.QBEAST)

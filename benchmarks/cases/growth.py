@@ -1,4 +1,4 @@
-"""Fifty small appends, an optimize, another one, and what appends cost then."""
+"""Measures fifty small appends, `optimize` twice, and the appends after that."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from qbeast_core import QbeastTable
 APPENDS = 50
 _FEW = 5
 _PARTS = 1000
-"""An append has one thousandth of the rows: starting its jobs is most of its cost."""
+"""An append has a thousandth of the rows, so starting its jobs costs most."""
 _LAST_PART = APPENDS + 1 + _FEW
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """Both sides append the same rows in turn; trips come in the order of nothing."""
+    """Append the same rows to both sides in turn. Trips are in random order."""
     tables = _start(bench)
-    tables.append(0)  # a warm-up
+    tables.append(0)  # warm up
     before = layouts.stored(bench.spark, tables.ours)[0]
     pairs = [tables.append(part) for part in range(1, APPENDS + 1)]
     appended = layouts.stored(bench.spark, tables.ours)[0] - before
@@ -52,7 +52,7 @@ def run(bench: Bench) -> Iterator[Comparison]:
         Side("rewritten at first", (float(len(rewritten)),)),
         "optimize_again",
     )
-    tables.append(APPENDS + 1)  # warm again, as the first ones were
+    tables.append(APPENDS + 1)  # warm up, as for the first ones
     later = tuple(tables.append(part)[0] for part in range(APPENDS + 2, _LAST_PART + 1))
     case = "an append after 50 and optimize"
     yield bench.compare(case, "s", Side("after", later), first, "append_flat")
@@ -61,7 +61,7 @@ def run(bench: Bench) -> Iterator[Comparison]:
 
 @dataclass(frozen=True)
 class _Tables:
-    """The two tables that grow."""
+    """The two growing tables."""
 
     plain: str
     ours: str
@@ -69,7 +69,7 @@ class _Tables:
     rows_of: Callable[[int], DataFrame]
 
     def append(self, part: int) -> tuple[float, float]:
-        """Append one part to both; the seconds of ours and of the plain one."""
+        """Append one part to both tables. Returns the seconds of ours and of the plain one."""
         rows = self.rows_of(part)
         plain = seconds_of(lambda: layouts.write_plain(rows, self.plain, mode="append"))
         ours = seconds_of(lambda: layouts.write_qbeast(rows, self.ours, self.columns))
@@ -96,7 +96,7 @@ def _optimize(bench: Bench, path: str) -> None:
 
 
 def _removed_by(path: str, change: Callable[[], None]) -> list[int]:
-    """The sizes of the files that the commits of a change removed, by the log's own text."""
+    """The sizes of the files that a change removed, read from the text of the log."""
     log = Path(path) / "_delta_log"
     known = set(log.glob("*.json"))
     change()

@@ -1,4 +1,4 @@
-"""What a write keeps of the driver's memory; the first case, for what follows keeps some too."""
+"""Measures the driver memory that a write keeps: first, because later cases keep some too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GIB = float(1 << 30)
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """The heap that is in use after a write and was not before, and the most that Python took."""
+    """Add the growth of the used heap during a write and that of Python's peak memory."""
     heap, peak = used_heap(bench.spark), _python_peak()
     bench.table(bench.lineitem, Layout.QBEAST)
     kept = max(0, used_heap(bench.spark) - heap) + (_python_peak() - peak)
@@ -28,5 +28,5 @@ def run(bench: Bench) -> Iterator[Comparison]:
 
 
 def _python_peak() -> int:
-    """The most memory that this process has had, in bytes."""
+    """The peak memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,4 +1,4 @@
-"""A merge that updates 1 % of the rows: those of a few days, as late corrections are."""
+"""Measures a merge that updates 1 % of the rows, those of a few days, like late corrections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEY = ("picked_up_at", "trip_id")
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """The same source for both, with new fares; merging it again changes the same rows again."""
+    """Merge the same new fares into both tables. Each repetition changes the same rows again."""
     source = bench.trips
     plain = layouts.copy(bench.table(source, Layout.PLAIN), bench.place())
     ours = layouts.copy(bench.table(source, Layout.QBEAST), bench.place())

@@ -1,8 +1,8 @@
-"""qbeast-spark, which runs on an older Spark: each side is measured over its own plain Delta.
+"""Compares with qbeast-spark. It needs an older Spark, so each side is divided by its plain Delta.
 
-Takes part when QBEAST_SPARK_JARS names the jars of qbeast-spark, delta-spark and delta-storage,
-separated by commas, and QBEAST_SPARK_PYTHON a Python with the PySpark that they are made for (3.5
-for qbeast-spark 0.7 and 0.8), as for `make interop`.
+The case runs if you set QBEAST_SPARK_JARS to the jars of qbeast-spark, delta-spark and
+delta-storage, separated by commas, and QBEAST_SPARK_PYTHON to a Python with the PySpark that they
+are built for (3.5 for qbeast-spark 0.7 and 0.8), as for `make interop`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _SAMPLE = "1 % sample of lineitem, all columns"
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """Write and sample lineitem with both, or say in a line why not."""
+    """Write and sample lineitem with both, or print why the case is skipped."""
     jars, python = (os.environ.get(f"QBEAST_SPARK_{name}") for name in ("JARS", "PYTHON"))
     if not jars or not python:
-        print("qbeast-spark is left out: set QBEAST_SPARK_JARS and QBEAST_SPARK_PYTHON")
+        print("skipping qbeast-spark: set QBEAST_SPARK_JARS and QBEAST_SPARK_PYTHON to include it")
         return
     theirs = _theirs(bench, jars, python)
     mine = _ours(bench)
@@ -90,7 +90,7 @@ def _theirs(bench: Bench, jars: str, python: str) -> dict[str, dict[str, tuple[f
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        # The PySpark of this process is another one.
+        # That Python must not import the PySpark of this process.
         env={k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "SPARK_HOME")},
     )
     answers: dict[str, dict[str, tuple[float, ...]]] = json.loads(done.stdout)
@@ -98,6 +98,6 @@ def _theirs(bench: Bench, jars: str, python: str) -> dict[str, dict[str, tuple[f
 
 
 def _over_plain(measured: dict[str, dict[str, tuple[float, ...]]], case: str) -> tuple[float, ...]:
-    """The times of qbeast, each over the plain one of the same turn."""
+    """The times of qbeast, each divided by the plain time of the same turn."""
     sides = measured[case]
     return tuple(q / p for q, p in zip(sides["qbeast"], sides["plain"], strict=True))

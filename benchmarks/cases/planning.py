@@ -1,8 +1,8 @@
-"""Planning a sample of a table with 10,000 files, whose log is real and whose files are not.
+"""Measures planning a sample of 10,000 files, which exist only in the log.
 
-A small table is written, which gives the log its schema, its revision and its protocol; then one
-commit replaces its files by 10,000, tagged as those of a full tree are. Nothing of them is read:
-what is measured ends with the physical plan.
+A small table gives the log its schema, revision and protocol. Then one commit replaces its files
+with 10,000 others, tagged like those of a full tree. Nothing reads them, because the measurement
+ends with the physical plan.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ FILES = 10_000
 _ROWS_PER_FILE = 100_000
 _FILE_BYTES = 64 << 20
 _WIDTH = 1000.0
-"""Both indexed columns go from 0 to this."""
+"""Both indexed columns range from 0 to this."""
 _COUNT = ("count(z)",)
 _WARMUPS = 3
 _RUNS = 7
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """Warm, by API and SQL, with and without a filter; then the first time."""
+    """Plan by API and SQL, with and without a filter, first warm and then on a new log."""
     table = bench.place()
     write_log(bench, table)
     box = "x between 100 and 200 and y between 300 and 500"
@@ -65,7 +65,7 @@ def run(bench: Bench) -> Iterator[Comparison]:
 
 
 def write_log(bench: Bench, table: str) -> None:
-    """A table whose log has `FILES` files of a tree over two columns."""
+    """Write a table whose log has `FILES` files of a tree over two columns."""
     rows = bench.spark.range(100).selectExpr(
         f"id * {_WIDTH}D / 99 as x", f"(99 - id) * {_WIDTH}D / 99 as y", "id as z"
     )
@@ -82,7 +82,7 @@ def write_log(bench: Bench, table: str) -> None:
 
 
 def full_tree(cubes: int) -> list[CubeId]:
-    """The first cubes of a tree over two columns, level by level: each has its ancestors."""
+    """The first cubes of a tree over two columns, level by level, so each follows its ancestors."""
     found = [CubeId.root(2)]
     for cube in found:
         if len(found) >= cubes:
@@ -92,10 +92,10 @@ def full_tree(cubes: int) -> list[CubeId]:
 
 
 def weights(cube: CubeId) -> tuple[int, int]:
-    """The smallest weight of the cube's rows and the cube's own, where rows are spread evenly.
+    """The smallest weight of a cube's rows and the cube's own weight, for evenly spread rows.
 
-    A cube has as many rows as any other of its file size, of a quarter of its parent's space: its
-    share of the weights is four times its parent's.
+    All cubes have the same number of rows, but each covers a quarter of its parent's space. So a
+    cube has four times its parent's share of the weights.
     """
     first = sum(4**depth for depth in range(cube.depth)) / FILES
     last = first + 4**cube.depth / FILES
@@ -135,7 +135,7 @@ def _removes(table: str, now: int) -> list[dict[str, Any]]:
 
 
 def _first_time(bench: Bench, table: str) -> Comparison:
-    """Each time on a new copy of the log, which nothing is known of yet."""
+    """Plan on a new copy of the log each time, so that nothing is cached."""
 
     def copied() -> str:
         return layouts.copy(table, bench.place())

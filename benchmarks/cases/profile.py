@@ -1,4 +1,4 @@
-"""Where the time of a write and of a sample goes, beside that of plain Delta."""
+"""Profiles a write and a sample, and the same with plain Delta."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from benchmarks.layouts import Layout
 from benchmarks.profiling import PERIOD_MILLIS, profile
 
 _SAMPLES = 20
-"""One takes a sixth of a second, in which there is little to see."""
+"""A single sample takes a sixth of a second, too short to profile."""
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """Seconds of the tasks' threads in each part of the work, after a warm-up."""
+    """Count the seconds that task threads spend in each part of the work, after a warm-up."""
     source = bench.lineitem
     ours, plain = (bench.table(source, layout) for layout in (Layout.QBEAST, Layout.PLAIN))
     turns = Turns(bench, source)

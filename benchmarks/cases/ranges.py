@@ -1,8 +1,8 @@
-"""Range filters of 0.1, 1 and 10 % of the rows on one indexed column and on both, in plain SQL.
+"""Measures range filters of 0.1, 1 and 10 % of the rows, on one indexed column and on both.
 
-Twenty boxes of each kind, those on one column half on the one and half on the other, at places
-drawn from a seed, by the order of the values: a box of 1 % has about 1 % of the rows wherever it
-lies.
+There are twenty boxes of each kind. For boxes on one column, ten filter the first and ten the
+second. Their places are drawn from a seed, by rank of the values, so that a box of 1 % has about
+1 % of the rows everywhere. Queries are plain SQL.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _MORE_PEERS = {
     Layout.QBEAST_SLICES: None,
 }
 _FEW_BOXES = 5
-"""For those without a target."""
+"""Boxes for layouts without a target."""
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """Bytes of both data sets; of both columns of lineitem further layouts, and times for 1 %."""
+    """Measure bytes for both data sets; for lineitem also further layouts, and times for 1 %."""
     source = bench.lineitem
     of_lineitem = (Layout.ZORDER, Layout.ZORDER_SORTED, Layout.LIQUID)
     made = [(source, layout) for layout in of_lineitem]
@@ -64,10 +64,10 @@ def run(bench: Bench) -> Iterator[Comparison]:
 def boxes(
     values: Mapping[str, NDArray[Any]], columns: Sequence[str], fraction: float, count: int
 ) -> list[str]:
-    """SQL conditions that keep about `fraction` of the rows each, at places drawn from a seed.
+    """SQL conditions that each keep about `fraction` of the rows, at places drawn from a seed.
 
     Args:
-        values: the sorted values of each column, or a sample of them.
+        values: for each column its sorted values, or a sorted sample of them.
     """
     random = np.random.default_rng([SEED, len(columns), math.floor(fraction * 1e6)])
     side = fraction ** (1 / len(columns))

@@ -1,4 +1,4 @@
-"""Rebuilding a table with all of its rows, as dbt does each night: its tree still fits them."""
+"""Measures rebuilding a table from the same rows, as dbt does each night. Its tree still fits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.measuring import alternate
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """Overwrite both tables again and again."""
+    """Overwrite both tables repeatedly."""
     source = bench.lineitem
     plain = layouts.copy(bench.table(source, Layout.PLAIN), bench.place())
     ours = layouts.copy(bench.table(source, Layout.QBEAST), bench.place())

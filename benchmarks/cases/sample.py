@@ -1,7 +1,7 @@
-"""Samples of 0.1, 1 and 10 %, from the call or the SQL to the answer, against TABLESAMPLE.
+"""Measures samples of 0.1, 1 and 10 %, from the call or the SQL to the answer, and TABLESAMPLE.
 
-Of a table as it is made without being told anything, and of one that stores slices, which a small
-sample needs to read less than a file.
+One table has default options. The other stores slices, with which a sample can read less than a
+whole file.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _API, _API_SLICED = "qbeast, API", "qbeast with slices, API"
 ALL = ("bit_xor(xxhash64(*))",)
 """An aggregate that needs every column."""
 _RUNS = {"1": 8}
-"""More turns where there is a target; three elsewhere."""
+"""More turns for the fraction with a target, three for others."""
 _FIRST_TURNS = 20
-"""A small sample takes a tenth of a second, and for many turns the JVM compiles what plans it."""
+"""Warm-ups. A small sample takes 0.1 s, and the JVM compiles its planning for many turns."""
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """Two columns and all of them: times and bytes of lineitem, bytes of the trips."""
+    """Sample two columns and all: times and bytes for lineitem, bytes for trips."""
     for source in (bench.lineitem, bench.trips):
         yield _stored(bench, source)
         if source is bench.lineitem:
@@ -41,7 +41,7 @@ def run(bench: Bench) -> Iterator[Comparison]:
 
 
 def through_sql(bench: Bench, text: str) -> DataFrame:
-    """A statement as the adapter runs it: samples in it are answered by the index."""
+    """Run a statement as the adapter does: the index answers its samples."""
     rewritten = rewrite_tablesample(bench.spark, text)
     try:
         return bench.spark.sql(rewritten.sql)
@@ -60,7 +60,7 @@ def _stored(bench: Bench, source: Source) -> Comparison:
 def _queries(
     bench: Bench, source: Source, percent: str, aggregates: tuple[str, ...]
 ) -> dict[str, Query]:
-    """The same question to each side."""
+    """The same query for each side."""
     ours, sliced, plain = (
         bench.table(source, layout)
         for layout in (Layout.QBEAST, Layout.QBEAST_SLICES, Layout.PLAIN)
@@ -101,5 +101,5 @@ def _sampled(
 
 
 def through_api(bench: Bench, path: str, fraction: float, aggregates: tuple[str, ...]) -> DataFrame:
-    """Aggregates of a sample by the library's own call."""
+    """Aggregates of a sample, through the Python API."""
     return QbeastTable.for_path(bench.spark, path).sample(fraction).selectExpr(*aggregates)

@@ -1,4 +1,4 @@
-"""What a table costs as it gets larger: a sixtieth, a sixth and all of lineitem at one scale.
+"""Measures growing tables: a sixtieth, a sixth and all rows of lineitem at one scale.
 
 At scale 10 these are 1, 10 and 60 million rows.
 """
@@ -19,19 +19,19 @@ from qbeast_core import QbeastTable, convert_to_qbeast
 
 SHARES = (1 / 60, 1 / 6, 1.0)
 ROWS = "rows"
-"""The detail of each side that tells how many rows the table has."""
+"""The detail of each side with the number of rows of the table."""
 _GIB = float(1 << 30)
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """Writing, sampling, planning, rewriting, and what the driver keeps in memory of a table."""
+    """Measure writing, sampling, planning, converting, and the driver memory that a write keeps."""
     for share in SHARES:
         yield from _at_size(bench, data.tpch("lineitem", round(bench.scale * share, 4)), share)
 
 
 @dataclass(frozen=True)
 class _Tables:
-    """The same rows in two tables, which each write makes anew."""
+    """Two tables with the same rows, replaced by each write."""
 
     bench: Bench
     rows: str
@@ -48,7 +48,7 @@ class _Tables:
         layouts.write_qbeast(rows, self.ours, self.bench.lineitem.index)
 
     def optimize_plain(self) -> None:
-        """Give the plain table an index, and write all of its rows anew by it."""
+        """Convert the plain table, and rewrite all of its rows with `optimize`."""
         spark = self.bench.spark
         convert_to_qbeast(spark, f"delta.`{self.plain}`", self.bench.lineitem.index)
         result = QbeastTable.for_path(spark, self.plain).optimize(revision_id="unindexed")

@@ -1,4 +1,4 @@
-"""Writing what is scanned: time, bytes and files, against Delta's writer and OPTIMIZE ZORDER."""
+"""Measures writes of scanned rows: time, bytes and files, against Delta and OPTIMIZE ZORDER."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from benchmarks.layouts import Layout
 from benchmarks.measuring import alternate, seconds_of
 
 _LITTLE_TURNS = 5
-"""For many turns the JVM compiles the code of both sides, on the cores that write: of ours, which
-plans more, still for a second of processor time after a dozen. In the suite this case therefore
-follows others that write, and a few more turns are enough: of a small part of the rows, and one of
-all of them."""
+"""Warm-ups with a small part of the rows. The JVM compiles the code of both sides for many turns,
+on the cores that write. Ours plans more and still compiles for a second of CPU time after a dozen
+turns. In the suite this case therefore follows others that write. Then these warm-ups and one with
+all rows are enough."""
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """Both data sets; ZORDER with lineitem."""
+    """Write both data sets, lineitem also with ZORDER."""
     yield from _lineitem(bench)
     yield from _trips(bench)
 
 
 class Turns:
-    """Writes of the same rows, each to a new place; what was written last stays."""
+    """Writes the same rows to a new place each time. The last table of each layout stays."""
 
     def __init__(self, bench: Bench, source: Source) -> None:
         self._bench = bench
@@ -36,7 +36,7 @@ class Turns:
         layouts.write_plain(rows, self._new_place(Layout.PLAIN))
 
     def zorder(self) -> None:
-        """What follows the last plain write, for a layout as ours has."""
+        """Run OPTIMIZE ZORDER on the last plain table, for a layout comparable to ours."""
         path = self._paths[Layout.PLAIN]
         layouts.optimize_zorder(self._bench.spark, path, self._source.columns)
 
@@ -46,7 +46,7 @@ class Turns:
         layouts.write_qbeast(rows, path, self._source.index)
 
     def keep(self, written: Layout, stays_as: Layout) -> None:
-        """Spare the cases that follow a write."""
+        """Keep a table for later cases, which then need not write it."""
         self._bench.keep(self._source, stays_as, self._paths[written])
 
     def _new_place(self, layout: Layout) -> str:
@@ -61,7 +61,7 @@ def _lineitem(bench: Bench) -> Iterator[Comparison]:
     little, turns = Turns(bench, bench.little_lineitem), Turns(bench, source)
     alternate({"plain Delta": little.plain, "qbeast": little.qbeast}, runs=0, warmups=_LITTLE_TURNS)
     plain, ours = alternate({"plain Delta": turns.plain, "qbeast": turns.qbeast}).values()
-    # It follows the last plain write; warm from all of them, and the costliest of all.
+    # It runs once, because it takes longest, on the last plain table. The process is warm by then.
     zorder = Side("plain Delta, OPTIMIZE ZORDER", (plain.median + seconds_of(turns.zorder),))
     turns.keep(Layout.PLAIN, stays_as=Layout.ZORDER)
     turns.keep(Layout.QBEAST, stays_as=Layout.QBEAST)

@@ -1,6 +1,6 @@
-"""Writing the result of a query that costs more than the write: a join with derived columns.
+"""Measures writing the result of an expensive query: a join with derived columns.
 
-A quarter of the rows of the other cases, for it takes several times as long.
+It uses a quarter of the rows of other cases, because it takes several times as long.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from parquet.`{lineitem}` l join parquet.`{orders}` o on l_orderkey = o_orderkey
 
 
 def run(bench: Bench) -> Iterator[Comparison]:
-    """The same query, which each side evaluates for itself."""
+    """Write the same query with both sides. Each evaluates it."""
     columns = ("l_partkey", "l_shipdate")
 
     def plain() -> None:

@@ -1,7 +1,7 @@
-"""What the demo shows at its end: the index of each table, and what samples of lineitem cost.
+"""Prints the index of each table, and what samples of lineitem cost and how close they come.
 
-Run it after `dbt build` of this project. The exact figures come from a plain Delta read of the
-same files; files and bytes are those of Spark's own scan metrics.
+Run it after `dbt build`. The exact figures come from a plain Delta read of the same files; the
+numbers of files and bytes come from Spark's own scan metrics.
 """
 
 import argparse
@@ -27,7 +27,7 @@ MEASURE = "l_extendedprice"
 
 @dataclass(frozen=True)
 class Answer:
-    """The rows of a query's input and their average price, with what Spark read for it."""
+    """The number and the average price of a query's rows, and what Spark read for it."""
 
     rows: int
     average: float
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def start_spark() -> SparkSession:
-    """Local Spark with Delta and nothing of dbt: the tables are found by their paths."""
+    """Local Spark with Delta and without dbt; tables are read by path."""
     builder = (
         SparkSession.builder.master("local[*]")
         .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
@@ -64,7 +64,7 @@ def start_spark() -> SparkSession:
 
 @contextmanager
 def messages_of_new_processes_in(log: Path) -> Iterator[None]:
-    """What Spark and its package manager tell when they start fills a page; it goes to a file."""
+    """Redirects the long start-up output of Spark and its package manager to a file."""
     log.parent.mkdir(exist_ok=True)
     terminal = os.dup(2)
     with log.open("wb") as file:
@@ -77,7 +77,7 @@ def messages_of_new_processes_in(log: Path) -> Iterator[None]:
 
 
 def index_table(spark: SparkSession, schema: Path) -> Table:
-    """One line per model: rows, revision, cubes, files."""
+    """One line per model: indexed columns, rows, revision, cubes and files."""
     shown = Table(title="TPC-H in the Qbeast layout")
     for column in ("table", "indexed by"):
         shown.add_column(column)
@@ -97,7 +97,7 @@ def index_table(spark: SparkSession, schema: Path) -> Table:
 
 
 def sample_table(spark: SparkSession, path: Path) -> Table:
-    """Count and average price by samples, against the exact ones."""
+    """Count and average price from samples, compared with the exact values."""
     table = QbeastTable.for_path(spark, str(path))
     exact = answer(plain_read(spark, path))
     shown = Table(title="lineitem: count and average price, by samples and exactly")
@@ -129,7 +129,7 @@ def sample_table(spark: SparkSession, path: Path) -> Table:
 
 
 def plain_read(spark: SparkSession, path: Path) -> DataFrame:
-    """The table as any Delta reader sees it, without the index."""
+    """The table as any Delta reader reads it, without the index."""
     return spark.read.format("delta").load(str(path))
 
 
@@ -142,7 +142,7 @@ def answer(rows: DataFrame) -> Answer:
 
 
 def scanned(query: DataFrame) -> tuple[int, int]:
-    """Files and bytes that Spark scheduled for a query that has run, from its scans' metrics."""
+    """Files and bytes that Spark scheduled for a finished query, from the metrics of its scans."""
     files = size_bytes = 0
     for scan in file_scans(query._jdf.queryExecution().executedPlan()):
         metrics = scan.metrics()
@@ -152,7 +152,7 @@ def scanned(query: DataFrame) -> tuple[int, int]:
 
 
 def file_scans(plan: Any) -> Iterator[Any]:
-    """The file scans of a physical plan, adaptive execution's stages included."""
+    """The file scans of a physical plan, including the stages of adaptive execution."""
     kind = plan.getClass().getSimpleName()
     if kind == "FileSourceScanExec":
         yield plan

@@ -1,1 +1,1 @@
-"""Operations that change or remove rows of a table."""
+"""Operations that change, replace or remove rows of a table."""

@@ -1,4 +1,4 @@
-"""Which files a change concerns: first by the index and Delta's statistics, then by their rows."""
+"""Find the files that a change affects, first from the index and statistics, then from rows."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from qbeast_core.spark.location import WorkingColumns
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The files that may hold a row that is looked for, with a name for each row."""
+    """The files that may contain a row to change, with a way to identify each row."""
 
     table: OpenTable
     files: NDArray[np.int64]
     """Indices into `table.snapshot.files`."""
     others: tuple[str, ...] = ()
-    """The columns of what its rows are joined with."""
+    """The columns of the DataFrame that the rows are joined with."""
 
     @staticmethod
     def of(table: OpenTable, filters: PushedFilters | None) -> Candidates:
-        """The files that the filters leave; without filters, all of them."""
+        """The files that the filters do not prune; without filters, all files."""
         return Candidates(table, choose_files(table, 1.0, filters))
 
     @property
@@ -42,13 +42,13 @@ class Candidates:
 
     @property
     def names(self) -> WorkingColumns:
-        """The names of the columns that `rows` adds; neither side of a join has them."""
+        """The names of the columns that `rows` adds; no side of a join has them."""
         return WorkingColumns(
             [*self.table.snapshot.schema.fieldNames(), *self.others], dimensions=1
         )
 
     def rows(self) -> DataFrame:
-        """Their rows with `names.file`, the path of the file."""
+        """The rows of the files, with the file's path in the column `names.file`."""
         rows = self.table.snapshot.dataframe(self.files)
         return rows.select(
             *(column(name) for name in self.table.snapshot.schema.fieldNames()),
@@ -56,14 +56,18 @@ class Candidates:
         )
 
     def numbered_rows(self) -> DataFrame:
-        """The same with `names.row`, a number that tells each row from all others in one query."""
+        """The same rows with `names.row`, a number that is unique for each row within one query."""
         return self.rows().withColumn(self.names.row, F.monotonically_increasing_id())
 
     def holding(self, found: DataFrame, *counts: Column) -> dict[int, list[int]]:
-        """The files with a row in `found`, which is made from `rows`, and some numbers for each.
+        """The files with a row in `found`, and aggregates for each file.
 
         Args:
-            counts: aggregates over the rows of one file that are whole numbers.
+            found: a selection of `rows`.
+            counts: integer aggregates over the rows of one file.
+
+        Returns:
+            The values of the aggregates, by the index of the file.
         """
         phases.enter(phases.FINDING)
         by_path = found.groupBy(self.names.file).agg(*counts).collect()
@@ -71,7 +75,7 @@ class Candidates:
         return {index_of[path]: numbers for path, *numbers in map(tuple, by_path)}
 
     def _indices(self, uris: Sequence[str]) -> dict[str, int]:
-        """The files that Spark names by these URIs, which differ from the log in spelling."""
+        """The index of each file that Spark names by a URI; the log spells paths differently."""
         known: dict[str, list[tuple[str, int]]] = defaultdict(list)
         for i in self.files.tolist():
             path = _spelled(self.table.snapshot.files[i].path)
@@ -80,12 +84,12 @@ class Candidates:
         for uri in uris:
             full = _spelled(uri)
             same_name = known[full.rpartition("/")[2]]
-            # The log has paths from the table's directory on; of two that fit, the longer is it.
+            # The log's paths are relative to the table. If two match, the longer one is right.
             fitting = [(path, i) for path, i in same_name if f"/{full}".endswith(f"/{path}")]
             indices[uri] = max(fitting, key=lambda found: len(found[0]))[1]
         return indices
 
 
 def _spelled(path: str) -> str:
-    """A path or URI without scheme and escapes, however often it was escaped."""
+    """A path or URI without its scheme and with escapes resolved, including double escapes."""
     return re.sub(r"^[A-Za-z][\w+.-]*:", "", unquote(unquote(path))).lstrip("/")

@@ -1,4 +1,4 @@
-"""The columns of a table that a change names."""
+"""Check and resolve the columns that a change names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qbeast_core.spark.schema import generation_expression, is_identity
 
 
 def check_assignable(table: OpenTable) -> None:
-    """Raise IncompatibleTable for columns whose values Delta computes from others."""
+    """Raise IncompatibleTable if the table has generated or identity columns."""
     computed = [
         field.name
         for field in table.snapshot.schema
@@ -23,18 +23,23 @@ def check_assignable(table: OpenTable) -> None:
     if computed:
         raise IncompatibleTable(
             f"{table.label} has generated or identity columns ({', '.join(computed)}), which only "
-            "Delta's own UPDATE and MERGE keep right; use these, and optimize afterwards"
+            "Delta's own UPDATE and MERGE can maintain; use these, then run optimize"
         )
 
 
 def expressions_of(
     schema: StructType, assignments: Mapping[str, str], option: str, label: str
 ) -> dict[str, Column]:
-    """The SQL that columns are set to, by their names in the table's spelling.
+    """The expressions that columns are set to, by the names as the table spells them.
+
+    Args:
+        assignments: SQL text by column name.
+        option: the name of the option, for messages.
+        label: the name of the table, for messages.
 
     Raises:
         UnknownColumn: the table has no such column.
-        InvalidOptions: two of the names are those of one column.
+        InvalidOptions: two of the names refer to the same column.
     """
     named: dict[str, str] = {}
     for name in assignments:
@@ -49,7 +54,7 @@ def expressions_of(
 
 
 def column_of(schema: StructType, name: str, option: str, label: str) -> str:
-    """A column in the table's spelling. Raises UnknownColumn."""
+    """The name of a column as the table spells it. Raises UnknownColumn."""
     wanted = str(name).lower()
     found = next((field.name for field in schema if field.name.lower() == wanted), None)
     if found is None:

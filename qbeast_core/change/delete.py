@@ -19,7 +19,7 @@ from qbeast_core.spark.conditions import freeze_clock, holds
 
 
 def delete_rows(table: OpenTable, where: str, user_metadata: str | None = None) -> RewriteResult:
-    """Delete; the arguments are those of `QbeastTable.delete`."""
+    """Delete rows; the arguments are those of `QbeastTable.delete`."""
 
     def decide(begun: WritableTable) -> Rewrite:
         condition = freeze_clock(begun.snapshot.dataframe(), where, "where")
@@ -29,12 +29,12 @@ def delete_rows(table: OpenTable, where: str, user_metadata: str | None = None) 
 
 
 def deletion(table: OpenTable, condition: str, operation: Operation) -> Rewrite:
-    """What deleting the rows that satisfy a settled condition comes to."""
+    """The rewrite that deletes the rows that satisfy a condition without `now()` and the like."""
     snapshot = table.snapshot
     candidates = Candidates.of(table, where_filters(table, condition))
     found = candidates.holding(candidates.rows().where(condition), F.count(F.lit(1)))
     removed = np.array(sorted(found), dtype=np.int64)
-    # A file that loses all its rows need not be read again.
+    # A file that loses all its rows is not read again.
     partly = [i for i in removed.tolist() if snapshot.files[i].rows != found[i][0]]
     parts = []
     if partly:

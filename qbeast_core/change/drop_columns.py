@@ -1,4 +1,4 @@
-"""Drop columns of an indexed table that its index does not need."""
+"""Drop columns that the index of a table does not need."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from qbeast_core.write.revision import COLUMN_STATS_KEY, CUBE_SIZE, chosen_autom
 
 
 def drop_columns(table: OpenTable, names: Sequence[str]) -> None:
-    """Drop; the arguments are those of `QbeastTable.drop_columns`."""
+    """Drop columns; the arguments are those of `QbeastTable.drop_columns`."""
     started = time.monotonic()
     until_committed(table.label, lambda: _attempt(table, names, started))
 
@@ -42,19 +42,19 @@ def _attempt(table: OpenTable, names: Sequence[str], started: float) -> None:
     schema = StructType([field for field in snapshot.schema if field.name not in gone])
     whole = snapshot.dataframe(begun.index.with_rows)
     with begun.transaction.pinned_reads():
-        # A row or a column that another writer adds meanwhile would be lost.
+        # Otherwise rows or columns that another writer adds meanwhile would be lost.
         begun.transaction.read_whole_table()
         rows = whole.select(*(column(field.name) for field in schema))
         create(_as_before(begun, started), begun, rows, schema)
 
 
 def _drop_mapped(table: OpenTable, gone: Sequence[str]) -> None:
-    """Drop columns in the metadata alone."""
+    """Drop columns in the metadata only."""
     name, listed = quoted(table.snapshot.location), ", ".join(map(quoted, gone))
     try:
         table.spark.sql(f"alter table delta.{name} drop columns ({listed})")
     except Exception:
-        # Where only the reply to the commit was lost, they are gone.
+        # If only the reply to the commit was lost, the columns are gone.
         newest = OpenTable.newest(table.spark, table.address)
         if not set(gone).isdisjoint(newest.snapshot.schema.fieldNames()):
             raise
@@ -66,13 +66,13 @@ def _check_unneeded(table: OpenTable, gone: Sequence[str]) -> None:
     if needed:
         raise InvalidOptions(
             f"{table.label} is indexed or sampled by {', '.join(map(repr, needed))}, which cannot "
-            "be dropped: write all rows of the table anew by write_table(..., mode='overwrite') "
-            "with other columns_to_index or another sample_key"
+            "be dropped; first rewrite the table with write_table(..., mode='overwrite') and other "
+            "columns_to_index or another sample_key"
         )
 
 
 def _as_before(table: OpenTable, started: float) -> WriteRequest:
-    """The write of all rows of a table with the options that it has."""
+    """A request to rewrite all rows of a table with its present options."""
     stored = table.snapshot.configuration
     chosen = chosen_automatically(stored, CUBE_SIZE)
     cube_size = AUTO if chosen else table.configuration.latest.desired_cube_size

@@ -1,4 +1,4 @@
-"""Merge: rows of a source update the rows of the table with the same key, or join them."""
+"""Merge a source into a table: update rows whose key is in the source, insert the others."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from qbeast_core.spark.keys import key_condition
 from qbeast_core.spark.slices import own_rows
 
 Choice = bool | str | Sequence[str] | Mapping[str, str]
-"""Which columns a merge sets: all that the source has, none, these, or these to expressions."""
+"""The columns that a merge sets: all of the source, none, a list, or a mapping to expressions."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """When a row of the source and one of the table belong together."""
+    """The condition on which a row of the source matches a row of the table."""
 
     on: Sequence[str]
     where: Sequence[str] = ()
@@ -43,19 +43,19 @@ class Match:
     def of(
         on: str | Sequence[str], where: str | Sequence[str] | None, source: str, target: str
     ) -> Match:
-        """A match as a user says it. Raises InvalidOptions."""
+        """Parse the user's arguments. Raises InvalidOptions."""
         names = [on] if isinstance(on, str) else list(on)
         if not names:
             raise InvalidOptions("on names no column; name the columns of the key")
         if source.lower() == target.lower():
-            raise InvalidOptions(f"source and target are both called {source!r}; name them apart")
+            raise InvalidOptions(f"source and target have the same alias {source!r}; use two names")
         conditions = [where] if isinstance(where, str) else list(where or ())
         return Match(tuple(names), tuple(conditions), source, target)
 
 
 @dataclass(frozen=True)
 class Merge:
-    """What a merge is to do."""
+    """The options of a merge."""
 
     match: Match
     update: Choice = True
@@ -67,7 +67,7 @@ class Merge:
 def merge_rows(
     table: OpenTable, source: DataFrame, merge: Merge, user_metadata: str | None = None
 ) -> RewriteResult:
-    """Merge; the arguments are those of `QbeastTable.merge`."""
+    """Merge rows; the arguments are those of `QbeastTable.merge`."""
     newest = newest_to_change(table)
     given = own_rows(source, newest.snapshot.stores_slices)
     _check(newest, given, merge)
@@ -76,7 +76,7 @@ def merge_rows(
 
 
 class Matching:
-    """The rows of a table that a source matches."""
+    """The matches between the rows of a table and those of a source."""
 
     def __init__(self, table: OpenTable, source: DataFrame, match: Match):
         schema = table.snapshot.schema
@@ -92,7 +92,7 @@ class Matching:
         self.condition = reduce(Column.__and__, [*same, *map(F.expr, conditions)])
 
     def candidates(self) -> Candidates:
-        """The files that may hold a match, as the index and Delta's statistics say."""
+        """The files that may contain a match, according to the index and Delta's statistics."""
         schema = self.table.snapshot.schema
         known = key_condition(self.source, self.keys, schema, self.match.target)
         if known is None:
@@ -102,7 +102,7 @@ class Matching:
         return self.within(Candidates.of(self.table, filters_on(matching, rows)).files)
 
     def within(self, files: NDArray[np.int64]) -> Candidates:
-        """These files as those that are joined with the source."""
+        """The given files as candidates for a join with the source."""
         return Candidates(self.table, files, tuple(self.source.columns))
 
     def target_rows(self, files: NDArray[np.int64]) -> DataFrame:
@@ -111,7 +111,7 @@ class Matching:
 
 @dataclass(frozen=True)
 class _Touched:
-    """What a merge finds in the table."""
+    """The files and rows of the table that a merge affects."""
 
     matched: NDArray[np.int64]
     """The files with a matched row."""
@@ -119,7 +119,7 @@ class _Touched:
     """The files with a row to update."""
     rows_updated: int
     moves_rows: bool
-    """Whether an update changes where a row lies in the index."""
+    """Whether an update changes the position of a row in the index."""
 
 
 class _Plan:
@@ -141,7 +141,7 @@ class _Plan:
         parts, alike = [], []
         if len(touched.removed):
             parts.append(self._updates(touched.removed))
-            # Where a row lies that stays in its place, no join has to tell.
+            # Rows that keep their position are measured from the files, without the join.
             alike.append(self.table.snapshot.dataframe(touched.removed))
         if self.inserted is not None:
             parts.append(self._insertions(touched.matched))
@@ -188,7 +188,7 @@ class _Plan:
         )
 
     def _moves(self) -> Column:
-        """Whether a pair's update changes, or may change, a value that the index goes by."""
+        """Whether the update of a matched pair changes, or may change, a value that places rows."""
         updated = self.updated or {}
         layout_columns = self.table.configuration.latest.layout_columns
         moved = F.lit(False)
@@ -197,7 +197,7 @@ class _Plan:
                 before = of(name, self.matching.match.target)
                 moved = moved | ~before.eqNullSafe(updated[name])
         if not is_repeatable(self.matching.both.select(moved), self.matching.source):
-            # What is drawn or tells the time may be another value when it is written.
+            # Random values and the current time may differ when the rows are written.
             return F.lit(True)
         return moved
 
@@ -216,7 +216,7 @@ class _Plan:
         schema, source = self.schema, self.matching.source
         if len(matched):
             condition, target = self.matching.condition, self.matching.match.target
-            # Those of the table's rows that have a partner are fewer, and do as well as all.
+            # An anti join with the matched rows only gives the same result from fewer rows.
             partners = self.matching.target_rows(matched).join(source, condition, "left_semi")
             source = source.join(partners.alias(target), condition, "left_anti")
         return insertions(source.where(self.insert_where), schema, self.inserted)
@@ -224,9 +224,15 @@ class _Plan:
     def _values(
         self, source: DataFrame, choice: Choice, option: str, rows: DataFrame
     ) -> dict[str, Column] | None:
-        """What matched rows get, or new rows have in each column, as the table stores it.
+        """The values that matched rows get, or that new rows have, with the table's types.
 
-        None where the merge leaves such rows alone. `rows` are what the values are computed from.
+        Args:
+            choice: the merge's option `update` or `insert`.
+            option: its name.
+            rows: the rows from which values are computed.
+
+        Returns:
+            A value for each column; None if the merge does not touch such rows.
         """
         schema, values = self.schema, self._chosen(option, choice, source)
         if values is None:
@@ -251,7 +257,7 @@ class _Plan:
             names = [name for name in schema.fieldNames() if name.lower() in given]
             if not names:
                 raise UnknownColumn(
-                    f"the source has no column of {label}; "
+                    f"the source shares no column with {label}; "
                     f"its columns are {', '.join(source.columns)}"
                 )
         else:
@@ -274,7 +280,7 @@ class _Plan:
         )
         return AmbiguousMerge(
             f"{several['times']} rows of the source would update one row of {self.table.label}, "
-            f"that with {values}; keep one row for each key in the source"
+            f"the row with {values}; keep one row for each key in the source"
         )
 
     def _settled(self, rows: DataFrame, text: str | None, option: str) -> Column:
@@ -282,8 +288,8 @@ class _Plan:
 
 
 def _check(table: OpenTable, source: DataFrame, merge: Merge) -> None:
-    """Find what would fail before the source is computed."""
+    """Check the merge before the source is evaluated."""
     check_assignable(table)
     plan = _Plan(table, source, merge)
     if plan.updated is None and plan.inserted is None:
-        raise InvalidOptions("the merge is to do nothing; give update or insert")
+        raise InvalidOptions("the merge would do nothing; set update or insert")

@@ -1,4 +1,4 @@
-"""Replace rows: delete those that a condition or a key names, and append others in their place."""
+"""Replace rows: delete those that a condition or a key selects, and append new ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from qbeast_core.spark.slices import own_rows
 def replace_rows_where(
     table: OpenTable, df: DataFrame, where: str, user_metadata: str | None = None
 ) -> RewriteResult:
-    """Replace; the arguments are those of `QbeastTable.replace_where`."""
+    """Replace rows; the arguments are those of `QbeastTable.replace_where`."""
     newest = newest_to_change(table)
     check_assignable(newest)
     condition = freeze_clock(newest.snapshot.dataframe(), where, "where")
@@ -50,7 +50,7 @@ def replace_rows_where(
 def replace_rows_matching(
     table: OpenTable, df: DataFrame, match: Match, user_metadata: str | None = None
 ) -> RewriteResult:
-    """Replace; the arguments are those of `QbeastTable.replace_matching`."""
+    """Replace rows; the arguments are those of `QbeastTable.replace_matching`."""
     newest = newest_to_change(table)
     check_assignable(newest)
     given = own_rows(df, newest.snapshot.stores_slices)
@@ -105,5 +105,5 @@ def _check_satisfying(new: DataFrame, condition: str) -> None:
     if stranger is not None:
         raise ReplaceMismatch(
             f"a new row does not satisfy where {condition!r}: {stranger.asDict()!r:.300}; "
-            "replace_where takes rows that satisfy it only: filter them, or widen the condition"
+            "replace_where only accepts rows that do: filter the rows, or widen the condition"
         )

@@ -1,9 +1,9 @@
-"""Rewrite: some files leave a table, their rows come back changed or not, and new rows join them.
+"""Rewrite files: remove them, write their rows back, changed or not, and add new rows.
 
-Delete, update, merge and replace differ only in which rows those are. Everything happens in one
-commit. The rows go to the table's latest revision, or to a new one if they do not fit it; those
-that were in it already go back to their cubes. Revisions that only lose files stay walkable
-(docs/format.md 8.3): what a lost block said of its cube's weight moves to a file that stays.
+Delete, update, merge and replace only differ in which rows these are. Everything happens in one
+commit. The rows go to the table's latest revision, or to a new one if they do not fit it; rows that
+were in the latest revision return to their cubes. Revisions that only lose files stay walkable
+(docs/format.md 8.3): a remaining file takes over the cube weights of the removed blocks.
 """
 
 from __future__ import annotations
@@ -33,31 +33,34 @@ from qbeast_core.write.writer import IndexWriter
 
 @dataclass(frozen=True)
 class RewriteResult:
-    """What a delete, update, merge or replacement did."""
+    """The result of a delete, update, merge or replacement.
+
+    The fields `rows_*` count rows, `files_*` files and `bytes_*` bytes; `seconds` is the duration.
+    """
 
     version: int
-    """The table's version after it; what it was before if there was nothing to do."""
+    """The table's version afterwards; unchanged if there was nothing to do."""
     revision_id: int
-    """The revision of the files that were written."""
+    """The revision of the written files."""
     new_revision: bool = False
     rows_inserted: int = 0
     rows_updated: int = 0
     rows_deleted: int = 0
     rows_copied: int = 0
-    """Rows that only changed their file."""
+    """Rows that were rewritten without a change."""
     files_removed: int = 0
     files_added: int = 0
     bytes_removed: int = 0
     bytes_added: int = 0
     files_total: int = 0
-    """The files that the table had before."""
+    """The number of files in the table before."""
     files_read: int = 0
-    """The files in which rows were looked for."""
+    """The files that were searched for rows to change."""
     bytes_read: int = 0
-    """Their size; of most of them, only the columns of the condition were read."""
+    """The size of these files; in most of them, only the columns of the condition were read."""
     seconds: float = 0.0
     column_choice: ColumnChoice | None = None
-    """Which columns were chosen from these rows, and why; None where they chose none."""
+    """The columns to index that were chosen from these rows, and why; None if none were."""
 
     @property
     def changed(self) -> bool:
@@ -81,35 +84,36 @@ class RewriteResult:
 
 @dataclass(frozen=True, eq=False)
 class Rewrite:
-    """A rewrite of a table's files that is decided on and not done yet."""
+    """A planned rewrite of a table's files."""
 
     operation: Operation
     candidates: Candidates
     changes: DataFrame | None
-    """The rows to write and to tell of, as `spark.changes` has them; None for none."""
+    """The rows to write, and those for the change data feed (`spark.changes`); None for none."""
     removed: NDArray[np.int64]
-    """Indices into the snapshot's files: those that leave."""
+    """Indices of the files to remove, in the snapshot's files."""
     moves_rows: bool
-    """Whether rows of the table come to places of the index where they were not before."""
+    """Whether rows of the table change their position in the index."""
     placed_alike: DataFrame | None = None
-    """As many rows in the same places as those to write, where some cost less to read."""
+    """As many rows as those to write, at the same positions, but cheaper to read; None if there
+    are none."""
     rows_updated: int = 0
     rows_deleted: int = 0
     given: DataFrame | None = None
-    """A part of `changes` that is known to give the same rows at each reading."""
+    """The part of `changes` that is known to be the same in each evaluation."""
     predicate: str | None = None
-    """For the table's history."""
+    """The condition for the table's history."""
 
     def rows_kept(self, table: OpenTable) -> int:
-        """How many rows of the removed files come back."""
+        """The number of rows of the removed files that are written back."""
         return table.snapshot.rows(self.removed) - self.rows_deleted
 
 
 def newest_to_change(table: OpenTable) -> OpenTable:
-    """The newest version of a table, which a change is checked against before it is computed.
+    """The newest version of a table, against which a change is checked before it is computed.
 
     Raises:
-        IncompatibleTable: the table has features that a write would break.
+        IncompatibleTable: the table has features that an indexed write cannot maintain.
     """
     newest = OpenTable.newest(table.spark, table.address)
     check_writable(newest)
@@ -121,13 +125,17 @@ def change_rows(
     decide: Callable[[WritableTable], Rewrite],
     user_metadata: str | None = None,
 ) -> RewriteResult:
-    """Decide on a rewrite and do it in one commit, again where a concurrent commit defeats it.
+    """Plan a rewrite and do it in one commit; retry both after a conflict with another commit.
+
+    Args:
+        decide: plans the rewrite for a version of the table.
+        user_metadata: the commit's `userMetadata`.
 
     Raises:
-        IncompatibleTable: the table has features that a write would break.
-        SourceChanged: the rows were other ones while they were written.
-        CommitConflict: every attempt was defeated.
-        CommitStateUnknown: an attempt may have been committed.
+        IncompatibleTable: the table has features that an indexed write cannot maintain.
+        SourceChanged: the rows changed while they were written.
+        CommitConflict: other writers changed the table during every attempt.
+        CommitStateUnknown: the commit may have been written.
     """
     started = time.monotonic()
 
@@ -143,7 +151,7 @@ def change_rows(
 
 
 def _do(table: WritableTable, rewrite: Rewrite, user_metadata: str | None) -> RewriteResult:
-    """Do it, in one commit; nothing is committed if nothing changes."""
+    """Do the rewrite in one commit, or commit nothing if nothing changes."""
     changes = rewrite.changes
     if changes is None:
         if not len(rewrite.removed):
@@ -151,7 +159,7 @@ def _do(table: WritableTable, rewrite: Rewrite, user_metadata: str | None) -> Re
         writer = IndexWriter(table, JoinedIndex.of(KnownIndex.of(table), removed=rewrite.removed))
         return _commit(writer, rewrite, _nothing(table), 0, user_metadata)
     if is_open(table):
-        # Rows in the same places by the guess may be in others by the columns chosen now.
+        # The columns chosen now may place rows differently than the guess did.
         rewrite = replace(rewrite, placed_alike=None)
     with _changes(table, rewrite, changes) as (changes, measured):
         index = JoinedIndex.of(KnownIndex.for_rows(table, measured), removed=rewrite.removed)
@@ -162,7 +170,7 @@ def _do(table: WritableTable, rewrite: Rewrite, user_metadata: str | None) -> Re
         rows_kept = rewrite.rows_kept(table)
         inserts = statistics.rows > rows_kept
         if not inserts:
-            # Spark does not look for them again.
+            # So that Spark does not search for them again.
             changes = without_insertions(changes)
         written = _nothing(table)
         if statistics.rows:
@@ -180,16 +188,16 @@ def _do(table: WritableTable, rewrite: Rewrite, user_metadata: str | None) -> Re
 def _changes(
     table: WritableTable, rewrite: Rewrite, changes: DataFrame
 ) -> Iterator[tuple[DataFrame, DataFrame]]:
-    """The changes, as of one evaluation, and rows by which to measure where theirs go."""
+    """The changes, as of one evaluation, and the rows to measure for their positions."""
     alike = rewrite.placed_alike
     if alike is not None and not is_repeatable(alike, rewrite.given):
         alike = None
     if alike is not None and not table.snapshot.has_change_feed:
-        # They are read once, to be written.
+        # The changes are only read once, to be written.
         yield changes, alike
         return
     with evaluated_once(changes, rewrite.given) as settled:
-        # What was stored costs least to read.
+        # Checkpointed changes are the cheapest to read.
         stored = settled is not changes
         yield settled, data_rows(settled) if alike is None or stored else alike
 
@@ -245,7 +253,7 @@ def _unchanged(table: WritableTable, rewrite: Rewrite) -> RewriteResult:
 
 
 def _metrics(operation: Operation, result: RewriteResult) -> Mapping[str, int]:
-    """What the table's history tells of the commit, under the names that Delta has for it."""
+    """The operation metrics for the table's history, under Delta's names."""
     if operation is Operation.MERGE:
         return {
             "operationNumSourceRows": result.rows_inserted + result.rows_updated,

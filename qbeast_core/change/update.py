@@ -1,4 +1,4 @@
-"""Set columns of the rows that satisfy a condition."""
+"""Update the rows that satisfy a condition."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def update_rows(
     where: str | None,
     user_metadata: str | None = None,
 ) -> RewriteResult:
-    """Update; the arguments are those of `QbeastTable.update`."""
+    """Update rows; the arguments are those of `QbeastTable.update`."""
     if not isinstance(assignments, Mapping) or not assignments:
         raise InvalidOptions(
-            f"update sets {assignments!r}; give a mapping of columns to SQL expressions, "
+            f"update got {assignments!r}; pass a mapping of columns to SQL expressions, "
             "such as {'price': 'price * 2'}"
         )
 

@@ -1,1 +1,1 @@
-"""How Delta Lake is driven: snapshots read, transactions written. py4j stays in here."""
+"""Access to Delta Lake: reads snapshots and writes transactions."""

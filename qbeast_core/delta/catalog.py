@@ -1,4 +1,4 @@
-"""Where a table named in Spark's catalog lies, and how a committed table gets its name."""
+"""Finds the location of tables in Spark's catalog, and registers committed tables there."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _CATALOG = "org.apache.spark.sql.catalyst.catalog."
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """What the catalog says of a name."""
+    """What the catalog knows about a name."""
 
     name: str
     location: str
-    """Where the table lies, or would lie if it were created as a managed table."""
+    """The table's location, or the one that a managed table of this name would get."""
     exists: bool
     provider: str = ""
     is_view: bool = False
@@ -39,7 +39,7 @@ class Catalog:
         self._catalog: Any = self._jvm.session.sessionState().catalog()
 
     def parts(self, name: str) -> tuple[str, ...]:
-        """The parts of a name as SQL writes it, without their backticks. Raises ParseException."""
+        """The parts of a name in SQL syntax, without backticks. Raises ParseException."""
         parser = self._jvm.session.sessionState().sqlParser()
         return tuple(str(p) for p in self._jvm.elements(parser.parseMultipartIdentifier(name)))
 
@@ -47,9 +47,9 @@ class Catalog:
         """The entry of `name` (`schema.table`, parts quoted by backticks where needed).
 
         Raises:
-            InvalidOptions: the name is not one of the session catalog, or no table can have it.
+            InvalidOptions: the name is not in the session catalog, or is not allowed for a table.
             UnknownSchema: its schema does not exist.
-            ParseException: it is no name at all.
+            ParseException: it is not a valid name.
         """
         if self._is_temporary_view(name):
             return CatalogEntry(name, "", exists=True, is_view=True)
@@ -67,9 +67,9 @@ class Catalog:
         )
 
     def properties(self, name: str) -> Mapping[str, str]:
-        """The properties of a table or view, those of Delta's log for a Delta table.
+        """The properties of a table or view; for a Delta table, those in its log.
 
-        None of what does not exist. Spark's SHOW TBLPROPERTIES takes longer.
+        Empty if it does not exist. Faster than Spark's SHOW TBLPROPERTIES.
         """
         table = self._stored(self._identifier(name))
         if table is None:
@@ -80,14 +80,14 @@ class Catalog:
         return found
 
     def register(self, name: str, location: str, *, managed: bool, comment: str | None) -> None:
-        """Give the Delta table at `location` a name; an entry that exists is left as it is."""
+        """Register the Delta table at `location` under a name; keep an entry that exists."""
         table_types = self._jvm.singleton(_CATALOG + "CatalogTableType")
         table = self._jvm.new(
             _CATALOG + "CatalogTable",
             self._identifier(name),
             table_types.MANAGED() if managed else table_types.EXTERNAL(),
             self._storage(location),
-            # Delta keeps the schema in its log; the catalog entry of a Delta table has none.
+            # Delta keeps the schema in its log, so the catalog entry of a Delta table has none.
             self._jvm.jvm.org.apache.spark.sql.types.StructType(),
             provider=self._jvm.some("delta"),
             comment=self._jvm.option(comment),
@@ -95,30 +95,31 @@ class Catalog:
         self._catalog.createTable(table, True, False)
 
     def _stored(self, identifier: Any) -> Any:
-        """The catalog's own description of a table or view; None if it has none.
+        """The catalog's own description of a table or view; None if it does not exist.
 
-        A metastore takes its time for each question, and the outer catalog asks more of them.
+        Uses the external catalog, because the session catalog sends more requests to the metastore,
+        and each is slow.
         """
         place = identifier.database().get(), identifier.table()
         catalog = self._catalog.externalCatalog()
         return catalog.getTable(*place) if catalog.tableExists(*place) else None
 
     def _missing(self, name: str, identifier: Any) -> CatalogEntry:
-        """The entry that a name would have."""
+        """The entry of a name that does not exist yet."""
         if not self._catalog.databaseExists(identifier.database().get()):
             raise UnknownSchema(
                 f"schema {identifier.database().get()!r} of {name} does not exist; create it first"
             )
         if not _ALLOWED_NAME.fullmatch(identifier.table()):
             raise InvalidOptions(
-                f"{identifier.table()!r} cannot be the name of a table: Spark's catalog takes "
-                "letters, digits and _ only"
+                f"{identifier.table()!r} cannot be the name of a table: Spark's catalog allows "
+                "only letters, digits and _"
             )
         location = self._path(self._catalog.defaultTablePath(identifier))
         return CatalogEntry(self._text(identifier), location, exists=False)
 
     def _path(self, uri: Any) -> str:
-        # A URI's own text is escaped; Delta takes paths as people write them.
+        # The text of a URI is escaped, but Delta expects unescaped paths.
         return str(self._jvm.jvm.org.apache.hadoop.fs.Path(uri).toString())
 
     @staticmethod

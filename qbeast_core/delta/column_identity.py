@@ -1,8 +1,8 @@
-"""Which columns of its data files a table means by some names.
+"""Identifies the columns in data files that a table's column names refer to (docs/format.md 7.4).
 
-With column mapping a name can pass from one column to another, by `RENAME COLUMN` or by a drop and
-an add; type widening changes the type of a column. Neither touches a file. So what was written for
-the columns of these names, such as an index, may speak of other columns or of other values.
+With column mapping, a name can move from one column to another: by `RENAME COLUMN`, or by a drop
+and an add. Type widening changes the type of a column. Neither touches a file. So an index that was
+written for columns of these names may describe other columns or other values.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _TYPE_CHANGES = "delta.typeChanges"
 
 @dataclass(frozen=True)
 class ColumnIdentity:
-    """The columns of the data files that some names mean, with their types."""
+    """The columns in the data files that some names refer to, with their types."""
 
     text: str
-    """As JSON: for each column the name that it has in files, which is never given to another one,
-    and its type. Fields of a struct are such pairs too."""
+    """JSON text: for each column its name in the files, which Delta never reuses, and its type. The
+    fields of a struct are such pairs too."""
     is_original: bool
-    """Whether these names have meant nothing else in any file of the table."""
+    """Whether these names have always referred to these columns, in all files of the table."""
 
     @staticmethod
     def of(schema: StructType, names: Sequence[str]) -> ColumnIdentity:
-        """What the names mean in a table with this schema; names that it lacks are left out."""
+        """The columns of these names in a table with this schema; missing names are left out."""
         fields = [schema[name] for name in names if name in schema.fieldNames()]
         return ColumnIdentity(
             text=to_json_text([_in_files(field) for field in fields]),
@@ -41,16 +41,16 @@ class ColumnIdentity:
 
     @property
     def recorded(self) -> str | None:
-        """What a writer records with a file; nothing where that is understood."""
+        """What a writer records with a file; None if the names alone identify the columns."""
         return None if self.is_original else self.text
 
     def is_recorded_as(self, record: str | None) -> bool:
-        """Whether a file with this record, or without one, was written for the same columns."""
+        """Whether a file with this record (None if it has none) was written for these columns."""
         return record == self.text or (record is None and self.is_original)
 
 
 def described(record: str) -> str:
-    """The columns of a record, or of `ColumnIdentity.text`, as messages name them."""
+    """The columns of a record, or of `ColumnIdentity.text`, in the form used in messages."""
     try:
         return ", ".join(f"{name} ({_type_text(kind)})" for name, kind in json.loads(record))
     except (ValueError, TypeError, KeyError):
@@ -78,8 +78,8 @@ def _type_in_files(data_type: DataType) -> Any:
 
 
 def _is_original(field: StructField) -> bool:
-    """Fields of a struct can be put in another order, which changes its hash and leaves no trace
-    in the schema, so a struct never is."""
+    """Whether the name has always referred to this column. Never true for a struct: reordering its
+    fields changes its hash and leaves no trace in the schema."""
     inner = field.dataType
     while isinstance(inner, ArrayType):
         inner = inner.elementType

@@ -1,8 +1,8 @@
-"""A commit that recognises itself in the log, whatever Delta said of it.
+"""A commit that looks for itself in the log before it counts as failed.
 
-The reply to a commit can be lost. A store that repeats a write which had succeeded finds the file
-there and reports another writer's commit; a connection that breaks reports nothing at all. Every
-commit therefore looks for its own `txnId`, which Delta writes with it, before it is taken for lost.
+The reply to a commit can be lost. A store that repeats a successful write finds the file there and
+reports another writer's commit; a broken connection reports nothing at all. So after an error, we
+search the log for the commit's `txnId`, which Delta writes with it.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from qbeast_core.names import quoted
 
 logger = logging.getLogger(__name__)
 
-# Without it, Delta takes its own commit for another writer's and may commit again. Releases before
-# 4.4 do not have it: they commit an append twice, whose files count once.
+# Without it, Delta mistakes its own commit for another writer's and may commit again. Releases
+# before 4.4 lack it and may commit an append twice, which is harmless: its files count once.
 _RECOGNISE_OWN_COMMIT = {"spark.databricks.delta.commit.idempotencyCheck.enabled": "true"}
 _LAST_VERSION = "spark.databricks.delta.lastCommitVersionInSession"
 
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit of a Delta transaction, which is made at most once."""
+    """A commit of a Delta transaction, made at most once."""
 
     snapshot: TableSnapshot
     """The version that the transaction read."""
@@ -40,17 +40,17 @@ class Commit:
     """One of Delta's `DeltaOperations`."""
 
     def make(self, actions: Any, settings: Mapping[str, str]) -> int:
-        """Commit the actions, a Scala Seq, and return the version that has them.
+        """Commit the actions, a Scala Seq, and return the version that contains them.
 
         Args:
-            settings: what Delta's session has set meanwhile.
+            settings: session settings that apply during the commit.
 
         Raises:
-            CommitStateUnknown: they may be committed, now or later.
-            Otherwise what Delta raised, and nothing was written; `is_commit_conflict` tells whether
-            another writer came first.
+            CommitStateUnknown: the actions may be committed, now or later.
+            Any other exception is Delta's own, and nothing was written. Use `is_commit_conflict` to
+            find out whether another writer committed first.
         """
-        # Asked for now: the JVM may not answer later.
+        # Read these now, because the JVM may not answer after an error.
         name, txn_id = str(self.operation.name()), str(self.transaction.txnId())
         spark = self.snapshot.spark
         try:
@@ -62,7 +62,7 @@ class Commit:
                 begun = self.transaction.commitInfo() is not None
                 landed = self._version_of(txn_id) if begun else None
             except Exception as problem:
-                found = f"the log cannot be read to find out: {reason_of(problem)}"
+                found = f"the log cannot be read to check: {reason_of(problem)}"
                 raise CommitStateUnknown(self._advice(name, txn_id, reason, found)) from error
             if landed is None:
                 if not begun or is_commit_conflict(error) or is_refused_by_storage(error):
@@ -78,18 +78,20 @@ class Commit:
             )
             version = landed
         except BaseException:
-            # An interrupt stops this process's wait for the answer, not the JVM.
-            logger.warning(self._advice(name, txn_id, "it was interrupted", "it may go on"))
+            # An interrupt stops this process from waiting for the answer, but not the JVM.
+            logger.warning(
+                self._advice(name, txn_id, "it was interrupted", "the JVM may still complete it")
+            )
             raise
         try:
-            # Delta told it to a session of the commit's own.
+            # Delta set it only in the copy of the session that made the commit.
             spark.conf.set(_LAST_VERSION, version)
         except Exception as problem:
-            logger.debug("the session does not know of version %d: %s", version, problem)
+            logger.debug("version %d was not recorded in the session: %s", version, problem)
         return version
 
     def _version_of(self, txn_id: str) -> int | None:
-        """The version that has the commit; None if the log does not have it."""
+        """The version of the commit; None if it is not in the log."""
         for version, first_action in self._commits_since():
             if first_action.get("commitInfo", {}).get("txnId") == txn_id:
                 return version
@@ -98,10 +100,10 @@ class Commit:
     def _commits_since(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """The versions after the one that was read, with the first action of each.
 
-        Delta writes the commit's description first.
+        The first action is the `commitInfo`.
         """
         spark = self.snapshot.spark
-        # Since 4.1 Delta takes a table of the catalog there.
+        # Since 4.1, Delta takes a catalog table as an additional argument.
         catalog_table = [] if delta_version(spark).startswith("4.0.") else [Jvm(spark).none]
         changes = self.delta_log.getChanges(self.snapshot.version + 1, *catalog_table, False)
         while changes.hasNext():
@@ -112,9 +114,9 @@ class Commit:
     def _advice(self, name: str, txn_id: str, reason: str, found: str) -> str:
         return (
             f"It is not known whether this {name} of {self.snapshot.location} was committed. "
-            f"The commit failed ({reason}), and {found}. Do not repeat it before you have looked: "
+            f"The commit failed ({reason}), and {found}. Check the log before you repeat it: "
             f"DESCRIBE HISTORY delta.{quoted(self.snapshot.location)} lists the versions. If the "
             f"`_delta_log` file of version {self.snapshot.version + 1} or later contains the txnId "
-            f"{txn_id}, the commit was made, and repeating it would make the same change twice. If "
+            f"{txn_id}, the commit was made, and repeating it would apply the change twice. If "
             "none contains it after a few minutes, nothing was written"
         )

@@ -1,4 +1,4 @@
-"""What a failed commit says: another writer came first, storage refused it, or neither."""
+"""Classifies failed commits: another writer committed first, storage refused it, or neither."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _PYTHON_PACKAGE = "delta.exceptions"
 
 
 def is_commit_conflict(error: BaseException) -> bool:
-    """True if Delta refused a commit because of a concurrent one.
+    """Whether Delta refused a commit because of a concurrent one.
 
-    Delta's Python package, where something imported it, turns them into classes of its own, which
-    have no common base and do not know the JVM's exception.
+    If Delta's Python package was imported, it converts these exceptions to its own classes, which
+    have no common base class and no reference to the JVM's exception.
     """
     kind = type(error)
     if kind.__module__.startswith(_PYTHON_PACKAGE):
@@ -41,17 +41,17 @@ def is_commit_conflict(error: BaseException) -> bool:
 
 
 def is_refused_by_storage(error: BaseException) -> bool:
-    """True if storage answered that the commit may not be written.
+    """Whether storage refused to write the commit.
 
-    Most other failures of storage, such as a timeout, leave open what becomes of it.
+    After most other storage failures, such as a timeout, the commit may still be written.
     """
     return not _REFUSALS.isdisjoint(java_class_names(error))
 
 
 def reason_of(error: BaseException) -> str:
-    """The exception in one line: for one of the JVM, its own class and message."""
+    """The exception in one line; for an exception of the JVM, its Java class and message."""
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    # The first line of py4j's says only what was called.
+    # The first line of a py4j error only names the call.
     if getattr(error, "java_exception", None) is not None and len(lines) > 1:
         return lines[1].removeprefix(": ")
     return lines[0]

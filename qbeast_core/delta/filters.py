@@ -1,7 +1,7 @@
-"""The filters of a query that reach a table, taken from Spark's own optimized plan.
+"""The filters that a query applies to a table, taken from Spark's optimized plan.
 
-Spark parses, resolves and pushes them down; what is left to do here is to find them, and to say
-them in the terms of `tree.query`.
+Spark parses, resolves and pushes the filters down. This module finds them in the plan and converts
+them to predicates of `tree.query`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from qbeast_core.jvm.settings import session_with
 from qbeast_core.model.datatypes import EPOCH
 from qbeast_core.tree.query import And, Anything, Comparison, In, IsNull, Or, Predicate
 
-# Commands that read what a query gives, with the name of the query in each.
+# Commands that read the result of a query, with the name of the query's field in each.
 _QUERY_OF_COMMAND = {
     "CreateTableAsSelect": "query",
     "CreateViewCommand": "plan",
@@ -29,20 +29,20 @@ _QUERY_OF_COMMAND = {
     "InsertIntoStatement": "query",
     "ReplaceTableAsSelect": "query",
 }
-# Without one of these a statement asks for every row, and need not be optimized to know that.
+# A statement without any of these reads every row, so its plan need not be optimized.
 _FILTERING = re.compile(r"\b(where|having|qualify|join)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
 class PushedFilters:
-    """What one query asks of one table; `None` in its place means that it asks for every row."""
+    """The filters of a query on one table. Functions return None if the query may need all rows."""
 
     alternatives: tuple[tuple[Any, ...], ...]
-    """For each place where the query reads the table, the Catalyst conditions that all hold."""
+    """For each place where the query reads the table, the Catalyst conditions joined by AND."""
 
     @property
     def text(self) -> str:
-        """The filters as Spark prints them, for people."""
+        """The filters as Spark prints them, for messages."""
         return " OR ".join(
             "(" + " AND ".join(str(condition.sql()) for condition in place) + ")"
             for place in self.alternatives
@@ -50,7 +50,7 @@ class PushedFilters:
 
     @cached_property
     def predicate(self) -> Predicate:
-        """The same for the index."""
+        """The filters as a predicate for the index."""
         return Or(
             tuple(
                 And(tuple(_predicate(condition) for condition in place))
@@ -60,7 +60,7 @@ class PushedFilters:
 
 
 def filters_on(rows: DataFrame, table: DataFrame) -> PushedFilters | None:
-    """The filters of `rows`, a DataFrame made from `table`, on that table."""
+    """The filters on `table` in `rows`, a DataFrame that is derived from it."""
     execution = rows._jdf.queryExecution()
     return _pushed(Jvm(rows.sparkSession), execution, {"": table}).get("")
 
@@ -71,26 +71,26 @@ def filters_of_statement(
     """The filters of a SQL statement on some of the tables that it reads; nothing is executed.
 
     Args:
-        tables: by any key, the DataFrames that stand behind temporary views in the statement.
+        tables: the DataFrames behind the temporary views in the statement, by any key.
 
     Returns:
-        The filters by the same key. A key is missing where the statement may need every row.
+        The filters by the same key. A key is missing if the statement may need every row.
 
     Raises:
-        AnalysisException, ParseException: as running the statement would.
+        AnalysisException, ParseException: the statement is not valid.
     """
     jvm = Jvm(spark)
     state = jvm.session.sessionState()
     parsed = state.sqlParser().parsePlan(sql)
     while query := _QUERY_OF_COMMAND.get(parsed.getClass().getSimpleName()):
         parsed = getattr(parsed, query)()
-    # SKIP, because asking for the plan of a command would run the command.
+    # SKIP, because planning a command would otherwise run it.
     skip = jvm.singleton("org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
     execution = state.executePlan(parsed, skip)
     if not (tables and _FILTERING.search(sql)):
         execution.analyzed()
         return {}
-    # While it plans, Delta would look for the files of every other table too, by a job for each.
+    # With data skipping, Delta would run a job per table during planning to find its files.
     with session_with(spark, {"spark.databricks.delta.stats.skipping": "false"}) as copy:
         planned = copy.sessionState().executePlan(execution.analyzed(), skip)
         return _pushed(jvm, planned, tables)
@@ -99,8 +99,8 @@ def filters_of_statement(
 def _pushed(jvm: Jvm, execution: Any, tables: Mapping[str, DataFrame]) -> dict[str, PushedFilters]:
     patterns = jvm.singleton("org.apache.spark.sql.catalyst.trees.TreePattern")
     if execution.analyzed().containsPattern(patterns.CURRENT_LIKE()):
-        # The optimizer puts the present moment in the place of current_date() and its like; the
-        # statement runs at a later one, and a temporary view of it is read at any time.
+        # The optimizer replaces current_date() and the like by the present time, but the statement
+        # runs later, and a temporary view of it may be read at any time.
         return {}
     keys: dict[int, tuple[str, set[str]]] = {}
     for key, table in tables.items():
@@ -109,7 +109,7 @@ def _pushed(jvm: Jvm, execution: Any, tables: Mapping[str, DataFrame]) -> dict[s
     places: dict[str, list[tuple[Any, ...]]] = {}
     for relation, conditions in _relations(jvm, execution.optimizedPlan()):
         if found := keys.get(_identity(jvm, relation)):
-            # The table's own condition, a sample's on the weight, says nothing new of its files.
+            # The table's own condition (a sample's, on the weight) excludes no further files.
             key, own_texts = found
             asked = [each for each in conditions if str(each.sql()) not in own_texts]
             usable = tuple(each for each in asked if _usable(each, relation))
@@ -122,7 +122,7 @@ def _pushed(jvm: Jvm, execution: Any, tables: Mapping[str, DataFrame]) -> dict[s
 
 
 def _relations(jvm: Jvm, plan: Any) -> Iterator[tuple[Any, list[Any]]]:
-    """Every place where a plan reads files, subqueries included, with the conditions above it."""
+    """Yields relations that read files, also in subqueries, with the conditions above them."""
 
     def walk(node: Any, above: list[Any]) -> Iterator[tuple[Any, list[Any]]]:
         name = node.getClass().getSimpleName()
@@ -140,12 +140,12 @@ def _relations(jvm: Jvm, plan: Any) -> Iterator[tuple[Any, list[Any]]]:
 
 
 def _identity(jvm: Jvm, relation: Any) -> int:
-    # Expression ids are new wherever a CTE is used once more; the list of files stays one object.
+    # Each use of a CTE gets new expression ids, but the list of files remains one object.
     return int(jvm.jvm.java.lang.System.identityHashCode(relation.relation().location()))
 
 
 def _usable(condition: Any, relation: Any) -> bool:
-    """Whether a condition may tell files apart: by columns of the relation, always the same way."""
+    """Whether a condition can prune files: deterministic, and on columns of the relation only."""
     if _leaves_every_file(condition) or not condition.deterministic() or not condition.resolved():
         return False
     references = condition.references()
@@ -156,10 +156,10 @@ def _usable(condition: Any, relation: Any) -> bool:
 
 
 def _leaves_every_file(condition: Any) -> bool:
-    """Whether neither the index nor Delta's statistics have anything to say of a condition.
+    """Whether neither the index nor Delta's statistics can prune files by a condition.
 
-    Data tests are made of these. Spark adds `is not null` to comparisons and joins; that a file has
-    nothing but nulls is not worth the job that finds it.
+    Data tests consist of such conditions. Spark adds `is not null` to comparisons and joins; it
+    prunes only files with nothing but nulls, which does not justify a job.
     """
     name = condition.getClass().getSimpleName()
     if name == "Not":
@@ -185,7 +185,7 @@ _FLIPPED = {"<": ">", "<=": ">=", "=": "=", ">=": "<=", ">": "<"}
 
 
 class _Unknown(Exception):
-    """A part of a condition that the index knows nothing about."""
+    """A part of a condition that the index cannot evaluate."""
 
 
 def _predicate(condition: Any) -> Predicate:
@@ -213,7 +213,7 @@ def _comparison(op: Any, left: Any, right: Any) -> Predicate:
     if left.getClass().getSimpleName() == "Literal":
         left, right, op = right, left, _FLIPPED[op]
     column, value = _column(left), _value(right)
-    if value is None:  # only `<=> null` holds for anything, and for nulls
+    if value is None:  # only `<=> null` can be true, and only for nulls
         return IsNull(column) if op == "=" else Anything()
     return Comparison(column, op, value)
 
@@ -242,7 +242,7 @@ def _type(expression: Any) -> str:
 
 
 def _convert(value: Any, data_type: str) -> Any:
-    """A value as Catalyst holds it, as Python has it."""
+    """Converts a value from Catalyst's internal form to Python."""
     if value is None:
         return None
     convert = _CONVERSIONS.get(data_type)

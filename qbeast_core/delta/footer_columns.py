@@ -1,7 +1,7 @@
-"""What the footers of Parquet files say of columns: the extremes of their values, and their nulls.
+"""Column statistics in the footers of Parquet files: minimum, maximum and null count.
 
-The Parquet writer finds them for each row group, exactly, in the order that Delta compares values
-by too. Footers are read on the executors, by calls of Parquet's own reader.
+The Parquet writer records exact values for each row group, in the same order in which Delta
+compares values. Executors read the footers with Parquet's own reader.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _LONG_DIGITS = 18
 _LARGEST_INT = 2**31 - 1
 
 ColumnChunk = Sequence[str | None]
-"""Of a column in a row group: its path, how many values and how many nulls it has, whether extremes
-are known, the smallest and the largest value."""
+"""A column in a row group: its path, the number of values and of nulls, whether minimum and maximum
+are known, the minimum and the maximum."""
 
 
 class Kind(Enum):
-    """How the extremes of a column are read and written."""
+    """How the minimum and maximum of a column are read and written."""
 
     NUMBER = auto()
     FLOAT = auto()
@@ -64,7 +64,7 @@ class Kind(Enum):
     LOCAL_TIME = auto()
     TEXT = auto()
     WITHOUT_ORDER = auto()
-    """Only its nulls are counted."""
+    """Only nulls are counted."""
 
 
 _KINDS: Mapping[type[DataType], Kind] = {
@@ -83,21 +83,21 @@ _KINDS: Mapping[type[DataType], Kind] = {
 
 
 def kind_of(data_type: DataType) -> Kind | None:
-    """None for types whose extremes footers leave out or order otherwise than Delta does."""
+    """The kind of a type; None if footers lack its extremes or order them unlike Delta."""
     if isinstance(data_type, DecimalType):
         return Kind.NUMBER if data_type.precision <= _LONG_DIGITS else None
     if isinstance(data_type, StringType):
-        # One with a collation is not equal to it: its order is not that of its bytes.
+        # A string type with a collation is not equal to it, and is not ordered by its bytes.
         return Kind.TEXT if data_type == StringType() else None
     return _KINDS.get(type(data_type))
 
 
 @dataclass
 class FooterStatistics:
-    """What one file's footer says, by the names that columns have in it, extremes as JSON."""
+    """The statistics in one file's footer, by the column names in the file, extremes as JSON."""
 
     rows: int | None = None
-    """None where it has none of the columns."""
+    """None if the file has none of the columns."""
     minimum: dict[str, str] = field(default_factory=dict)
     maximum: dict[str, str] = field(default_factory=dict)
     nulls: dict[str, int] = field(default_factory=dict)
@@ -106,16 +106,16 @@ class FooterStatistics:
 def column_chunks(
     jvm: Jvm, delta_log: Any, path: Column, kinds: Mapping[str, Kind], prefix_length: int
 ) -> Column:
-    """What the footer of a table's file says of columns, for `statistics_of`.
+    """The footer of a table's file as a column, in the form that `statistics_of` takes.
 
     Args:
-        path: of the file, as it is in the log.
-        kinds: of top-level columns, by their names in the files.
-        prefix_length: the UTF-16 units that Delta keeps of a text.
+        path: the path of the file, as in the log.
+        kinds: the kinds of top-level columns, by their names in the files.
+        prefix_length: the number of UTF-16 units that Delta keeps of a string.
 
     Returns:
-        array<array<array<string>>>: of each row group the `ColumnChunk` of each column of the
-        file, null for other columns than those.
+        array<array<array<string>>>: for each row group, the `ColumnChunk` of each column of the
+        file, null for columns that are not in `kinds`.
     """
     calls = JavaCalls(jvm)
     long, boolean = (
@@ -153,7 +153,7 @@ def column_chunks(
 
 
 def _footer(jvm: Jvm, calls: JavaCalls, delta_log: Any, path: Column) -> Any:
-    """The footer of a table's file, an object of Parquet's."""
+    """The footer of a table's file, a Parquet `ParquetMetadata`."""
     in_table = calls.static(
         "org.apache.spark.sql.delta.util.DeltaFileOperations",
         "absolutePath",
@@ -177,23 +177,23 @@ def _footer(jvm: Jvm, calls: JavaCalls, delta_log: Any, path: Column) -> Any:
 
 
 def _printed(calls: JavaCalls, statistics: Any, which: str, prefix_length: int) -> Column:
-    """The smallest (`Min`) or the largest (`Max`) number, as Parquet prints it."""
+    """The minimum (`Min`) or maximum (`Max`) as Parquet prints it."""
     return calls.column(calls.spark_string(_parquets_text(calls, statistics, which)))
 
 
 def _stored(calls: JavaCalls, statistics: Any, which: str, prefix_length: int) -> Column:
     """The number that is stored for a date or a time.
 
-    Parquet's text of it leaves open whether a year is before the first or after.
+    Parquet's text of it does not distinguish years before and after the year 1.
     """
     stored = calls.method(statistics, f"genericGet{which}", "java.lang.Comparable")
     return calls.column(calls.text(stored))
 
 
 def _beginning(calls: JavaCalls, statistics: Any, which: str, prefix_length: int) -> Column:
-    """As much of a text as decides what Delta keeps of it; null for bytes that are no UTF-8.
+    """The part of a string that determines what Delta keeps of it; null if it is not valid UTF-8.
 
-    They lie elsewhere in the order than what Java has in their place.
+    Java replaces invalid bytes by a character that sorts differently.
     """
     text = calls.column(calls.spark_string(_parquets_text(calls, statistics, which)))
     units = min(2 * prefix_length + 2, _LARGEST_INT)
@@ -221,9 +221,9 @@ def statistics_of(
     kinds: Mapping[str, Kind],
     prefix_length: int,
 ) -> FooterStatistics:
-    """What the row groups of one file say together.
+    """The statistics of one file, combined from its row groups.
 
-    Of a column of which one row group does not know the extremes, none are known.
+    If one row group lacks the extremes of a column, the file has none for this column.
     """
     found = FooterStatistics(rows=None if row_groups else 0)
     for column, kind in kinds.items():
@@ -260,12 +260,12 @@ def _chunks_of(
 def _combined(
     texts: Sequence[str | None], kind: Kind, chosen: Callable[..., Any], prefix_length: int
 ) -> str | None:
-    """The smallest or the largest of the values as Delta writes it in JSON; None if it cannot."""
+    """The smallest or largest of the values in Delta's JSON form; None if there is no such form."""
     known = [text for text in texts if text is not None]
     if len(known) < len(texts):
         return None
     if kind is Kind.TEXT:
-        # By code points, which is by the bytes of UTF-8.
+        # Ordered by code points, which is the order of UTF-8 bytes.
         text = chosen(known)
         kept = text[:prefix_length] if chosen is min else shortened_maximum(text, prefix_length)
         return None if kept is None else json.dumps(kept, ensure_ascii=False)
@@ -277,10 +277,11 @@ def _combined(
 
 
 def shortened_maximum(text: str, length: int) -> str | None:
-    """What Delta keeps of a column's largest text: its beginning, and a character that is larger.
+    """What Delta keeps of a column's largest string: a prefix, and a character that is larger than
+    the one that follows.
 
-    The beginning has `length` units of UTF-16, or one more for a character to be whole. None where
-    only the largest character of all follows, for as long again.
+    The prefix has `length` UTF-16 units, or one more to avoid splitting a character. It is extended
+    while U+10FFFF follows; None if this doubles its length.
     """
     kept = _first_units(text, length)
     if text and not kept:
@@ -305,14 +306,14 @@ def _first_units(text: str, length: int) -> str:
 
 
 def _units(character: str) -> int:
-    """How many units of UTF-16 it has."""
+    """The number of UTF-16 units of a character."""
     return 2 if ord(character) > _LAST_OF_ONE_UNIT else 1
 
 
 def _moment(stored: int, kind: Kind) -> str | None:
-    """Days or microseconds since 1970 as JSON; None for years that not all readers know.
+    """Days or microseconds since 1970 as JSON; None outside the years 1 to 9999.
 
-    Of the microseconds Delta keeps milliseconds, and its readers know that there may be more.
+    Delta keeps only milliseconds, and its readers allow for the missing microseconds.
     """
     since = timedelta(stored) if kind is Kind.DATE else timedelta(milliseconds=stored // 1000)
     try:
@@ -326,5 +327,5 @@ def _moment(stored: int, kind: Kind) -> str | None:
 
 
 def _text_of_path(column: str) -> str:
-    """A top-level column as Parquet's `ColumnPath` prints it."""
+    """A top-level column in the form that Parquet's `ColumnPath` prints."""
     return f"[{column}]"

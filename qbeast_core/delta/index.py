@@ -1,8 +1,9 @@
-"""What the log says of a table's index: which files it describes, by which blocks.
+"""A table's index, read from its log: the indexed files and their blocks.
 
-A file counts as indexed only if everything that its tags say can be understood and agrees with the
-rest of the log. All others are *unindexed*: read whenever anything is read. Versions up to 0.5 also
-left files that are *copies* of rows in other files (docs/format.md 10.2); they are never read.
+A file counts as indexed only if all its tags are valid and agree with the rest of the log
+(docs/format.md 7.5). All other files are *unindexed*, and every read includes them. Versions up to
+0.5 also left files that are *copies* of rows in other files (docs/format.md 10.2); these are never
+read.
 """
 
 from __future__ import annotations
@@ -36,45 +37,45 @@ from qbeast_core.tree.otree import OTree
 
 @dataclass(frozen=True)
 class IndexedFile:
-    """A file's place in the index."""
+    """A file's entry in the index."""
 
     revision_id: int
-    """0 for a file that the index does not describe."""
+    """0 for a file that is not indexed."""
     blocks: tuple[Block, ...]
     problem: str | None = None
-    """Why a file that carries index tags is not trusted."""
+    """Why a file with index tags counts as not indexed."""
     highest_weight: int | None = None
-    """For a file with a band of the root: of its rows, which are of the root alone."""
+    """The highest weight of the rows of a file with a band of the root, and only such rows."""
     is_copy: bool = False
-    """Whether it has nothing but copies of rows of other files; they are no rows of the table."""
+    """Whether the file has only copies of rows in other files, which do not belong to the table."""
 
     @property
     def is_indexed(self) -> bool:
         return self.revision_id != STAGING_REVISION_ID
 
     def highest_in(self, block: Block) -> int:
-        """The weight that no row of one of its blocks is above, as the log says."""
+        """An upper bound for the row weights in one of the file's blocks, from the log."""
         known = self.highest_weight
         return block.max_weight if known is None else min(known, block.max_weight)
 
     def lies_below(self, limit: int) -> bool:
-        """Whether the log says that each of its rows has a weight below the limit."""
+        """Whether the log guarantees that all rows of the file have a weight below the limit."""
         return self.highest_weight is not None and self.highest_weight < limit
 
 
 @dataclass(frozen=True, eq=False)
 class BlockArrays:
-    """The blocks of one revision side by side, for choosing files without a loop."""
+    """The blocks of one revision as arrays, to select files without a loop."""
 
     revision: Revision
     file: NDArray[np.int64]
     """int64[blocks]: the index of the block's file."""
     min_weight: NDArray[np.int64]
-    """int64[blocks]: the smallest weight of its rows; above every weight for a block without."""
+    """int64[blocks]: the smallest weight of the block's rows. Blocks without rows are left out."""
     lower: NDArray[np.float64]
-    """float64[blocks, dimensions]: where its cube begins."""
+    """float64[blocks, dimensions]: the lower corner of the block's cube."""
     upper: NDArray[np.float64]
-    """float64[blocks, dimensions]: where its cube ends."""
+    """float64[blocks, dimensions]: the upper corner of the block's cube."""
 
 
 class TableIndex:
@@ -89,11 +90,11 @@ class TableIndex:
         last = configuration.revisions.get(configuration.last_revision_id or STAGING_REVISION_ID)
         self._distrusted = _distrusted_revisions(configuration, last, schema)
         self.identity = ColumnIdentity.of(schema, last.layout_columns if last else ())
-        """The columns that a file must have been indexed by."""
+        """The columns by which a file must have been indexed."""
 
     @staticmethod
     def of(snapshot: TableSnapshot, configuration: IndexConfiguration) -> TableIndex:
-        """The index of a snapshot with this configuration; parsed once per state of a table."""
+        """The index of a snapshot with this configuration, parsed once per state of the table."""
 
         def read() -> TableIndex:
             return TableIndex(configuration, snapshot.schema, snapshot.files)
@@ -102,10 +103,10 @@ class TableIndex:
 
     @cached_property
     def current(self) -> Revision:
-        """The latest revision, as writes continue it.
+        """The latest revision, in the form that writes continue.
 
-        Where the files of that revision were written for other columns, it has no transformations:
-        none of the old ones says anything of the new columns, so more rows begin a new revision.
+        If all its files were written for other columns, it has no transformations: the old ones do
+        not apply to the present columns, so the next rows start a new revision.
         """
         latest = self.configuration.latest
         number = str(latest.revision_id)
@@ -115,8 +116,8 @@ class TableIndex:
         return latest
 
     def have_present_columns(self, files: NDArray[np.int64]) -> bool:
-        """Whether the files at these indices were written for the columns that rows are placed by
-        now, as far as the table keeps track of them."""
+        """Whether the files at these indices were written for the columns by which rows are placed
+        now, as far as the table records it."""
         return all(self._has_present_columns(self._data_files[i]) for i in files.tolist())
 
     @property
@@ -124,7 +125,7 @@ class TableIndex:
         """The columns whose hash is a row's weight.
 
         Raises:
-            IncompatibleTable: the table has lost one of them, or Spark has no hash of it any more.
+            IncompatibleTable: the table has lost one of them, or Spark can no longer hash it.
         """
         names = self.configuration.latest.weight_columns
         try:
@@ -134,7 +135,7 @@ class TableIndex:
         return names
 
     def check_columns(self, table: str) -> None:
-        """Raise IncompatibleTable unless the table has all columns that more rows are placed by."""
+        """Raise IncompatibleTable unless the table has all columns needed to place new rows."""
         latest = self.configuration.latest
         columns = [IndexedColumn(name, None) for name in latest.columns]
         try:
@@ -147,23 +148,23 @@ class TableIndex:
 
     @cached_property
     def files(self) -> tuple[IndexedFile, ...]:
-        """One entry for each file of the snapshot, in its order."""
+        """One entry per file of the snapshot, in the same order."""
         return tuple(self._indexed(file) for file in self._data_files)
 
     @cached_property
     def unindexed(self) -> NDArray[np.int64]:
-        """The indices of the files that the index does not describe and that have rows."""
+        """The indices of the files that are not indexed, without copies."""
         files = self.files_of(STAGING_REVISION_ID)
         return files[~self.copies[files]]
 
     @cached_property
     def copies(self) -> NDArray[np.bool_]:
-        """bool[files]: which ones an old writer left that have nothing but copies."""
+        """bool[files]: whether the file has only copies, left by an old writer."""
         return np.array([file.is_copy for file in self.files], dtype=np.bool_)
 
     @property
     def with_rows(self) -> NDArray[np.int64]:
-        """The indices of the files that make up the table: all but copies."""
+        """The indices of the files that make up the table: all except copies."""
         return np.flatnonzero(~self.copies)
 
     def files_of(self, revision_id: int) -> NDArray[np.int64]:
@@ -189,7 +190,7 @@ class TableIndex:
     def _arrays(self, revision: Revision) -> BlockArrays:
         owners, blocks = [], []
         for i in self.files_of(revision.revision_id).tolist():
-            # A block without rows only tells other readers a weight; there is nothing to read.
+            # A block without rows only carries a weight for other readers; it has nothing to read.
             filled = [block for block in self.files[i].blocks if block.element_count]
             owners += [i] * len(filled)
             blocks += filled
@@ -223,17 +224,19 @@ class TableIndex:
             present = described(self.identity.text)
             if COLUMNS_TAG not in file.tags:
                 return _untrusted(
-                    "it does not record by which columns it was indexed; the names of the index "
-                    f"now mean {present}"
+                    "it does not record the columns by which it was indexed; the names in the "
+                    f"index now refer to {present}"
                 )
             return _untrusted(
                 f"it was indexed by the columns {described(file.tags[COLUMNS_TAG])}; the same "
-                f"names now mean {present}"
+                f"names now refer to {present}"
             )
         if (key := file.tags.get(WEIGHT_KEY_TAG)) != revision.weight_key:
             made_of = key or "the indexed columns"
             wanted = revision.weight_key or "the indexed columns"
-            return _untrusted(f"its weights are made of {made_of}, those of the table of {wanted}")
+            return _untrusted(
+                f"its weights are computed from {made_of}, the table's weights from {wanted}"
+            )
         if BLOCKS_TAG not in file.tags:
             return _untrusted("it has a revision tag but no blocks")
         try:
@@ -251,15 +254,17 @@ class TableIndex:
 def _distrusted_revisions(
     configuration: IndexConfiguration, last: Revision | None, schema: StructType
 ) -> dict[int, str]:
-    """The revisions whose files cannot be chosen by the index, with the reason.
+    """The revisions whose blocks cannot be used, with the reason.
 
     A row's weight is the hash of the latest revision's columns (or of the table's sample key) with
-    their present types; blocks written for other columns or types speak of other weights.
+    their present types. Blocks written for other columns or types refer to other weights.
     """
     reasons = {}
     for revision in configuration.revisions.values():
         if last is None or revision.columns != last.columns:
-            reasons[revision.revision_id] = "its revision indexes other columns than the last one"
+            reasons[revision.revision_id] = (
+                "its revision and the latest one index different columns"
+            )
         elif not revision.transformations:
             reasons[revision.revision_id] = "its revision has no transformations"
         elif reason := _changed_column(revision, schema):
@@ -277,20 +282,20 @@ def _changed_column(revision: Revision, schema: StructType) -> str | None:
         if name not in types:
             return f"indexed column {name!r} is not in the table"
         if not transformer.is_for(types[name]):
-            return f"indexed column {name!r} has another type now"
+            return f"indexed column {name!r} now has another type"
     return None
 
 
 def _lost(what: str, problem: InvalidOptions) -> IncompatibleTable:
     return IncompatibleTable(
-        f"{what} by its index: {problem}. Give the column back its name and type, or write all "
-        "rows of the table anew by write_table(..., mode='overwrite') with other columns_to_index "
-        "or another sample_key"
+        f"{what} with its index: {problem}. Restore the column's name and type, or rewrite the "
+        "table with write_table(..., mode='overwrite') and other columns_to_index or another "
+        "sample_key"
     )
 
 
 def _highest(tags: Mapping[str, str], blocks: Sequence[Block]) -> int | None:
-    """What the tag says of a file with rows of the root alone; None where it says nothing."""
+    """The `highestWeight` tag, if valid, of a file that only has rows of the root; else None."""
     if any(block.cube.depth for block in blocks if block.element_count):
         return None
     try:
@@ -304,5 +309,5 @@ def _untrusted(problem: str) -> IndexedFile:
 
 
 _UNINDEXED = IndexedFile(STAGING_REVISION_ID, ())
-_LEGACY = "it has the tags of qbeast 0.5 or older; migrate_format turns them into blocks"
+_LEGACY = "it has the tags of qbeast 0.5 or older; migrate_format converts them to blocks"
 _indexes: VersionCache[TableIndex] = VersionCache()

@@ -1,6 +1,6 @@
-"""Delta's `Metadata` of a table, read, made, or lent to Delta's functions before it is committed.
+"""Reads and creates Delta's `Metadata` of a table, and passes it to Delta before it is committed.
 
-In the log's JSON form, which takes one call where its fields would take a hundred.
+It is handled in the log's JSON form: one call of the JVM instead of a hundred for its fields.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from qbeast_core.model.slices import SLICE_COLUMN, SLICES_KEY
 from qbeast_core.spark.schema import GENERATION_KEY
 
 COLUMN_MAPPING_KEY = "delta.columnMapping.mode"
-"""The property of a table whose columns have other names in its files: `name` or `id`."""
+"""The table property for column mapping: `name` or `id` if columns have other names in files."""
 
 PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
-"""In the metadata of a column or field, the name that it has in files, where it has another one."""
+"""In the metadata of a column or field: its name in the files, if that is a different one."""
 
 
 def maps_columns(configuration: Mapping[str, str]) -> bool:
-    """Whether columns have other names in the files, as Delta reads that property."""
+    """Whether column mapping is on, by Delta's reading of the property."""
     return configuration.get(COLUMN_MAPPING_KEY, "none").lower() != "none"
 
 
 def fields_of(metadata: Any) -> dict[str, Any]:
-    """The fields of a `metaData` action by the names that they have in the log."""
+    """The fields of a `metaData` action, by their names in the log."""
     return dict(json.loads(metadata.json())["metaData"])
 
 
 def metadata_of(jvm: Jvm, fields: Mapping[str, Any]) -> Any:
-    """The action with these fields."""
+    """The `metaData` action with these fields."""
     from_json = jvm.singleton("org.apache.spark.sql.delta.actions.Action").fromJson
     return from_json(json.dumps({"metaData": dict(fields)}))
 
 
 def without_internal_metadata(jvm: Jvm, schema: StructType) -> str:
-    """A schema as JSON text without what Spark notes of columns for itself.
+    """A schema as JSON text, without Spark's internal column metadata.
 
-    A column that was a hidden one of other files (`select *, _metadata`) would be hidden again.
+    Otherwise a column that was hidden in its source (`select *, _metadata`) would be hidden again.
     """
     known = jvm.singleton("org.apache.spark.sql.types.DataType").fromJson(schema.json())
     util = jvm.singleton("org.apache.spark.sql.catalyst.util.package")
@@ -52,10 +52,10 @@ def without_internal_metadata(jvm: Jvm, schema: StructType) -> str:
 
 
 def checked_properties(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
-    """Table properties as Delta spells and takes them; it ignores the case of their names.
+    """Table properties in Delta's own spelling; Delta ignores the case of their names.
 
     Raises:
-        InvalidOptions: Delta has no such property, or the property takes no such value.
+        InvalidOptions: Delta does not know a property, or does not allow its value.
     """
     jvm = Jvm(spark)
     configs = jvm.singleton("org.apache.spark.sql.delta.DeltaConfigs")
@@ -63,20 +63,20 @@ def checked_properties(spark: SparkSession, properties: Mapping[str, str]) -> di
         taken = configs.validateConfigurations(jvm.scala_map(properties))
     except PySparkException as problem:
         first_line = str(problem).partition("\n")[0]
-        raise InvalidOptions(f"Delta does not take these properties: {first_line}") from problem
+        raise InvalidOptions(f"Delta does not accept these properties: {first_line}") from problem
     return dict(json.loads(jvm.json_of(taken)))
 
 
 def features_of(protocol: Any) -> frozenset[str]:
-    """The names of the table features that a protocol asks of readers and writers."""
+    """The names of the table features that a protocol requires of readers and writers."""
     fields = json.loads(protocol.json())["protocol"]
     return frozenset(fields.get("readerFeatures", []) + fields.get("writerFeatures", []))
 
 
 def stores_slices(fields: Mapping[str, Any]) -> bool:
-    """Whether the table has a column of slices that Delta keeps right.
+    """Whether the table has a slice column that Delta computes.
 
-    A program that replaced the schema may have left one that it does not.
+    A program that replaced the schema may have left an ordinary column of this name.
     """
     if fields["configuration"].get(SLICES_KEY) != "true":
         return False
@@ -87,18 +87,18 @@ def stores_slices(fields: Mapping[str, Any]) -> bool:
 
 
 def names_in_files(fields: Mapping[str, Any]) -> dict[str, str]:
-    """What each column of the table is called in its data files."""
+    """The name in the data files of each column of the table."""
     schema = StructType.fromJson(json.loads(fields["schemaString"]))
     return {field.name: name_in_files(field) for field in schema}
 
 
 def name_in_files(field: StructField) -> str:
-    """What a column, or a field of a struct, is called in data files."""
+    """The name in the data files of a column or of a field of a struct."""
     return str(field.metadata.get(PHYSICAL_NAME_KEY, field.name))
 
 
 def snapshot_with(jvm: Jvm, delta_log: Any, metadata: Any) -> Any:
-    """A snapshot without files: how Delta's functions take the schema and settings of a table."""
+    """A snapshot without files, for Delta functions that need a table's schema and settings."""
     return jvm.new(
         "org.apache.spark.sql.delta.DummySnapshot", delta_log.logPath(), delta_log, metadata
     )

@@ -1,4 +1,4 @@
-"""One version of a Delta table: its metadata, its tagged files, and DataFrames over some."""
+"""One version of a Delta table: its metadata, its files with their tags, and DataFrames of them."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class DataFile:
     size_bytes: int
     modification_millis: int
     stored_rows: int | None
-    """Rows in the file; None where the log does not say."""
+    """The number of rows in the file; None if the log does not have it."""
     deleted_rows: int
-    """How many of them a deletion vector hides."""
+    """The number of these rows that a deletion vector hides."""
     tags: Mapping[str, str]
     stats: str = field(default="", repr=False)
-    """Delta's statistics as JSON text, empty where the writer left none."""
+    """Delta's statistics as JSON text; empty if the writer left none."""
 
     @classmethod
     def from_log(cls, add: Mapping[str, Any]) -> DataFile:
-        """The file of an `add` action given as parsed JSON."""
+        """The file of an `add` action, given as parsed JSON."""
         stats = add.get("stats") or ""
         deletion_vector = add.get("deletionVector") or {}
         return cls(
@@ -58,12 +58,12 @@ class DataFile:
 
     @property
     def rows(self) -> int | None:
-        """Rows that a reader sees; None where the log does not say."""
+        """The number of rows that readers see; None if the log does not have it."""
         return None if self.stored_rows is None else self.stored_rows - self.deleted_rows
 
 
 class TableSnapshot:
-    """A version of a Delta table, seen from one Spark session; later commits do not change it."""
+    """A version of a Delta table in one Spark session; later commits do not change it."""
 
     def __init__(self, spark: SparkSession, delta_log: Any, jvm_snapshot: Any) -> None:
         self._jvm = Jvm(spark)
@@ -77,7 +77,7 @@ class TableSnapshot:
         self.partition_columns = tuple(metadata["partitionColumns"])
         self._schema_json: str = metadata.get("schemaString") or ""
         self.stores_slices = stores_slices(metadata)
-        """Whether the table has a column of slices beside those of its rows."""
+        """Whether the table has a slice column in addition to the columns of its rows."""
 
     @classmethod
     def load(cls, spark: SparkSession, location: str) -> TableSnapshot:
@@ -88,21 +88,21 @@ class TableSnapshot:
 
     @cached_property
     def key(self) -> Hashable:
-        """Tells this state of the table from all others in this process.
+        """Identifies this state of the table within the process.
 
-        A version number does not: whoever puts a table's log back to an earlier state commits
-        other rows under the same number.
+        The version number alone is not enough: if a table's log is reset to an earlier state, the
+        next commits reuse version numbers for other rows.
         """
         return self._key_of(self._snapshot, self.version)
 
     @property
     def exists(self) -> bool:
-        """False for a location that holds no Delta table."""
+        """False if there is no Delta table at the location."""
         return self.version >= 0
 
     @cached_property
     def schema(self) -> StructType:
-        """The table's columns, by their logical names, without that of slices."""
+        """The table's columns by their logical names, without the slice column."""
         if not self._schema_json:
             return StructType()
         stored = StructType.fromJson(json.loads(self._schema_json))
@@ -112,12 +112,12 @@ class TableSnapshot:
 
     @cached_property
     def features(self) -> frozenset[str]:
-        """The names of the table features that the table's protocol asks of readers and writers."""
+        """The names of the table features that the protocol requires of readers and writers."""
         return features_of(self._snapshot.protocol())
 
     @cached_property
     def has_change_feed(self) -> bool:
-        """Whether the table keeps a change data feed, by either of Delta's names for that."""
+        """Whether the table has a change data feed, under either of Delta's names for it."""
         configs = self._jvm.singleton("org.apache.spark.sql.delta.DeltaConfigs")
         return bool(configs.CHANGE_DATA_FEED().fromMetaData(self._snapshot.metadata()))
 
@@ -137,34 +137,33 @@ class TableSnapshot:
     def files(self) -> tuple[DataFile, ...]:
         """The live files; the position in the tuple is a file's index for `dataframe`.
 
-        They are in the order of their paths, so that an index means the same file whenever and by
-        whomever the version is read.
+        They are sorted by path, so that an index always refers to the same file of a version.
         """
         return self._live_files.files
 
     def dataframe(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
-        """The rows of the files at `indices` (of all by default), deletion vectors applied."""
+        """The rows of the files at `indices` (default: all files), deletion vectors applied."""
         return self.without_slices(self.stored_rows(indices))
 
     def without_slices(self, stored: DataFrame) -> DataFrame:
-        """Rows of the table as a user has given them."""
+        """Stored rows in the form in which the user wrote them."""
         return stored.drop(SLICE_COLUMN) if self.stores_slices else stored
 
     def stored_rows(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
-        """The same rows as `dataframe`, with their slices where the table stores them."""
+        """The same rows as `dataframe`, with their slices if the table stores them."""
         adds = self._live_files.adds if indices is None else self.add_actions(indices)
         return self._jvm.dataframe(
             self._delta_log.createDataFrame(self._snapshot, adds, False, self._jvm.none)
         )
 
     def rows(self, indices: NDArray[np.int64] | None = None) -> int:
-        """How many rows the files at `indices` (all by default) have, by the log if it says so."""
+        """The rows in the files at `indices` (default: all files); counted if not in the log."""
         files = self.files if indices is None else [self.files[i] for i in indices.tolist()]
         known = [file.rows for file in files if file.rows is not None]
         return sum(known) if len(known) == len(files) else self.dataframe(indices).count()
 
     def matching(self, filters: PushedFilters) -> NDArray[np.bool_]:
-        """Which files may hold a row that the filters keep, by Delta's own statistics."""
+        """bool[files]: whether the file may match the filters, by Delta's own statistics."""
         kept: set[str] = set()
         for place in filters.alternatives:
             found = self._snapshot.filesForScan(self._jvm.seq(place), False).files()
@@ -174,21 +173,21 @@ class TableSnapshot:
         return np.array([file.path in kept for file in self.files], dtype=np.bool_)
 
     def last_commit_millis(self, operation: str) -> int:
-        """When the newest commit of that name was made, in milliseconds since 1970; 0 if never."""
+        """The time of the operation's latest commit, in milliseconds since 1970; 0 if none."""
         history = self.spark.sql(f"describe history delta.{quoted(self.location)}")
         own = history.where((F.col("operation") == operation) & (F.col("version") <= self.version))
         found = own.agg(F.max(F.unix_millis("timestamp"))).first()
         return (found and found[0]) or 0
 
     def add_actions(self, indices: NDArray[np.int64]) -> Any:
-        """The log's own `AddFile` objects of the files at `indices`, as a Scala Seq."""
+        """Delta's `AddFile` objects of the files at `indices`, as a Scala Seq."""
         return self._jvm.pick(self._live_files.adds, indices)
 
     def followed_by(self, change: Change) -> Callable[[int], None]:
-        """Spares the next version's reader the log, when the next version is this change.
+        """Prepares the next version's list of files, to save its reader from reading the log.
 
-        What is returned is to be told the version that the change got. It takes no part in the
-        commit and cannot fail after it.
+        Call the returned function with the version of the change after its commit. It only caches
+        the list, and never raises.
         """
         if not self.exists:
             known: _LiveFiles | None = _LiveFiles((), self._jvm.seq([]))
@@ -197,22 +196,22 @@ class TableSnapshot:
         following = known and known.after(self._jvm, change)
 
         def committed(version: int) -> None:
-            # Where another writer came between, its files are missing here.
+            # If another writer committed in between, the list lacks its files.
             if following and version == self.version + 1:
                 try:
-                    # Delta goes on with this snapshot, unless it finds other files in the log.
+                    # Delta keeps using this snapshot unless it finds other files in the log.
                     newest = self._delta_log.unsafeVolatileSnapshot()
                     if newest.version() == version:
                         _live_files.put(self._key_of(newest, version), following)
                 except Exception as problem:
                     logger.debug(
-                        "version %d of %s is read anew: %s", version, self.location, problem
+                        "version %d of %s will be read again: %s", version, self.location, problem
                     )
 
         return committed
 
     def _key_of(self, jvm_snapshot: Any, version: int) -> Hashable:
-        """Delta keeps one object as long as it finds the log's files unchanged."""
+        """The identity of Delta's snapshot, which remains one object while the log is unchanged."""
         identity = self._jvm.jvm.java.lang.System.identityHashCode(jvm_snapshot)
         return (self.location, version, identity, id(self._jvm.jvm))
 
@@ -229,18 +228,18 @@ class TableSnapshot:
 
 @dataclass(frozen=True)
 class Change:
-    """What the next version of a table has other than this one, as far as files go."""
+    """The difference in files between this version of a table and the next one."""
 
     gone: frozenset[int]
-    """The indices of this version's files that it does not have."""
+    """The indices of this version's files that are removed."""
     files: Sequence[DataFile]
-    """The files that it has besides."""
+    """The files that are added."""
     adds: Any
-    """The log's own `AddFile` objects of these, as a Scala Seq."""
+    """Delta's `AddFile` objects of the added files, as a Scala Seq."""
 
 
 def delta_log_of(spark: SparkSession, location: str) -> Any:
-    """Delta's handle of the log at `location`, whether a table exists there or not.
+    """Delta's `DeltaLog` at `location`, whether or not a table exists there.
 
     Raises:
         UnsupportedEnvironment: the session has no Delta Lake.
@@ -248,8 +247,8 @@ def delta_log_of(spark: SparkSession, location: str) -> Any:
     jvm = Jvm(spark)
     if not jvm.has_class("org.apache.spark.sql.delta.DeltaLog"):
         raise UnsupportedEnvironment(
-            "the Spark session has no Delta Lake; start it with the Delta jars that fit pyspark "
-            f"{spark.version}, such as by delta.configure_spark_with_delta_pip"
+            "the Spark session has no Delta Lake; start it with the Delta jars for pyspark "
+            f"{spark.version}, for example with delta.configure_spark_with_delta_pip"
         )
     return jvm.jvm.org.apache.spark.sql.delta.DeltaLog.forTable(jvm.session, location)
 

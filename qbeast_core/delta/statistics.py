@@ -1,9 +1,9 @@
-"""Delta's statistics of columns, found after the files were written and not while.
+"""Delta's column statistics, collected from footers after the files are written.
 
-While it writes, Delta compares every value with the smallest and the largest so far, and copies
-strings and decimals for that. The Parquet writer finds the same values and leaves them in the
-footer, which costs little to read. This is the only module that changes what Delta collects; where
-it cannot, Delta collects everything itself.
+During a write, Delta compares every value with the minimum and maximum so far, and copies strings
+and decimals to do so. The Parquet writer computes the same values and stores them in the footer,
+where they are cheap to read. Only this module changes what Delta collects; where it cannot, Delta
+collects everything itself.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from qbeast_core.names import quoted
 
 TIMESTAMPS_KEY = "spark.sql.parquet.outputTimestampType"
 MICROSECONDS = "TIMESTAMP_MICROS"
-"""How files have timestamps, unless the session says otherwise: in a form with extremes."""
+"""The default format of timestamps in files, for which Parquet records minimum and maximum."""
 _CALENDAR_KEY = "spark.sql.parquet.datetimeRebaseModeInWrite"
 _CHOSEN_COLUMNS = "delta.dataSkippingStatsColumns"
 _CHOSEN_COUNT = "delta.dataSkippingNumIndexedCols"
@@ -50,17 +50,17 @@ _CHOICES = frozenset((_CHOSEN_COLUMNS, _CHOSEN_COUNT, _CHOSEN_LENGTH))
 _DEFAULT_COUNT = 32
 _NESTED = (ArrayType, MapType, StructType, VariantType)
 LEAST_ROWS = 250_000
-"""Of fewer rows Delta's own collecting costs less than the job that reads footers."""
+"""With fewer rows, Delta's own statistics cost less than the job that reads the footers."""
 _COLLECT_KEY = "spark.databricks.delta.stats.collect"
 _PREFIX_KEY = "spark.databricks.io.skipping.stringPrefixLength"
 _ENCRYPTION_KEY = "parquet.crypto.factory.class"
 _SET_METADATA = "newMetadata_$eq"
-"""The setter of a field that is private in Scala: not every build of Delta needs to have it."""
+"""The setter of a field that is private in Scala, so not every build of Delta may have it."""
 _SECTIONS = ("minValues", "maxValues", "nullCount")
 
 
 class LateStatistics:
-    """The statistics of the files that one Delta transaction writes, in part found later."""
+    """The statistics of the files of one Delta transaction, some of them added after the write."""
 
     def __init__(self, jvm: Jvm, delta_log: Any, txn: Any, rows: int) -> None:
         self._jvm, self._delta_log, self._txn = jvm, delta_log, txn
@@ -73,26 +73,26 @@ class LateStatistics:
         self.applies = (
             bool(in_footers)
             and setting(jvm.spark, _COLLECT_KEY)
-            # Delta counts leaves, and a user's own choices are theirs.
+            # Delta's default limit counts leaf columns, and a user's own settings take precedence.
             and len(schema) <= _DEFAULT_COUNT
             and not any(isinstance(field.dataType, _NESTED) for field in schema)
             and not _CHOICES & set(configuration)
             and self._choice_can_be_replaced()
         )
-        """Whether Delta leaves statistics of ordinary columns to be found after the writing."""
+        """Whether the statistics of ordinary columns are taken from the footers, not from Delta."""
         self._found_later = in_footers if self.applies else {}
         if self._lacks_slices() and self._footers_are_readable:
             self._found_later[SLICE_COLUMN] = Kind.NUMBER
 
     @cached_property
     def _footers_are_readable(self) -> bool:
-        """Whether Parquet's reader is there, and the files' footers are not encrypted."""
+        """Whether Parquet's reader is available and the files' footers are not encrypted."""
         if not self._jvm.has_class(PARQUET_READER):
             return False
         return self._delta_log.newDeltaHadoopConf().get(_ENCRYPTION_KEY) is None
 
     def _choice_can_be_replaced(self) -> bool:
-        """Whether this Delta lets `left_for_later` do its work: a try that changes nothing."""
+        """Whether `left_for_later` works with this version of Delta; the test changes nothing."""
         try:
             getattr(self._txn, _SET_METADATA)(self._txn.newMetadata())
         except Py4JError:
@@ -105,9 +105,9 @@ class LateStatistics:
         return bool(self._found_later)
 
     def prepare(self) -> None:
-        """Make now what `added_to` needs beside the files: about a thousand calls of Java.
+        """Prepare what `added_to` needs besides the files, which takes about a thousand Java calls.
 
-        For a thread of its own.
+        Run it in a separate thread.
         """
         if self.pending:
             activate(self._jvm.spark)
@@ -115,9 +115,9 @@ class LateStatistics:
 
     @cached_property
     def _footers(self) -> Column:
-        """What the footer of a file says of the columns, by its `path`, as JSON.
+        """The columns of the footer of the file at `path`, as JSON text.
 
-        As texts they are a fifth of the driver's memory that lists of them are.
+        As text they take a fifth of the driver memory that lists would take.
         """
         path, kinds = F.col("path"), self._kinds_in_files
         chunks = column_chunks(self._jvm, self._delta_log, path, kinds, self._prefix_length)
@@ -129,15 +129,15 @@ class LateStatistics:
 
     @cached_property
     def _kinds_in_files(self) -> dict[str, Kind]:
-        """The columns that are found later, by their names in the files."""
+        """The kinds of the columns whose statistics come from footers, by their names in files."""
         in_files = names_in_files(self._metadata)
         return {in_files[column]: kind for column, kind in self._found_later.items()}
 
     def _lacks_slices(self) -> bool:
-        """Whether the table has a column of slices of which Delta has no statistics.
+        """Whether the table has a slice column without statistics from Delta.
 
-        Where there are more columns than it has statistics of: slices come last, and other engines
-        choose the files of a sample by them.
+        This happens if the table has more columns than Delta collects statistics for, because the
+        slice column is the last one. Other engines need its statistics to skip files in a sample.
         """
         if not stores_slices(self._metadata):
             return False
@@ -146,15 +146,16 @@ class LateStatistics:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What is to be set in the session that writes.
+        """The settings for the session that writes.
 
-        With no column to describe, Delta would still pass each row through an aggregation.
+        Even without columns to collect, Delta would pass each row through an aggregation, so its
+        statistics are switched off entirely in this case.
         """
         return {_COLLECT_KEY: "false"} if self.applies and not self._others else {}
 
     @contextmanager
     def left_for_later(self) -> Iterator[None]:
-        """Delta collects only what nobody finds later from what the transaction writes inside."""
+        """Inside the block, Delta collects only the statistics that footers do not provide."""
         if not (self.applies and self._others):
             yield
             return
@@ -167,14 +168,14 @@ class LateStatistics:
             replace_metadata(present)
 
     def added_to(self, adds: Any, entries: Sequence[Mapping[str, Any]]) -> list[str | None]:
-        """The files' statistics with those of their footers added, as JSON texts.
+        """The files' statistics completed from their footers, as JSON text.
 
         `adds` (a Scala Seq) and `entries` (the log's JSON form) are the actions of the same files,
-        at least one, with what Delta collected while it wrote them.
+        at least one, with the statistics that Delta collected during the write.
         """
         jvm = self._jvm
         encoder = jvm.singleton("org.apache.spark.sql.delta.implicits.package").addFileEncoder()
-        # From a list, the optimizer would read each footer by itself, on the driver.
+        # From a local list, the optimizer would read each footer itself, on the driver.
         context = jvm.session.sparkContext()
         tasks = min(len(entries), context.defaultParallelism())
         files = context.parallelize(adds, tasks, encoder.clsTag())
@@ -188,10 +189,10 @@ class LateStatistics:
         ]
 
     def _completed(self, collected: str | None, found: FooterStatistics) -> str | None:
-        """What Delta collected of a file while it wrote it, with what its footer says."""
+        """The statistics that Delta collected for a file, completed from its footer."""
         if not collected:
             if not self.applies or found.rows is None:
-                # Nobody wants statistics, or there are none without a number of rows.
+                # Statistics are off, or the number of rows that they need is unknown.
                 return None
             collected = json.dumps({"numRecords": found.rows})
         nulls = {column: str(count) for column, count in found.nulls.items()}
@@ -199,7 +200,7 @@ class LateStatistics:
         return with_members(collected, dict(zip(_SECTIONS, sections, strict=True)))
 
     def _with_statistics_of(self, columns: Sequence[str]) -> Any:
-        """The table's metadata with the choice of these columns for statistics."""
+        """The table's metadata, with statistics limited to these columns."""
         listed = ",".join(map(quoted, columns))
         choice = (_CHOSEN_COLUMNS, listed) if columns else (_CHOSEN_COUNT, "0")
         configuration = self._metadata["configuration"] | dict([choice])
@@ -207,10 +208,10 @@ class LateStatistics:
 
 
 def _in_footers(schema: StructType, spark: SparkSession) -> dict[str, Kind]:
-    """The columns whose statistics the footers tell of files that the session writes.
+    """The columns whose statistics can be read from the footers of files that the session writes.
 
-    It may write old dates and timestamps as of another calendar, and timestamps in a form without
-    extremes.
+    Depending on its settings, it may write dates and timestamps in the legacy calendar, or
+    timestamps in a format without minimum and maximum.
     """
     told_otherwise: set[Kind] = set()
     if setting(spark, _CALENDAR_KEY) == "LEGACY":
@@ -222,9 +223,9 @@ def _in_footers(schema: StructType, spark: SparkSession) -> dict[str, Kind]:
 
 
 def with_members(statistics: str, more: Mapping[str, Mapping[str, str]]) -> str:
-    """Delta's statistics (JSON text) with more columns in each section, their values as JSON.
+    """Adds columns, with values as JSON text, to each section of Delta's statistics (JSON text).
 
-    The text is not parsed: numbers of more digits than a float has must come out as they are.
+    The text is not parsed, so that numbers with more digits than a float stay exact.
     """
     for section in _SECTIONS:
         inner = ",".join(
@@ -233,7 +234,7 @@ def with_members(statistics: str, more: Mapping[str, Mapping[str, str]]) -> str:
         )
         if not inner:
             continue
-        # A quote inside of a name is escaped, so this is found where the section begins only.
+        # Quotes inside names are escaped, so this matches only where the section starts.
         begin = f'"{section}":{{'
         before, found, after = statistics.partition(begin)
         if found:

@@ -1,4 +1,4 @@
-"""One optimistic transaction: files written first, then everything in a single commit."""
+"""An optimistic transaction: it writes files first, then commits everything at once."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ _OPERATIONS = _DELTA + "DeltaOperations$"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _DICTIONARY = "parquet.enable.dictionary"
 _SKIPPED_INSIDE = {
-    # Of the 96 bits that Spark writes else, Parquet has no statistics.
+    # Parquet has no statistics for the 96-bit timestamps that Spark writes by default.
     TIMESTAMPS_KEY: MICROSECONDS,
-    # Readers skip pages, which have 20,000 rows else.
+    # Readers skip whole pages, which have 20,000 rows by default.
     "parquet.page.row.count.limit": "5000",
 }
-"""How files are written whose rows are sorted, for ranges to skip most of them."""
+"""Settings for writing files with sorted rows, so that range filters skip most of their pages."""
 
 
 class Operation(Enum):
-    """What the table's history calls a commit."""
+    """The operation that the table's history shows for a commit."""
 
     CREATE = "ErrorIfExists"
     APPEND = "Append"
@@ -74,7 +74,7 @@ class StagedFile:
     """A file that is written but not committed yet."""
 
     action: Mapping[str, Any]
-    """The `add` action as Delta prepared it, in the log's JSON form."""
+    """The `add` action from Delta, in the log's JSON form."""
 
     @cached_property
     def file(self) -> DataFile:
@@ -97,16 +97,16 @@ class StagedFiles:
     """The files of one write."""
 
     files: tuple[StagedFile, ...]
-    """With the statistics that Delta collected while it wrote them."""
+    """The files with the statistics that Delta collected during the write."""
     _described: Future[list[StagedFile]]
 
     def with_statistics(self) -> list[StagedFile]:
-        """The same files with all their statistics, which another thread completes meanwhile."""
+        """The same files with all statistics; waits for the thread that completes them."""
         return self._described.result()
 
 
 class Transaction:
-    """A transaction on the table at one location; nothing is visible before `commit`."""
+    """A transaction on the table at one location; nothing is visible until `commit`."""
 
     def __init__(self, spark: SparkSession, location: str) -> None:
         self._jvm = Jvm(spark)
@@ -120,9 +120,9 @@ class Transaction:
 
     @contextmanager
     def pinned_reads(self) -> Iterator[None]:
-        """Every Delta table that this thread reads inside stays at the version first seen.
+        """Inside the block, this thread reads every Delta table at the version that it first saw.
 
-        Delta does this for the source tables of its own commands; here it makes a query that is
+        Delta does this for the source tables of its own commands. Here it makes a query that is
         evaluated twice see the same rows.
         """
         transactions = self._jvm.singleton("org.apache.spark.sql.delta.OptimisticTransaction")
@@ -141,9 +141,9 @@ class Transaction:
     def replace_table(
         self, schema: StructType, configuration: Mapping[str, str], comment: str | None = None
     ) -> None:
-        """Give the table a new schema and configuration; its id and history stay.
+        """Give the table a new schema and configuration; it keeps its id and history.
 
-        Without a comment that stays too; an empty one removes it.
+        It also keeps its comment if `comment` is None; an empty `comment` removes it.
         """
         self._support_slices(schema)
         metadata = self._metadata(schema, configuration, comment, kept_from=self._txn.metadata())
@@ -154,10 +154,10 @@ class Transaction:
     ) -> tuple[frozenset[str], dict[str, str]]:
         """The features and properties that `create_table` or `replace_table` would give the table.
 
-        By Delta's own rules: the session's defaults count too. The transaction stays as it is.
+        Delta's own rules apply, including the session's defaults. The transaction is not changed.
 
         Raises:
-            InvalidOptions: Delta does not take these columns or properties.
+            InvalidOptions: Delta does not accept these columns or properties.
         """
         present = self.snapshot.exists
         trial = self._delta_log.startTransaction(
@@ -172,7 +172,7 @@ class Transaction:
                 trial.updateMetadataForNewTable(metadata)
         except (Py4JJavaError, PySparkException) as problem:
             raise InvalidOptions(
-                f"Delta does not take the table: {reason_of(problem)}"
+                f"Delta does not accept the table: {reason_of(problem)}"
             ) from problem
         return features_of(trial.protocol()), dict(fields_of(trial.metadata())["configuration"])
 
@@ -188,13 +188,13 @@ class Transaction:
             fields["schemaString"] = schema.json()
         metadata = metadata_of(self._jvm, fields)
         if self._has_written:
-            # Delta takes it as an action then, so that nothing is written by two schemas.
+            # Delta rejects `updateMetadata` after files are written, but accepts it as an action.
             self._other_actions.append(metadata)
         else:
             self._txn.updateMetadata(metadata, False)
 
     def _support_slices(self, schema: StructType) -> None:
-        """Let the table have generated columns, which Delta would else take for ordinary ones."""
+        """Enable generated columns, which Delta would otherwise treat as ordinary columns."""
         present = self._txn.protocol()
         generated = self._jvm.singleton(_DELTA + "GeneratedColumn")
         if SLICE_COLUMN not in schema.fieldNames() or generated.satisfyGeneratedColumnProtocol(
@@ -207,22 +207,23 @@ class Transaction:
 
     @property
     def stores_slices(self) -> bool:
-        """Whether the table has or will have a column of slices, which Delta adds to the rows."""
+        """Whether the table has or will have a slice column, which Delta adds to the rows."""
         return stores_slices(fields_of(self._txn.metadata()))
 
     def identity_of(self, columns: Sequence[str]) -> ColumnIdentity:
-        """Which columns these names mean in the files that this transaction writes."""
+        """The columns that these names refer to in the files that this transaction writes."""
         schema = json.loads(fields_of(self._txn.metadata())["schemaString"])
         return ColumnIdentity.of(StructType.fromJson(schema), columns)
 
     def write_files(
         self, df: DataFrame, expected_rows: int, without_dictionary: Iterable[str] = ()
     ) -> StagedFiles:
-        """Write each partition of `df` as one file (or several where Spark splits it).
+        """Write each partition of `df` to one file, or to several if Spark splits it.
 
         Args:
-            expected_rows: about how many rows `df` has; it decides how statistics are found.
-            without_dictionary: columns whose values hardly repeat within a file.
+            expected_rows: the approximate number of rows, which decides how statistics are
+                collected.
+            without_dictionary: columns whose values rarely repeat within a file.
         """
         late = LateStatistics(self._jvm, self._delta_log, self._txn, expected_rows)
         in_session = inheritable_thread_target(self._spark)
@@ -242,7 +243,7 @@ class Transaction:
         chosen = {k: v for k, v in wanted.items() if not is_set(self._spark, k)}
         with late.left_for_later(), session_with(self._spark, chosen | late.settings) as copy:
             rows = self._jvm.in_session(copy, df)
-            # isOptimize keeps Delta from shuffling again or compacting after the commit.
+            # isOptimize prevents Delta from shuffling again and from compacting after the commit.
             written = self._txn.writeFiles(rows, self._jvm.none, True, self._jvm.seq([]))
         self._has_written = True
         staged, change_files = self._sorted_out(written)
@@ -250,10 +251,10 @@ class Transaction:
         return staged
 
     def _sorted_out(self, written: Any) -> tuple[list[StagedFile], list[Any]]:
-        """The files with rows of the table, and Delta's actions of those of its change feed."""
+        """Separates the table's data files from Delta's actions for its change data feed."""
         staged, change_files = [], []
         for position, entry in enumerate(json.loads(self._jvm.json_of(written))):
-            # Of the two actions only `AddFile` says when the file was written.
+            # Of the two kinds of action, only `AddFile` has a modification time.
             if "modificationTime" in entry:
                 staged.append(StagedFile(entry))
             else:
@@ -275,15 +276,15 @@ class Transaction:
         )
 
     def track_reads(self, indices: np.ndarray[Any, Any]) -> None:
-        """Declare that the commit depends on these files still being there."""
+        """Declare that the commit depends on these files, so that it fails if one is removed."""
         self._txn.trackFilesRead(self.snapshot.add_actions(indices))
 
     def read_whole_table(self) -> None:
-        """Declare that the commit depends on every row that the table has, or has not."""
+        """Declare that the commit depends on the table's complete set of rows."""
         self._txn.readWholeTable()
 
     def write_change_feed(self, df: DataFrame) -> None:
-        """Write rows of the change data feed, which have the column `_change_type`."""
+        """Write rows to the change data feed; they have the column `_change_type`."""
         written = self._txn.writeFiles(df._jdf, self._jvm.none, True, self._jvm.seq([]))
         self._other_actions += self._sorted_out(written)[1]
 
@@ -301,18 +302,18 @@ class Transaction:
         """Commit everything at once and return the new version.
 
         Args:
-            operation: also decides `dataChange`, which is false for OPTIMIZE only.
+            operation: it also determines `dataChange`, which is false only for OPTIMIZE.
             adds: files written by `write_files`, with their tags.
-            removes: indices into `snapshot.files` of the files that are replaced.
-            retags: new tags of files that stay, by their index.
-            predicate: a SQL condition that the table's history shows.
-            metrics: numbers that the table's history shows; Delta's change data feed also takes
-                a merge at its word when these say that it changed nothing.
+            removes: indices into `snapshot.files` of the files to remove.
+            retags: new tags for files that stay, by their index.
+            predicate: a SQL condition to show in the table's history.
+            metrics: numbers to show in the table's history. Delta's change data feed also relies
+                on them when they say that a merge changed nothing.
 
         Raises:
-            CommitStateUnknown: it may be committed, now or later.
-            Otherwise what Delta raised, and nothing was written; `conflicts.is_commit_conflict`
-            tells whether another writer came first.
+            CommitStateUnknown: the change may be committed, now or later.
+            Any other exception is Delta's own, and nothing was written. Use
+            `conflicts.is_commit_conflict` to find out whether another writer committed first.
         """
         phases.enter(phases.COMMITTING)
         data_change = operation is not Operation.OPTIMIZE
@@ -330,7 +331,7 @@ class Transaction:
         if metrics:
             self._register(metrics)
         jvm_operation = self._operation(operation, user_metadata, predicate)
-        # Only writes take the text with their operation; Delta has a setting for the others.
+        # Only write operations accept the user metadata; for the others, Delta has a setting.
         text = {} if user_metadata is None else {_USER_METADATA: user_metadata}
         others = self._jvm.seq(self._other_actions)
         actions = added.appendedAll(others).appendedAll(removed)
@@ -351,7 +352,7 @@ class Transaction:
         ]
 
     def _removals(self, gone: frozenset[int], data_change: bool) -> Any:
-        """The actions, a Scala Seq, that remove the files at those indices."""
+        """The actions, a Scala Seq, that remove the files at these indices."""
         if not gone:
             return self._jvm.seq([])
         files = self.snapshot.add_actions(np.array(sorted(gone), dtype=np.int64))
@@ -371,7 +372,7 @@ class Transaction:
         self._txn.registerSQLMetrics(self._jvm.session, self._jvm.scala_map(registered))
 
     def _adds(self, files: Sequence[StagedFile], data_change: bool = True) -> Any:
-        """The files' actions as Delta takes them, a Scala Seq."""
+        """The files' actions in Delta's own form, a Scala Seq."""
         entries = [{**file.action, "dataChange": data_change} for file in files]
         return self._jvm.seq_of(_ACTIONS + "AddFile", entries)
 
@@ -440,7 +441,7 @@ class Transaction:
 
 @contextmanager
 def _one_thread() -> Iterator[ThreadPoolExecutor]:
-    """A thread for work that may go on after the block."""
+    """A pool with one thread, whose work may continue after the block."""
     pool = ThreadPoolExecutor(1)
     try:
         yield pool

@@ -1,4 +1,4 @@
-"""What was read of the last few states of tables, so that each is read once."""
+"""A cache for the most recently read states of tables, so that each is read once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class VersionCache(Generic[T]):
-    """A small least-recently-used cache for values that never change; safe for many threads."""
+    """A small least-recently-used cache for immutable values; thread-safe."""
 
     def __init__(self, size: int = 8) -> None:
         self._size = size
@@ -19,7 +19,7 @@ class VersionCache(Generic[T]):
         self._guard = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value of the key, made if it is not there. Two threads may both make it."""
+        """The value of the key, made if it is missing. Two threads may both make it."""
         with self._guard:
             if key in self._entries:
                 self._entries.move_to_end(key)
@@ -29,12 +29,12 @@ class VersionCache(Generic[T]):
         return value
 
     def known(self, key: Hashable) -> T | None:
-        """The value of the key if it is there."""
+        """The value of the key, or None if it is missing."""
         with self._guard:
             return self._entries.get(key)
 
     def put(self, key: Hashable, value: T) -> None:
-        """Keep the value of a key."""
+        """Store the value of a key."""
         with self._guard:
             self._entries[key] = value
             while len(self._entries) > self._size:

@@ -1,1 +1,1 @@
-"""Estimates from samples: moments, intervals, and how far to grow a sample. numpy, no Spark."""
+"""Estimates from samples: moments, intervals and sample sizes. Uses numpy only, not Spark."""

@@ -1,4 +1,4 @@
-"""The answer of an estimate: one number, or one for each group, with an interval."""
+"""The result of an estimate: one number, or one for each group, with an interval."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _SHOWN = 50
 
 @dataclass(frozen=True)
 class GroupEstimate:
-    """One number of an estimate."""
+    """The estimate of one group."""
 
     group: tuple[Any, ...]
-    """The values of `group_by`; empty without."""
+    """The values of `group_by`; empty without `group_by`."""
     value: Number | None
-    """None where SQL gives null, as for the average of no row."""
+    """The estimate; None if SQL returns null, as for the average of no rows."""
     low: Number | None
     high: Number | None
-    """Ends of the interval; None where the sample cannot tell. The value itself if it is exact."""
+    """Ends of the interval; None if the sample is too small. Equal to `value` if it is exact."""
     rows: int
-    """Rows of the sample that count for it; all rows if it is exact."""
+    """Rows of the sample that are aggregated; all such rows if the answer is exact."""
     too_small: bool = False
-    """Whether the group has too few rows for the tolerance; its interval is not to be relied on."""
+    """Whether the group has too few rows for the tolerance, so its interval is unreliable."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as values that JSON can hold; groups that are no numbers as text."""
+        """Convert to values that JSON supports; other group values become text."""
         group = [each if _is_json(each) else str(each) for each in self.group]
         ends = {name: _plain(getattr(self, name)) for name in ("value", "low", "high")}
         return {**asdict(self), **ends, "group": group}
@@ -37,7 +37,10 @@ class GroupEstimate:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The answer of `QbeastTable.estimate`, and what it cost."""
+    """The result of `QbeastTable.estimate`: the numbers, and what was read for them.
+
+    `str()` returns it as a report of a few lines.
+    """
 
     expression: str
     where: str | None
@@ -45,47 +48,47 @@ class Estimate:
     tolerance: float
     confidence: float
     groups: tuple[GroupEstimate, ...]
-    """One entry without `group_by`, else one for each group that was seen, sorted by the group."""
+    """One entry without `group_by`, else one for each group that was found, sorted by group."""
     exact: bool
     """Whether all rows were read."""
     reason: str
-    """Why the answer is exact, or why it is precise enough."""
+    """Why the answer is exact, or why the estimate is precise enough."""
     fraction: float
-    """Of the rows; 1.0 if the answer is exact."""
+    """The sample fraction; 1.0 if the answer is exact."""
     looks: int
-    """How many samples were taken."""
+    """The number of samples that were taken."""
     files: int
-    """Files that were read."""
+    """The number of distinct files that were read."""
     size_bytes: int
-    """Bytes of all files that were read, of those that were read twice twice."""
+    """The bytes of all files that were read; a file that was read twice counts twice."""
     table_files: int
     table_bytes: int
 
     @property
     def value(self) -> Number | None:
-        """The number asked for; raises ValueError for an estimate by groups."""
+        """The estimate. Raises ValueError if there is a `group_by`."""
         return self._only.value
 
     @property
     def low(self) -> Number | None:
-        """The lower end of its interval."""
+        """The lower end of the interval. Raises ValueError if there is a `group_by`."""
         return self._only.low
 
     @property
     def high(self) -> Number | None:
-        """The upper end of its interval."""
+        """The upper end of the interval. Raises ValueError if there is a `group_by`."""
         return self._only.high
 
     @property
     def largest_unseen_group(self) -> float:
-        """How many distinct weights a group that is not listed may have, at the confidence asked.
+        """The number of distinct weights that an unlisted group can have, at the confidence.
 
-        0 if the answer is exact; a sample does not see every group.
+        A sample can miss small groups. 0 if the answer is exact.
         """
         return 0.0 if self.exact else -math.log(1.0 - self.confidence) / self.fraction
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as values that JSON can hold."""
+        """Convert to values that JSON supports."""
         groups = [group.to_dict() for group in self.groups]
         unseen = {"largest_unseen_group": self.largest_unseen_group}
         return {**asdict(self), "group_by": list(self.group_by), "groups": groups, **unseen}
@@ -98,11 +101,11 @@ class Estimate:
         share = self.size_bytes / self.table_bytes if self.table_bytes else 0.0
         read = f"{self.files:,} of {self.table_files:,} files, {share:.1%} of the bytes"
         if self.exact:
-            lines.append(f"exact, for {self.reason}; read {read}")
+            lines.append(f"exact, because {self.reason}; read {read}")
         else:
             lines.append(
                 f"from {self.fraction:.3%} of the rows, {self.confidence:.4g} confidence; "
-                f"read {read} in {self.looks} {'look' if self.looks == 1 else 'looks'}"
+                f"read {read} in {self.looks} {'sample' if self.looks == 1 else 'samples'}"
             )
             if self.group_by:
                 few = math.ceil(self.largest_unseen_group)
@@ -116,12 +119,12 @@ class Estimate:
         if not self.exact:
             known = group.low is not None and group.high is not None
             text += f"  ({group.low:,.6g} to {group.high:,.6g})" if known else "  (unknown)"
-        return text + ("  too small a group" if group.too_small else "")
+        return text + ("  group too small" if group.too_small else "")
 
     @property
     def _only(self) -> GroupEstimate:
         if self.group_by:
-            raise ValueError("an estimate with group_by has a value for each of its `groups`")
+            raise ValueError("an estimate with group_by has a value per group; read `groups`")
         return self.groups[0]
 
 

@@ -1,7 +1,7 @@
-"""Grow a sample until its intervals are narrow enough, or tell that only all rows will do.
+"""Grow a sample until its intervals are narrow enough, or decide that all rows must be read.
 
-Every look at a sample is a chance to stop at an interval that is narrow by luck. Therefore looks
-are few, each asks for about as much as is needed, and all use critical values for half of the error
+Every look at a sample can stop at an interval that is narrow by chance. So there are few looks,
+each with about the sample size that is needed, and all use critical values for half of the error
 that the confidence allows.
 """
 
@@ -26,15 +26,15 @@ from qbeast_core.estimation.moments import Moments
 MOST_LOOKS = 4
 
 SMALL_SHARE = 0.01
-"""A group below this share of the rows, and below half of an average group, is a small one."""
+"""A group below this share of the rows, and below half of an average group, counts as small."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What is asked for."""
+    """The requested precision."""
 
     tolerance: float
-    """How far from the estimate the ends of the interval may be, relative to it."""
+    """The maximum half width of the interval, relative to the estimate."""
     confidence: float
 
     @property
@@ -45,39 +45,39 @@ class Goal:
 
 @dataclass(frozen=True)
 class Population:
-    """What is known of all rows without looking at them."""
+    """What is known about all rows without reading them."""
 
     rows: int | None
-    """How many a sample is drawn from; None where that is not known exactly."""
+    """The exact number of rows that samples are drawn from; None if unknown."""
     about_rows: int
-    """How many there are to read, or fewer if that is not known."""
+    """The number of rows to read, or a lower bound."""
     scale: float | None
-    """What ratios of y to z are multiplied with; None for totals of groups of unknown size."""
+    """The factor for ratios of y to z; None for totals of groups of unknown size."""
     extremes: tuple[float, float] | None = None
-    """The smallest and the largest y of a single row."""
+    """The smallest and the largest y of a single row; None if unknown."""
 
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """A sample of some fraction, summed up."""
+    """A summary of one sample."""
 
     moments: Moments
     rows: float
-    """Rows of the sample, whether a filter keeps them or not."""
+    """The number of rows in the sample, before any filter."""
     squared_rows: float
-    """The sum over all weights in the sample of the squared number of rows."""
+    """The sum of the squared number of rows over all weights in the sample."""
     rows_of_group: NDArray[np.int64]
-    """int64[groups]: the sample's rows that count for each group."""
+    """int64[groups]: the number of sampled rows of each group, after the filter."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How the growing ended; `exact_because` tells why all rows are needed, if they are."""
+    """The final sample, or `exact_because`, the reason why all rows must be read."""
 
     look: Look | None
     intervals: Intervals | None
     too_small: NDArray[np.bool_]
-    """bool[groups]: the small groups whose interval does not reach the tolerance."""
+    """bool[groups]: the small groups whose interval exceeds the tolerance."""
     exact_because: str | None = None
 
 
@@ -87,26 +87,28 @@ def grow(
     population: Population,
     largest_fraction: float,
 ) -> Outcome:
-    """Look at samples of growing fractions until every group that is not small is precise.
+    """Take samples of growing fractions until all groups that are not small are precise enough.
 
     Args:
-        look_at: the sample of a fraction, or of a larger one that costs no more.
-        largest_fraction: from where on reading all rows is the better choice.
+        look_at: takes a sample of the given fraction, or of a larger one that costs no more.
+        goal: the precision to reach.
+        population: what is known about all rows.
+        largest_fraction: the fraction beyond which it is better to read all rows.
     """
     rows = population.rows
     if population.about_rows * largest_fraction < 2 * FEWEST_CLUSTERS:
-        return _exact("a sample that is large enough would cost about as much")
+        return _exact("a large enough sample would cost about as much")
     fraction = min(_first_fraction(goal, population), largest_fraction)
     for number in range(1, MOST_LOOKS + 1):
         if not 0.0 < fraction <= largest_fraction:
-            return _exact("a sample that is large enough would cost about as much")
+            return _exact("a large enough sample would cost about as much")
         look = look_at(fraction)
         intervals = _intervals_of(look.moments, goal, population)
         precise, small = intervals.within(goal.tolerance), _is_small(look.rows_of_group)
         if rows is not None and not rows_agree(
             look.moments.fraction, look.rows, look.squared_rows, rows
         ):
-            return _exact("too many rows share a weight for a sample of them")
+            return _exact("too many rows share a weight to sample them")
         if len(precise) and bool(np.all(precise | small)):
             return Outcome(look, intervals, small & ~precise)
         if number < MOST_LOOKS:
@@ -119,7 +121,7 @@ def _exact(reason: str) -> Outcome:
 
 
 def _first_fraction(goal: Goal, population: Population) -> float:
-    """Enough for values that spread about as widely as they are large."""
+    """Enough for values whose standard deviation is about as large as their mean."""
     critical = NormalDist().inv_cdf(0.5 + goal.look_confidence / 2)
     wanted = max(5.0 * FEWEST_CLUSTERS, 2.0 * (critical / goal.tolerance) ** 2)
     return wanted / population.about_rows

@@ -1,15 +1,15 @@
 """Confidence intervals for totals and averages, from the moments of a sample of clusters.
 
 Each cluster is in the sample with the same probability f, independently of the others (Poisson
-sampling). So a total has the estimate `sum(y) / f`, and its variance comes from the squares of the
-clusters; a ratio has `sum(y) / sum(z)`, and its variance from the squares of the residuals
-`y - ratio z` (linearization). The critical value is that of Student's t with the degrees of freedom
-that the spread of these squares leaves (Satterthwaite): a few clusters that outweigh all others
-count as few.
+sampling). The estimate of a total is `sum(y) / f`, and its variance follows from the squares of the
+clusters. The estimate of a ratio is `sum(y) / sum(z)`, and its variance follows from the squares of
+the residuals `y - ratio z` (linearization). The critical value is that of Student's t, with degrees
+of freedom from the spread of these squares (Satterthwaite), so a few clusters that outweigh all
+others count as few.
 
-Normal theory fails where one cluster can move the estimate. Whether it can is told by the skewness
-of the estimate, taken from the sample and, where the log knows the extremes of the column, also
-from those: an extreme value that the sample has not seen is still known to be there.
+Normal theory fails if a single cluster can move the estimate. The skewness of the estimate shows
+whether one can. It is computed from the sample and, if the Delta log has the minimum and maximum of
+the column, from these too, so extreme values outside the sample also count.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from numpy.typing import NDArray
 from qbeast_core.estimation.moments import Moments
 
 FEWEST_CLUSTERS = 200
-"""A group with fewer clusters in the sample has no interval that is relied upon."""
+"""With fewer clusters in the sample, the interval of a group is unreliable."""
 
 FEWEST_DEGREES = 50.0
-"""So many squares of about one size must make up the variance."""
+"""The variance must be made up of at least this many squares of similar size."""
 
 GREATEST_SKEWNESS = 0.1
-"""Of the estimate, not of the values: Cochran's rule asks for 0.2."""
+"""Of the estimate, not of the values; stricter than Cochran's rule, which requires 0.2."""
 
 _Floats = NDArray[np.float64]
 
-# A variance smaller than this share of the squares it is the difference of is rounding.
+# A variance below this share of the squares that it is computed from is a rounding error.
 _ROUNDING = 1e-12
 
 
@@ -44,15 +44,15 @@ class Intervals:
     fraction: float
     clusters: NDArray[np.int64]
     value: _Floats
-    """NaN where the sample does not say."""
+    """NaN if the sample is too small."""
     half_width: _Floats
-    """The interval is the value plus and minus this; infinite where it cannot be told."""
+    """The interval is the value plus or minus this; infinite if the sample is too small."""
     skewness: _Floats
     degrees: _Floats
 
     @property
     def reliable(self) -> NDArray[np.bool_]:
-        """Whether normal theory holds well enough for the interval to be what it says."""
+        """Whether normal theory holds well enough for the interval to reach its confidence."""
         return (
             (self.clusters >= FEWEST_CLUSTERS)
             & (self.degrees >= FEWEST_DEGREES)
@@ -64,7 +64,7 @@ class Intervals:
         return self.reliable & (self.half_width <= tolerance * np.abs(self.value))
 
     def needed_fraction(self, tolerance: float) -> _Floats:
-        """About the fraction at which each group would be within the tolerance; at most 1."""
+        """The approximate fraction at which each group is within the tolerance; at most 1."""
         f = self.fraction
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             too_wide = self.half_width / (tolerance * np.abs(self.value))
@@ -73,7 +73,7 @@ class Intervals:
             for_skewness = f * (self.skewness / GREATEST_SKEWNESS) ** 2
             for_degrees = f * FEWEST_DEGREES / self.degrees
         for_clusters = _MARGIN * f * FEWEST_CLUSTERS / np.maximum(self.clusters, 1)
-        # Before there are enough clusters, the other numbers mean little.
+        # With too few clusters, the other numbers are unreliable.
         needed = np.where(
             self.clusters < FEWEST_CLUSTERS,
             for_clusters,
@@ -96,8 +96,9 @@ def ratio_intervals(
     """Intervals of `scale * sum(y) / sum(z)` over all rows of each group.
 
     Args:
+        confidence: of each interval.
         scale: 1 for an average; the known sum of z for a total of y.
-        extremes: bounds of one row's y where z is 1, known of all rows.
+        extremes: the known smallest and largest y of a single row with z = 1.
     """
     y, z = moments.sums[1, 0], moments.sums[0, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -108,17 +109,23 @@ def ratio_intervals(
 def total_intervals(
     moments: Moments, confidence: float, *, extremes: tuple[float, float] | None = None
 ) -> Intervals:
-    """Intervals of the sum of y over all rows of each group, whose size is not known."""
+    """Intervals of the sum of y over all rows of each group, if the group's size is unknown."""
     nothing = np.zeros(len(moments.clusters))
     scale = np.full(len(moments.clusters), 1.0 / moments.fraction)
     return _intervals(moments, confidence, nothing, scale, moments.sums[1, 0] * scale, extremes)
 
 
 def rows_agree(fraction: float, rows: float, squares: float, known_rows: float) -> bool:
-    """Whether a sample has as many rows as it should, within four standard deviations.
+    """Whether a sample has as many rows as expected, within four standard deviations.
 
-    `squares` is the sum of the squared rows of each weight in the sample. A sample that misses a
-    weight with very many rows, as when half of a table has one value, is told by this.
+    Detects a sample that misses a weight with very many rows, for example because half of a table
+    has one value.
+
+    Args:
+        fraction: the sample fraction.
+        rows: the number of rows in the sample.
+        squares: the sum of the squared number of rows over all weights in the sample.
+        known_rows: the number of all rows.
     """
     deviation = np.sqrt((1.0 - fraction) * squares) / fraction
     return bool(abs(rows / fraction - known_rows) <= 4.0 * deviation)
@@ -127,8 +134,8 @@ def rows_agree(fraction: float, rows: float, squares: float, known_rows: float) 
 def student_quantile(probability: float, degrees: _Floats) -> _Floats:
     """The quantile of Student's t for each number of degrees of freedom.
 
-    The expansion in powers of 1/degrees (Abramowitz and Stegun 26.7.5), within 1 % from 3 degrees
-    on for the probabilities that confidence intervals use.
+    Uses the expansion in powers of 1/degrees (Abramowitz and Stegun 26.7.5). Its error is below 1 %
+    from 3 degrees on, for the probabilities that confidence intervals use.
 
     >>> student_quantile(0.975, np.array([5.0, 30.0])).round(2)
     array([2.57, 2.04])
@@ -183,7 +190,7 @@ def _intervals(
 def _known_skewness(
     f: float, ratio: _Floats, squares: _Floats, extremes: tuple[float, float]
 ) -> _Floats:
-    """The skewness that one row with the most extreme value gives to the estimate by itself."""
+    """The skewness of the estimate that a single row with the most extreme value causes."""
     residual = np.maximum(np.abs(extremes[0] - ratio), np.abs(extremes[1] - ratio))
     of_all = np.maximum(squares / f, residual**2)
     share: _Floats = np.where(residual > 0, residual**2 / of_all, 0.0)

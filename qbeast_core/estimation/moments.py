@@ -1,9 +1,9 @@
-"""What a sample says of each group, summed up so that its size no longer matters.
+"""A fixed-size summary of a sample for each group.
 
-A sample takes all rows of a weight or none, so its units are not rows but *clusters*: the rows of
-one group that share a weight. Of each cluster two numbers count, `y` and `z`: the sum of a column
-and the rows that have a value, say. The sums of their products up to the fourth power are enough
-for every interval of `intervals`, whatever the ratio is that residuals are taken from.
+A sample contains all rows of a weight or none, so its units are not rows but *clusters*: the rows
+of one group that share a weight. Each cluster has two numbers, `y` and `z`, for example the sum of
+a column and the number of rows with a value. The sums of their products up to the fourth power are
+enough for every interval in `intervals`, for residuals from any ratio.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Moments:
     fraction: float
     """The probability with which each cluster is in the sample."""
     clusters: NDArray[np.int64]
-    """int64[groups]: how many clusters the sample has of a group."""
+    """int64[groups]: the number of clusters of each group in the sample."""
     sums: Mapping[tuple[int, int], NDArray[np.float64]]
     """float64[groups] for each of `POWERS`."""
 

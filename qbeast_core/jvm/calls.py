@@ -1,4 +1,4 @@
-"""Calls of Java as Catalyst expressions: executors make them for each row, without Python."""
+"""Java calls as Catalyst expressions, which executors evaluate per row without Python."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _STRING = "java.lang.String"
 
 
 class JavaCalls:
-    """Makes the expressions in the JVM of one Spark session.
+    """Creates the expressions in the JVM of one Spark session.
 
-    A type is one of Spark's, in the JVM, or the name of a Java class: its objects live inside an
-    expression only, never in a column.
+    A type (`kind`) is a Spark type of the JVM, or the name of a Java class. Objects of a Java class
+    exist only inside an expression, never in a column.
     """
 
     def __init__(self, jvm: Jvm) -> None:
@@ -28,11 +28,11 @@ class JavaCalls:
         self._string = jvm.singleton("org.apache.spark.sql.types.StringType")
 
     def literal(self, value: Any, kind: Any) -> Any:
-        """A value of the JVM, the same for all rows."""
+        """A JVM value that is the same for all rows."""
         return self._jvm.singleton(_EXPRESSIONS + "Literal").create(value, self._type(kind))
 
     def static(self, java_class: str, function: str, kind: Any, *arguments: Any) -> Any:
-        """What a static function of a class returns."""
+        """The result of a static method of a class."""
         return self._jvm.new(
             _OBJECTS + "StaticInvoke",
             self._jvm.java_class(java_class),
@@ -42,7 +42,7 @@ class JavaCalls:
         )
 
     def method(self, target: Any, function: str, kind: Any, *arguments: Any) -> Any:
-        """What a method of an object, or of the Java object behind a value, returns."""
+        """The result of a method of an object, or of the Java object behind a value."""
         return self._jvm.new(
             _OBJECTS + "Invoke", target, function, self._type(kind), self._jvm.seq(arguments)
         )
@@ -61,7 +61,7 @@ class JavaCalls:
 
     def each(self, java_list: Any, element_class: str, result: Callable[[Any], Any]) -> Any:
         """An array of a result for each element of a `java.util.List`."""
-        # It has a number of its own by default.
+        # By default, each LambdaVariable gets a unique number.
         element = self._jvm.new(
             _OBJECTS + "LambdaVariable", "element", self._type(element_class), True
         )
@@ -84,7 +84,7 @@ class JavaCalls:
         )
 
     def expression(self, column: Column) -> Any:
-        """What a column stands for."""
+        """The expression of a column."""
         return self._bridge.expression(column._jc)
 
     def column(self, expression: Any) -> Column:

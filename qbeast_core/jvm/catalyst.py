@@ -1,7 +1,6 @@
-"""Functions that Catalyst has and PySpark does not expose, each with a Python signature.
+"""Catalyst functions that PySpark does not expose, each with a Python signature.
 
-Everything here becomes part of a Spark plan and runs in the JVM of the executors; no row passes
-through Python.
+They become part of a Spark plan and run in the executors' JVM; no row passes through Python.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from qbeast_core.model.murmur import SCALA_ARRAY_SEED, spark_hash
 _CATALYST = "org.apache.spark.sql.catalyst."
 _ARRAY_SEQ = "scala.collection.immutable.ArraySeq$"
 _MURMUR = "scala.util.hashing.MurmurHash3"
-# Spark takes the bytes of compressed files for the bytes of rows.
+# Spark estimates the size of rows by the size of the compressed files.
 _MOST_COMPRESSION = 32
 _ROW_HEADER_BYTES = 8
-# Each time, what lies below a window that is gone comes into reach.
+# Each pass can prune below a node that the previous pass removed, such as a window.
 _PRUNINGS = 10
 ONE_TASK_BYTES = 16 << 20
-"""So little is read by one task about as fast as by several and a shuffle."""
+"""One task reads up to this much about as fast as several tasks with a shuffle."""
 
 
 class Catalyst:
@@ -46,31 +45,31 @@ class Catalyst:
     def lower_bound(self, ascending: np.ndarray[Any, Any], key: Column) -> Column:
         """The position of the first element that is not below `key` (`len` if there is none).
 
-        Elements and key are below 2^62 in size.
+        The absolute values of elements and key are below 2^62.
         """
-        # The doubled key is never found among odd numbers, of which that of an equal element is
-        # the next; for what is not there, binarySearch answers ~(insertion point). Naming its
-        # answer once keeps the expression small: every part of the key would be there twice.
+        # The doubled key is never found among the odd numbers, and comes just before that of an
+        # equal element. For a missing key, binarySearch returns ~(insertion point). Using its
+        # result only once keeps the expression small, which would else contain the key twice.
         return F.bitwise_not(self.binary_search(ascending * 2 + 1, F.shiftleft(key, 1)))
 
     def binary_search(self, ascending: np.ndarray[Any, Any], key: Column) -> Column:
         """`java.util.Arrays.binarySearch` of a column in an ascending array, as int.
 
-        A bigint column in an int64 array, or a double one in a float64 array, where NaN is above
-        all and -0.0 below 0.0.
+        Searches a bigint column in an int64 array, or a double column in a float64 array, where
+        NaN is above all numbers and -0.0 is below 0.0.
         """
         array, name = self._primitives(ascending)
         values = self._java_array(array, name, "ofDouble" if name == "[D" else "ofLong")
         return self._position_in(values, self._calls.expression(key))
 
     def binary_search_text(self, ascending: Sequence[str], key: Column) -> Column:
-        """The same for a string column, in the order of Java's strings (UTF-16 units), as int."""
+        """The same for a string column, in Java's order of strings (UTF-16 units), as int."""
         array = self._jvm.string_array(ascending)
         values = self._java_array(array, "[Ljava.lang.Object;", "ofRef")
         return self._position_in(values, self._calls.java_string(self._calls.expression(key)))
 
     def array(self, values: np.ndarray[Any, Any]) -> Column:
-        """The values as one array for all rows: of bigint for int64, of double for float64."""
+        """The values as an array that is the same for all rows; bigint or double elements."""
         unsafe = self._jvm.jvm.org.apache.spark.sql.catalyst.expressions.UnsafeArrayData
         primitives, _ = self._primitives(values)
         element = self._double if values.dtype.kind == "f" else self._long
@@ -80,16 +79,17 @@ class Catalyst:
         )
 
     def known_not_null(self, value: Column) -> Column:
-        """A value of which it is known that it is not null, where it is asked for."""
+        """A value marked as never null, to be used only where this is true."""
         calls = self._calls
         return calls.column(
             self._jvm.new(_CATALYST + "expressions.KnownNotNull", calls.expression(value))
         )
 
     def clamped(self, number: Column, lowest: float, highest: float) -> Column:
-        """A double that is not NaN, or the bound that it lies beyond.
+        """Clamps a double that is not NaN to the bounds.
 
-        Java's functions are one instruction each, and less code than `least` and `greatest`.
+        Java's functions compile to one instruction each, and to less code than `least` and
+        `greatest`.
         """
         calls = self._calls
         inside = calls.expression(number)
@@ -99,15 +99,15 @@ class Catalyst:
         return calls.column(inside)
 
     def can_store(self, given: DataType, wanted: DataType) -> bool:
-        """Whether values of one type may be stored as another, if they fit."""
+        """Whether values of one type may be stored as another type, provided that they fit."""
         return bool(self._cast.canAnsiCast(self._type(given), self._type(wanted)))
 
     def stored(self, value: Column, given: DataType, wanted: DataType, path: str) -> Column:
-        """A value as a column of another type stores it; one that does not fit is an error.
+        """A value in the form that a column of another type stores; raises if it does not fit.
 
         Args:
-            given, wanted: types of which `can_store` is true.
-            path: what the error calls the column.
+            given, wanted: types for which `can_store` is true.
+            path: the name of the column in the error.
         """
         kind, calls = self._type(wanted), self._calls
         cast = self._jvm.new(
@@ -129,11 +129,11 @@ class Catalyst:
         return self._jvm.session.parseDataType(data_type.json())
 
     def scala_bytes_hash(self, binary: Column) -> Column:
-        """The hash that qbeast-spark's `hashing` columns use (docs/format.md 4.4), as int.
+        """The hash that qbeast-spark uses for `hashing` columns (docs/format.md 4.4), as int.
 
-        It mixes every single byte. Scala 2.13 kept that function but takes a shortcut where the
-        bytes are an arithmetic progression, which two bytes always are and three bytes can be;
-        those few values are mixed byte by byte with the same `mix` and `finalizeHash`.
+        It mixes every byte separately. Scala 2.13 still has this function, but takes a shortcut for
+        bytes in arithmetic progression: always for two bytes, sometimes for more. These few values
+        are hashed here byte by byte, with the same `mix` and `finalizeHash`.
         """
         seed = F.lit(SCALA_ARRAY_SEED)
         length = F.length(binary)
@@ -157,8 +157,8 @@ class Catalyst:
         )
 
     def _murmur(self, function: str, *arguments: Column) -> Column:
-        # Scala's object has no static methods and cannot be serialized; an instance made on the
-        # spot is free, because the JVM never allocates it.
+        # Scala's object has no static methods and cannot be serialized. A new instance per call
+        # costs nothing, because the JVM optimizes the allocation away.
         calls = self._calls
         expressions = map(calls.expression, arguments)
         return calls.column(
@@ -179,25 +179,25 @@ class Catalyst:
         )
 
     def _java_array(self, array: Any, name: str, wrapper: str) -> Any:
-        """An array as an expression that is equal to that of an equal array.
+        """An array as an expression that equals the expression of an equal array.
 
-        As a literal it would be hashed by its address, by which Spark orders what expressions have
-        in common: the same write would be compiled again and again.
+        A plain literal would be hashed by its address, and Spark orders common subexpressions by
+        hash, so it would compile the code of the same write again each time.
         """
         wrapped = self._jvm.jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray(array)
         sequence = self._calls.literal(wrapped, _ARRAY_SEQ + wrapper)
         return self._calls.method(sequence, "unsafeArray", name)
 
     def _primitives(self, values: np.ndarray[Any, Any]) -> tuple[Any, str]:
-        """The values as a Java array, and the name of its class."""
+        """The values as a Java array, and the name of the array's class."""
         if values.dtype.kind == "f":
             return self._jvm.double_array(values), "[D"
         return self._jvm.long_array(values), "[J"
 
 
 def repartition_by_id(df: DataFrame, partitions: int, partition_id: Column) -> DataFrame:
-    """Send each row to the Spark partition that its int column `partition_id` names."""
-    if partitions == 1:  # no id needs to be computed
+    """Send each row to the Spark partition with the number in its int column `partition_id`."""
+    if partitions == 1:  # the ids need not be computed
         return df.coalesce(1) if about_bytes(df) <= ONE_TASK_BYTES else df.repartition(1)
     if hasattr(df, "repartitionById"):  # since Spark 4.1
         placed: DataFrame = df.repartitionById(partitions, partition_id)
@@ -208,17 +208,17 @@ def repartition_by_id(df: DataFrame, partitions: int, partition_id: Column) -> D
 
 @dataclass(frozen=True)
 class PlanSummary:
-    """What an analyzed plan is made of."""
+    """The contents of an analyzed plan."""
 
     is_deterministic: bool
     classes: frozenset[str]
     """The JVM classes of its nodes and expressions, subqueries included."""
     sources: frozenset[str]
-    """The JVM classes of its leaves; of their file index where a leaf reads files."""
+    """The JVM classes of its leaves, or of their file index if a leaf reads files."""
     file_formats: frozenset[str]
-    """The JVM classes by which leaves read their files."""
+    """The JVM classes of the file formats of leaves that read files."""
     hidden_relations: bool
-    """Whether relations stand inside expressions (subqueries), where `sources` does not reach."""
+    """Whether expressions (subqueries) contain relations, which `sources` does not include."""
 
 
 def analyzed_plan(df: DataFrame) -> PlanSummary:
@@ -227,7 +227,7 @@ def analyzed_plan(df: DataFrame) -> PlanSummary:
 
 
 def pruned_plan(df: DataFrame) -> PlanSummary:
-    """The same, without what none of its columns needs."""
+    """The summary of the analyzed plan without unused columns."""
     jvm = Jvm(df.sparkSession)
     return _summary(jvm, _pruned(jvm, df._jdf.queryExecution().analyzed()))
 
@@ -235,7 +235,7 @@ def pruned_plan(df: DataFrame) -> PlanSummary:
 def _summary(jvm: Jvm, plan: Any) -> PlanSummary:
     classes = list(_classes_in(json.loads(plan.toJSON())))
     leaves = plan.collectLeaves()
-    # Delta's relations are of a class without a name, made from this one.
+    # Delta's relations belong to an anonymous subclass of this class.
     reads_files = jvm.java_class("org.apache.spark.sql.execution.datasources.HadoopFsRelation")
     sources, file_formats, relations = set(), set(), 0
     for position in range(leaves.size()):
@@ -259,13 +259,13 @@ def _summary(jvm: Jvm, plan: Any) -> PlanSummary:
 
 @dataclass(frozen=True)
 class ConditionSummary:
-    """What the condition of a `DataFrame.where` is made of, whatever the rows come from."""
+    """The contents of the condition of a `DataFrame.where`, independent of the rows' source."""
 
     is_deterministic: bool
     classes: frozenset[str]
     """The JVM classes of its expressions."""
     at_one_time: str | None
-    """It as SQL with the present time for the clock in it; None if it does not ask for the time."""
+    """The condition as SQL with the present time in place of the clock; None if it has no clock."""
 
 
 def condition_of(filtered: DataFrame) -> ConditionSummary:
@@ -283,15 +283,15 @@ def condition_of(filtered: DataFrame) -> ConditionSummary:
 
 
 def max_rows(df: DataFrame) -> int | None:
-    """The most rows that the optimizer knows a DataFrame can have."""
+    """The maximum number of rows of a DataFrame, if the optimizer knows one."""
     known = df._jdf.queryExecution().optimizedPlan().maxRows()
     return int(known.get()) if known.isDefined() else None
 
 
 def about_rows(df: DataFrame) -> int:
-    """How many rows the optimizer expects, rather too many than too few.
+    """The number of rows that the optimizer expects, which is usually too high.
 
-    Of a join without statistics that is the product of its sides.
+    For a join without statistics, it is the product of both sides.
     """
     plan = df._jdf.queryExecution().optimizedPlan()
     statistics = plan.stats()
@@ -303,21 +303,21 @@ def about_rows(df: DataFrame) -> int:
 
 
 def about_bytes(df: DataFrame) -> int:
-    """How much the optimizer expects that is read for a DataFrame, rather too much."""
+    """The bytes that the optimizer expects a DataFrame to read; usually too high."""
     return int(df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
 
 
 def release_checkpoint(checkpointed: DataFrame) -> None:
-    """Free the blocks of a local checkpoint before the garbage collector gets to it."""
+    """Free the blocks of a local checkpoint now, instead of at garbage collection."""
     checkpointed._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
 
 def _pruned(jvm: Jvm, analyzed: Any) -> Any:
-    """An analyzed plan without columns that nobody asks for.
+    """An analyzed plan without unused columns.
 
-    By a few rules of the optimizer only: all of them would make a constant of the clock.
+    Applies only a few optimizer rules, because others would replace the clock by a constant.
     """
-    # Rules leave marks on the nodes that they see.
+    # Rules mark the nodes that they visit.
     plan = analyzed.clone()
     for named in ("EliminateSubqueryAliases", "EliminateView"):
         plan = jvm.singleton(f"{_CATALYST}analysis.{named}").apply(plan)
@@ -351,7 +351,7 @@ def _classes_in(value: Any) -> Iterator[str]:
 
 
 def _keys_by_partition(partitions: int) -> np.ndarray[Any, Any]:
-    """For each partition an int that Spark's hash partitioning sends there, int64[partitions]."""
+    """For each partition, an int that Spark's hash partitioning maps to it, int64[partitions]."""
     keys: dict[int, int] = {}
     candidate = 0
     while len(keys) < partitions:

@@ -1,4 +1,4 @@
-"""SQL expressions, read by Spark's own parser."""
+"""Parses SQL expressions with Spark's own parser."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from qbeast_core.jvm.gateway import Jvm
 
 @dataclass(frozen=True, eq=False)
 class FunctionCall:
-    """A call such as `avg(price)`."""
+    """A function call such as `avg(price)`."""
 
     name: str
-    """In lower case."""
+    """The function's name in lower case."""
     argument: Column | None
     """None for a star."""
     column: str | None
-    """The argument's name if it is a plain column, as written."""
+    """The argument's name as written, if it is a plain column."""
 
 
 def function_call(spark: SparkSession, text: str) -> FunctionCall | None:
-    """The plain call of a function of one argument that a text is; None if it is anything else.
+    """Parses a plain function call with one argument; None for any other expression.
 
-    A call with DISTINCT, FILTER, OVER or with several arguments is something else.
+    Calls with DISTINCT, FILTER, OVER or several arguments are not plain.
 
     Raises:
         ParseException: the text is not a SQL expression.
@@ -53,5 +53,5 @@ def function_call(spark: SparkSession, text: str) -> FunctionCall | None:
 
 
 def _ignores_nulls(parsed: Any) -> bool:
-    # A Boolean or an Option of one, by the version of Spark.
+    # A Boolean or an Option of a Boolean, depending on the Spark version.
     return str(parsed.ignoreNulls()) not in ("False", "false", "None")

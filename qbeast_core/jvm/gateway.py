@@ -1,7 +1,7 @@
-"""A thin view of the JVM behind a Spark session, the same for every supported version.
+"""A thin layer over the JVM of a Spark session, the same for every supported version.
 
-Scala's default arguments, singletons and collections are not reachable by plain py4j; what the
-other modules need of them is here, once.
+Plain py4j cannot use Scala's default arguments, singletons and collections conveniently. This
+module provides what the other modules need.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from qbeast_core.errors import UnsupportedEnvironment
 def activate(spark: SparkSession, copy: Any = None) -> None:
     """Makes the session the active one of the JVM thread that serves the calling thread.
 
-    What is not called through a session object (Delta's log, Catalyst) takes the active one. With
-    `copy`, a session of the same JVM, that one.
+    Code that is not called through a session object (Delta's log, Catalyst) uses the active
+    session. If `copy`, another session of the same JVM, is given, it becomes the active one.
 
     Raises:
-        UnsupportedEnvironment: the session is one of Spark Connect.
+        UnsupportedEnvironment: the session uses Spark Connect.
     """
     if is_remote():
         raise UnsupportedEnvironment(
-            "Spark Connect has no JVM to work with; use a classic Spark session"
+            "Spark Connect gives no access to the JVM; use a classic Spark session"
         )
     jvm: Any = _known_of(spark._jvm).names
     session = spark._jsparkSession if copy is None else copy
@@ -42,19 +42,19 @@ def activate(spark: SparkSession, copy: Any = None) -> None:
 
 
 def delta_version(spark: SparkSession) -> str:
-    """The version of the Delta library that the session's JVM has loaded, such as `4.4.0`."""
+    """The version of Delta in the session's JVM, such as `4.4.0`."""
     return str(getattr(spark._jvm, "io.delta.package").VERSION())
 
 
 def is_alive(spark: SparkSession) -> bool:
-    """Whether the session's Spark has not been stopped."""
+    """Whether the session's Spark is still running."""
     return spark.sparkContext._jsc is not None
 
 
 def start_spark(conf: SparkConf, log: IO[bytes]) -> SparkSession:
-    """Starts a JVM whose output goes to a file, for Ivy, Hive and Derby print hundreds of lines.
+    """Starts a JVM with its output in a file, because Ivy, Hive and Derby print hundreds of lines.
 
-    Whatever is raised, the process is left as if no JVM had been started.
+    On any error, the process is left as if no JVM had been started.
     """
     try:
         gateway = launch_gateway(conf, {"stdout": log, "stderr": subprocess.STDOUT})
@@ -66,10 +66,10 @@ def start_spark(conf: SparkConf, log: IO[bytes]) -> SparkSession:
 
 
 class Jvm:
-    """The JVM as seen by one Spark session.
+    """The JVM of one Spark session.
 
-    Creating it makes the session the active one of the calling thread, because Delta asks Spark
-    for the active session wherever it needs one.
+    Creating it makes the session the active one of the calling thread, because Delta uses Spark's
+    active session.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -92,7 +92,7 @@ class Jvm:
         return self.none if value is None else self.some(value)
 
     def seq(self, items: Iterable[Any]) -> Any:
-        """A Scala Seq of a few items; a call for each of them."""
+        """A Scala Seq of a few items; makes one call per item."""
         nothing = self._classes.no_items()
         return functools.reduce(lambda seq, item: seq.appended(item), items, nothing)
 
@@ -101,7 +101,7 @@ class Jvm:
 
     @staticmethod
     def elements(seq: Any) -> list[Any]:
-        """The elements of a short Scala Seq, in as few calls as there can be: one for each."""
+        """The elements of a short Scala Seq; makes one call per element, the fewest possible."""
         return [seq.apply(position) for position in range(seq.length())]
 
     def singleton(self, name: str) -> Any:
@@ -109,11 +109,11 @@ class Jvm:
         return self._classes.singleton(name)
 
     def java_class(self, name: str) -> Any:
-        """The class of that name."""
+        """The Java class of this name."""
         return self._classes.load(name)
 
     def has_class(self, name: str) -> bool:
-        """Whether the session's jars have the class."""
+        """Whether the session's jars contain the class."""
         try:
             self._classes.load(name)
         except Py4JJavaError:
@@ -121,10 +121,10 @@ class Jvm:
         return True
 
     def new(self, name: str, /, *positional: Any, **named: Any) -> Any:
-        """An instance of a Scala class, missing arguments taken from its declared defaults.
+        """An instance of a Scala class; missing arguments get their declared defaults.
 
-        Constructors of Delta's classes grow from release to release; naming only the arguments
-        that matter keeps one call site right for all of them.
+        The constructors of Delta's classes grow from release to release. A call that names only the
+        arguments it needs works with all of them.
 
         Raises:
             TypeError: an argument without a default is missing, or a name is unknown.
@@ -135,21 +135,21 @@ class Jvm:
         return DataFrame(jvm_dataframe, self.spark)
 
     def in_session(self, session: Any, df: DataFrame) -> Any:
-        """The JVM's Dataset of the same query in another session of the same JVM."""
+        """A JVM Dataset of the same query, in another session of the same JVM."""
         dataset = self.jvm.org.apache.spark.sql.classic.Dataset
         return dataset.ofRows(session, df._jdf.queryExecution().analyzed())
 
     def json_of(self, value: Any) -> str:
-        """Any JVM value as JSON text, in one call however large it is."""
+        """Any JVM value as JSON text, in one call whatever its size."""
         return str(self._mapper.writeValueAsString(value))
 
     def seq_of(self, element: str, values: Sequence[Any]) -> Any:
-        """A Scala Seq of a class of Delta's actions, made of their JSON forms in one call."""
+        """A Scala Seq of Delta actions of one class, made from their JSON forms in one call."""
         array = self._read_array(element, values)
         return self.jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray(array)
 
     def long_array(self, values: np.ndarray[Any, Any]) -> Any:
-        """A `long[]` filled in one transfer; py4j would send it element by element."""
+        """A `long[]` filled in one transfer; py4j alone would send it element by element."""
         return self._array(self.jvm.long, values, ">i8", "asLongBuffer")
 
     def double_array(self, values: np.ndarray[Any, Any]) -> Any:
@@ -165,15 +165,15 @@ class Jvm:
         return self._array(self.jvm.int, values, ">i4", "asIntBuffer")
 
     def pick(self, scala_seq: Any, indices: np.ndarray[Any, Any]) -> Any:
-        """The elements of a Scala Seq at the given positions, without a call for each of them."""
+        """The elements of a Scala Seq at these positions, without one call per element."""
         positions = self.jvm.scala.Predef.wrapIntArray(self.int_array(indices))
-        # A Seq is a function from position to element, so mapping positions by it selects.
+        # A Seq is a function from position to element, so it can map positions to elements.
         return positions.toSeq().map(scala_seq)
 
     def each(
         self, scala_seq: Any, element: str, method: str, arguments: Sequence[tuple[Any, Any]]
     ) -> Any:
-        """A Scala Seq of what a method returns for each element, in a few calls for all of them.
+        """A Scala Seq with the result of a method for each element, in a few calls altogether.
 
         Args:
             element: the name of the elements' class, which has the method.
@@ -197,7 +197,7 @@ class Jvm:
         return self._mapper.readValue(json.dumps(values), self.java_class(f"[L{element};"))
 
     def _objects(self, kind: Any, values: Sequence[Any]) -> Any:
-        """A Java array of a few objects; a call for each of them."""
+        """A Java array of a few objects; makes one call per object."""
         array = self.gateway.new_array(kind, len(values))
         for position, value in enumerate(values):
             array[position] = value
@@ -239,7 +239,7 @@ class _Classes:
         return constructor(*arguments)
 
     def _find_default(self, name: str, parameter: str, position: int) -> Callable[[], Any]:
-        """What gives a parameter's default, which can be another one each time."""
+        """The method that returns a parameter's default, which may differ from call to call."""
         companion = self.singleton(name)
         methods = {str(method.getName()) for method in companion.getClass().getMethods()}
         for prefix in self._DEFAULTS:
@@ -266,9 +266,9 @@ class _Classes:
 
 
 class _Names:
-    """A package or a class of the JVM, its members looked up once.
+    """A package or class of the JVM that looks up each of its members only once.
 
-    The JVM searches all of its jars for a name that turns out to be a package.
+    To find out that a name is a package, the JVM searches all its jars.
     """
 
     def __init__(self, named: Any) -> None:
@@ -287,15 +287,15 @@ class _Names:
 
 
 _LOOKED_UP_BY_PYSPARK = ("PythonUtils", "functions", "org.apache.spark.sql.functions")
-"""What PySpark asks the JVM for, with a member, whenever it makes a column.
+"""The names that PySpark looks up in the JVM whenever it creates a column.
 
-To find the short names the JVM searches all of its jars. What they mean never changes, so PySpark's
-view of the JVM gets them as attributes.
+For the short names, the JVM searches all its jars each time. What they refer to never changes, so
+they are set as attributes of PySpark's view of the JVM.
 """
 
 
 class _Known:
-    """What was looked up in this process's JVM."""
+    """A cache of lookups in this process's JVM."""
 
     def __init__(self, jvm: Any) -> None:
         for name in _LOOKED_UP_BY_PYSPARK:
@@ -310,7 +310,7 @@ _last_known: _Known | None = None
 
 def _known_of(jvm: Any) -> _Known:
     global _last_known
-    # A process has one JVM at a time; what was known of an old one is gone with it.
+    # A process has one JVM at a time, so a new JVM replaces the cache of the old one.
     if _last_known is None or _last_known.jvm is not jvm:
         _last_known = _Known(jvm)
     return _last_known

@@ -1,7 +1,7 @@
-"""Where a SQL statement samples tables, by Spark's own parser.
+"""Finds TABLESAMPLE clauses in a SQL statement with Spark's own parser.
 
-Every node that Spark parses keeps the characters of the statement that it was made of. So the
-grammar is that of the Spark version in use, with its comments, strings, names and WITH queries.
+Every node of a parsed plan records its position in the statement. So the grammar is exactly that of
+the Spark version in use, with its comments, strings, names and WITH queries.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _BEFORE_AN_EXPRESSION = "select "
 
 
 class Span(NamedTuple):
-    """The characters `start` to `end` (exclusive) of a statement."""
+    """The characters from `start` to `end` (exclusive) of a statement."""
 
     start: int
     end: int
 
 
 class Sampled(Enum):
-    """What a TABLESAMPLE is of."""
+    """What a TABLESAMPLE clause samples."""
 
     TABLE = "a table, or `select * from table [where ...]` in parentheses"
     COMMON_TABLE = "a WITH query of the statement"
@@ -50,7 +50,7 @@ class Sampled(Enum):
 
 @dataclass(frozen=True)
 class SampleClause:
-    """`TABLESAMPLE (...) [REPEATABLE (n)]` at one place of a statement."""
+    """`TABLESAMPLE (...) [REPEATABLE (n)]` at one place in a statement."""
 
     clause: Span
     """From TABLESAMPLE to its last parenthesis."""
@@ -58,29 +58,29 @@ class SampleClause:
     parts: tuple[str, ...] = ()
     """The unquoted parts of the table's name; none for other queries."""
     table: Span | None = None
-    """Where a table's name stands."""
+    """The position of the table's name."""
     has_alias: bool = False
 
 
 @dataclass(frozen=True)
 class SampledStatement:
-    """Every TABLESAMPLE of a statement."""
+    """All TABLESAMPLE clauses of a statement."""
 
     sql: str
     """The statement with Spark's variables (`${...}`) replaced by their values."""
     clauses: tuple[SampleClause, ...] = ()
-    """In the text's order."""
+    """In the order of the text."""
     stores_text: bool = False
-    """Whether it makes a view or a function that outlives the session."""
+    """Whether the statement creates a view or a function that outlives the session."""
     is_script: bool = False
-    """Whether it is a BEGIN ... END of several statements."""
+    """Whether the statement is a BEGIN ... END block of several statements."""
 
 
 def sampled_statement(spark: SparkSession, sql: str) -> SampledStatement:
     """The TABLESAMPLE clauses of one statement. Nothing is analysed or executed.
 
     Raises:
-        ParseException: Spark does not take the statement.
+        ParseException: Spark cannot parse the statement.
     """
     if not _CLAUSE.search(sql):
         return SampledStatement(sql)
@@ -94,7 +94,7 @@ def sampled_statement(spark: SparkSession, sql: str) -> SampledStatement:
     kind = str(plan.nodeName())
     clauses = set(_Clauses(sql).within(plan))
     if kind in _FUNCTIONS:
-        # The parser leaves the body of a function as a text.
+        # The parser keeps the body of a function as text.
         for body, before in ((plan.queryText(), ""), (plan.exprText(), _BEFORE_AN_EXPRESSION)):
             if body.isDefined():
                 start = sql.rindex(body.get())
@@ -110,18 +110,18 @@ def sampled_statement(spark: SparkSession, sql: str) -> SampledStatement:
 
 
 def _is_lasting_view(plan: Any, kind: str) -> bool:
-    # A global temporary view is seen by sessions that have none of this session's views.
+    # Other sessions can read a global temporary view, but not the views of this session.
     return kind == "CreateViewCommand" and str(plan.viewType()) != "LocalTempView"
 
 
 class _Clauses:
-    """The TABLESAMPLE clauses of a text, which stands at `offset` of a statement."""
+    """Finds the TABLESAMPLE clauses of a text that starts at `offset` in a statement."""
 
     def __init__(self, text: str, offset: int = 0) -> None:
         self._text, self._offset = text, offset
 
     def within(self, plan: Any, common: frozenset[str] = frozenset()) -> Iterator[SampleClause]:
-        """Those of a plan, which sees the WITH queries `common` (names in lower case)."""
+        """The clauses in a plan that can use the WITH queries `common` (names in lower case)."""
         kind = str(plan.nodeName())
         inner = Jvm.elements(plan.innerChildren())
         if kind == "UnresolvedWith":
@@ -139,7 +139,7 @@ class _Clauses:
             yield from self.within(child, common)
 
     def _described(self, clause: Span, plan: Any, common: frozenset[str]) -> SampleClause:
-        """The clause that samples a plan."""
+        """The description of a clause that samples this plan."""
         other = SampleClause(self._in_statement(clause), Sampled.OTHER)
         if _AFTER_A_PIPE.search(self._text, 0, clause.start):
             return other
@@ -173,9 +173,9 @@ class _Clauses:
         return plan, has_alias
 
     def _filtered(self, plan: Any) -> Any | None:
-        """What `select * from ... [where ...] [limit 0]` reads.
+        """The source of a `select * from ... [where ...] [limit 0]`; None for any other query.
 
-        Such a query keeps the same rows before and after the sampling.
+        Such a query keeps the same rows whether the sample is taken before or after it.
         """
         if plan.nodeName() == "GlobalLimit" and plan.limitExpr().sql() == "0":
             plan = plan.child().child()

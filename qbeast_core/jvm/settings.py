@@ -1,4 +1,4 @@
-"""What is set in a Spark session."""
+"""The settings of a Spark session."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LOADED_WITH_DELTA = "org.apache.spark.sql.delta.sources.DeltaSQLConf"
 
 
 def setting(spark: SparkSession, key: str) -> Any:
-    """A setting of Spark or Delta as these take it, whatever its spelling; the default if unset.
+    """A setting of Spark or Delta as a bool, a number or a string; its default if unset.
 
-    A boolean, a number or a text.
+    Spark parses the value, so any spelling that it accepts gives the same result.
     """
     jvm = Jvm(spark)
     jvm.singleton(_LOADED_WITH_DELTA)
@@ -26,12 +26,12 @@ def setting(spark: SparkSession, key: str) -> Any:
 
 
 def is_set(spark: SparkSession, key: str) -> bool:
-    """Whether the session has a value for it that is not just the default."""
+    """Whether the session has an explicit value for the key, not just the default."""
     return spark.conf.get(key, None) is not None
 
 
 def copy_settings(source: SparkSession, target: SparkSession) -> None:
-    """Everything that is set in one session is set in the other too, without a call for each."""
+    """Copy all explicit settings of one session to another, without one call per setting."""
     of_source, of_target = (
         Jvm(spark).session.sessionState().conf().settings() for spark in (source, target)
     )
@@ -40,10 +40,10 @@ def copy_settings(source: SparkSession, target: SparkSession) -> None:
 
 @contextmanager
 def session_with(spark: SparkSession, changes: Mapping[str, str]) -> Iterator[Any]:
-    """A copy of a session with other settings, the calling thread's active one inside the block.
+    """A copy of a session with changed settings, active in the calling thread inside the block.
 
-    It is the JVM's `SparkSession`. What other threads do in the session itself meanwhile goes by
-    the settings that they know.
+    Yields the JVM's `SparkSession`. The original session keeps its settings, so other threads that
+    use it are not affected.
     """
     copy = Jvm(spark).session.cloneSession()
     for key, text in changes.items():
@@ -57,7 +57,7 @@ def session_with(spark: SparkSession, changes: Mapping[str, str]) -> Iterator[An
 
 @contextmanager
 def changed_settings(spark: SparkSession, changes: Mapping[str, str]) -> Iterator[None]:
-    """Settings of a session that are other ones inside the block, for all of its threads."""
+    """Change settings of a session inside the block, for all threads that use it."""
     conf = spark.conf
     before = {key: conf.get(key, None) for key in changes}
     try:

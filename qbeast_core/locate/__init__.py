@@ -1,1 +1,1 @@
-"""From a name or a path to a table, and whether it may be written."""
+"""Find a table from a name or a path, and check whether it can be written to."""

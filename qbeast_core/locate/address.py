@@ -1,4 +1,4 @@
-"""Where a table lies, by any of the ways in which people name it."""
+"""Find the location of a table, by name or by path."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from qbeast_core.errors import (
 
 DELTA, PARQUET = "delta", "parquet"
 RELATION_KEY = "qbeast.relation"
-"""Table property: the name under which a table was created. It tells a table whose creation was
-cut off before the catalog knew it from a stranger's files in the same place."""
+"""Table property: the name under which a table was created. If its creation was interrupted before
+it was registered in the catalog, the name distinguishes it from another table's files."""
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 _FORMS = (
@@ -31,76 +31,79 @@ _FORMS = (
 
 @dataclass(frozen=True)
 class TableAddress:
-    """Where a table lies or is to lie, and the name that it has or is to get."""
+    """The location and the name of a table that exists or will be created."""
 
     location: str
     """A path or URI."""
     name: str | None = None
-    """`schema.table`; None for a table known by its path alone."""
+    """`schema.table`; None for a table that is only known by its path."""
     format: str = DELTA
     """`delta` or `parquet`."""
     is_registered: bool = True
     """Whether the catalog has an entry of that name."""
     is_managed: bool = False
-    """Whether an entry that the catalog gets is one of a managed table."""
+    """Whether to register the table as a managed table."""
 
     @property
     def label(self) -> str:
-        """How messages call the table."""
+        """The table's name or path, for messages."""
         return self.name or self.location
 
     def register(self, spark: SparkSession, comment: str | None = None) -> None:
-        """Tell the catalog of a table that is committed but has no entry yet."""
+        """Register the table in the catalog, if it is committed but has no entry yet."""
         if self.name is not None and not self.is_registered:
             Catalog(spark).register(
                 self.name, self.location, managed=self.is_managed, comment=comment or None
             )
 
     def check_adoptable(self, snapshot: TableSnapshot, *, keeps_rows: bool) -> None:
-        """Raise IncompatibleTable if this name cannot take over the table that lies here.
+        """Raise IncompatibleTable if this name cannot take over an unregistered table found here.
 
-        A process that died between the commit and the catalog entry leaves such a table; the next
-        write of the same name replaces it. A write that `keeps_rows` may not do that to rows.
+        A process that died between the commit and the registration leaves such a table, and the
+        next write to the same name replaces it.
+
+        Args:
+            keeps_rows: whether the write must not replace rows of such a table.
         """
         if self.name is None or self.is_registered or not snapshot.exists:
             return
         owner = snapshot.configuration.get(RELATION_KEY)
         if owner != self.name:
             raise IncompatibleTable(
-                f"{self.location} already holds a Delta table that the catalog does not know as "
+                f"{self.location} already holds a Delta table that is not registered as "
                 f"{self.name} (its property {RELATION_KEY} is {owner!r}); "
                 "register it, move it away or choose another name"
             )
         if keeps_rows and snapshot.files:
             raise IncompatibleTable(
-                f"{self.location} already holds rows of {self.name}, which the catalog did not "
-                "know when this write began; the write that created the table may have ended "
-                f"before it was registered. To keep its rows, run {self._registration} and append "
-                "again. To replace them, use mode='overwrite'"
+                f"{self.location} already holds rows of {self.name}, which was not in the catalog "
+                "when this write began; the write that created the table may have ended before it "
+                f"registered it. To keep the rows, run {self._registration} and append again. To "
+                "replace them, use mode='overwrite'"
             )
 
     def unknown(self, problem: CommitStateUnknown) -> CommitStateUnknown:
-        """The same error, with what to do about a name that the catalog does not know yet."""
+        """Add to the error how to register the table, if it is not in the catalog yet."""
         if self.name is None or self.is_registered:
             return problem
         return CommitStateUnknown(
-            f"{problem}. The catalog does not know {self.name} yet: if the commit was made, run "
+            f"{problem}. {self.name} is not in the catalog yet: if the commit was made, run "
             f"{self._registration} before you use the table by its name"
         )
 
     @property
     def _registration(self) -> str:
-        """The statement that gives the table that lies here its name."""
+        """The SQL statement that registers the table under its name."""
         return f"CREATE TABLE {self.name} USING delta LOCATION {self.location!r}"
 
 
 def address_of_text(spark: SparkSession, text: str) -> TableAddress:
-    """The table that a text names: ``delta.`/path` ``, ``parquet.`/path` ``, `/path` or `db.table`.
+    """Resolve ``delta.`/path` ``, ``parquet.`/path` ``, `/path` or `db.table`.
 
     Raises:
-        InvalidOptions: it is none of these.
-        NotAQbeastTable: the catalog has no table of that name.
-        IncompatibleTable: it has a view, or a table in another format.
+        InvalidOptions: the text has none of these forms.
+        NotAQbeastTable: the catalog has no table of this name.
+        IncompatibleTable: the name belongs to a view or to a table in another format.
     """
     if not isinstance(text, str) or not text.strip():
         raise InvalidOptions(f"{text!r} names no table; {_FORMS}")
@@ -122,9 +125,9 @@ def address_of_text(spark: SparkSession, text: str) -> TableAddress:
         raise NotAQbeastTable(f"{entry.name} does not exist; {_FORMS}")
     if entry.provider not in (DELTA, PARQUET):
         raise IncompatibleTable(
-            f"{entry.name} is stored as {entry.provider or 'an unknown format'}; only tables "
-            "stored as Delta or Parquet can keep their files. Write all its rows to another table "
-            "by write_table"
+            f"{entry.name} is stored as {entry.provider or 'an unknown format'}; only Delta and "
+            "Parquet tables can be converted in place. Copy all its rows to another table with "
+            "write_table"
         )
     return TableAddress(entry.location, entry.name, entry.provider)
 
@@ -135,16 +138,16 @@ def address_to_write(
     """The address of a table that may not exist yet.
 
     Args:
-        table: `schema.table`, parts in backticks where needed.
-        path: a directory or URI; exactly one of `table` and `path` is given.
-        location: where a new table named `table` is to lie; it is external then.
+        table: `schema.table`, with backticks around parts that need them.
+        path: a path or URI; exactly one of `table` and `path` must be set.
+        location: the directory of a new table named `table`, which is then external.
 
     Raises:
-        InvalidOptions: not exactly one of table and path.
-        IncompatibleTable: the name is that of a view or of a table in another format.
+        InvalidOptions: not exactly one of `table` and `path` is set.
+        IncompatibleTable: the name belongs to a view or to a table in another format.
     """
     if (table is None) == (path is None):
-        raise InvalidOptions("name the table by exactly one of table= and path=")
+        raise InvalidOptions("set exactly one of table= and path=")
     if path is not None:
         return TableAddress(path)
     assert table is not None

@@ -1,4 +1,4 @@
-"""Features of Delta tables that an indexed write would not keep right."""
+"""Check for Delta table features that an indexed write cannot maintain."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _KEPT_FEATURES = frozenset(
         "variantType-preview",
     )
 )
-"""What an indexed write keeps right; clustering and UniForm only while they are switched off."""
+"""Features that an indexed write maintains; clustering and UniForm only while switched off."""
 _ROW_TRACKING = "rowTracking"
 _FORMATS_KEY = "delta.universalFormat.enabledFormats"
 _COMPATIBILITY = {f"icebergCompat{v}": f"delta.enableIcebergCompat{v}" for v in ("V1", "V2", "V3")}
@@ -51,33 +51,33 @@ _NEVER_OFF = "icebergCompatV3"
 
 
 def check_writable(table: OpenTable) -> None:
-    """Raise IncompatibleTable if indexed files must not, or cannot, be added to the table."""
+    """Raise IncompatibleTable if indexed files cannot be added to the table."""
     check_supported(table)
     legacy = sum(has_legacy_tags(file.tags) for file in table.snapshot.files)
     if legacy:
         raise IncompatibleTable(
-            f"{table.label} has {legacy} files with the tags of qbeast 0.5 or older, some of which "
-            "may hold copies of rows; run migrate_format on the table first"
+            f"{table.label} has {legacy} files with tags of qbeast 0.5 or older, some of which may "
+            "contain copies of rows; run migrate_format on the table first"
         )
     if table.configuration.last_revision_id is not None:
         table.index.check_columns(table.label)
 
 
 def check_supported(table: OpenTable) -> None:
-    """Raise IncompatibleTable if the table has features or partitions that no index keeps up."""
+    """Raise IncompatibleTable if the table has incompatible features or is partitioned."""
     check_features(table)
     if columns := table.snapshot.partition_columns:
         raise IncompatibleTable(
-            f"{table.label} is partitioned by {', '.join(columns)}; an indexed table has no "
-            "partitions; rewrite it without partitions",
+            f"{table.label} is partitioned by {', '.join(columns)}, but an indexed table cannot "
+            "have partitions; rewrite it without them",
             Remedy.REWRITE,
         )
 
 
 def check_features(table: OpenTable) -> None:
-    """Raise IncompatibleTable if the table has features that no index keeps up."""
+    """Raise IncompatibleTable if the table has features that an indexed write cannot maintain."""
     snapshot = table.snapshot
-    # A path is no name in SQL.
+    # SQL accepts a path only as delta.`path`.
     name = f"delta.{quoted(snapshot.location)}" if "/" in table.label else table.label
     if snapshot.is_clustered:
         raise _incompatible(
@@ -101,20 +101,20 @@ def check_features(table: OpenTable) -> None:
             off.append(f"ALTER TABLE {name} SET TBLPROPERTIES ('{key}' = 'false')")
         told, remedy = f"run {' and '.join(off)} first", Remedy.IN_PLACE
         if uniform == _NEVER_OFF:
-            told = "Delta cannot switch that off, so write the rows to another table"
+            told = "Delta cannot switch it off, so copy the rows to another table"
             remedy = Remedy.COPY
         raise _incompatible(table, f"uses UniForm ({uniform})", told, remedy)
     if unknown := _unknown(snapshot.features):
         raise _incompatible(
             table,
             f"has table features that qbeast_core does not know: {', '.join(unknown)}",
-            "write the rows to another table, or change this one by Delta alone",
+            "copy the rows to another table, or only write to this one with Delta",
             Remedy.COPY,
         )
 
 
 def check_planned(table: WritableTable, schema: StructType, properties: Mapping[str, str]) -> None:
-    """Raise IncompatibleTable if a table that is created or replaced has such features then."""
+    """Raise IncompatibleTable if a table to create or replace would have such features."""
     features, configuration = table.transaction.planned(schema, properties)
     uniform = _uniform(features, configuration)
     found = [
@@ -126,30 +126,29 @@ def check_planned(table: WritableTable, schema: StructType, properties: Mapping[
         raise _incompatible(
             table,
             f"would use {', '.join(found)}",
-            "leave out the table property that asks for it, or set it to 'false'; defaults of the "
-            "session (spark.databricks.delta.properties.defaults.*) count too",
+            "leave out the table property that enables it, or set it to 'false'; also check the "
+            "session's defaults (spark.databricks.delta.properties.defaults.*)",
         )
 
 
 def check_own_files(table: OpenTable) -> None:
-    """Raise IncompatibleTable if a file of the table lies outside of its directory."""
+    """Raise IncompatibleTable if a file of the table is outside its directory."""
     root = table.snapshot.location.rstrip("/") + "/"
     outside = [file.path for file in table.snapshot.files if not _is_inside(file, root)]
     if outside:
         raise IncompatibleTable(
-            f"{table.label} has {len(outside)} files outside of its directory, such as "
-            f"{outside[0]}; it shares them with the table that it was cloned from. Write all its "
-            "rows anew first",
+            f"{table.label} has {len(outside)} files outside its directory, such as {outside[0]}; "
+            "it shares them with the table that it was cloned from. Rewrite all its rows first",
             Remedy.REWRITE,
         )
 
 
 def check_no_slice_column(table: OpenTable) -> None:
-    """Raise IncompatibleTable if the table has a column of its own where slices would be."""
+    """Raise IncompatibleTable if the table already has a column `_qbeast_slice`."""
     if SLICE_COLUMN in map(str.lower, table.snapshot.schema.fieldNames()):
         raise IncompatibleTable(
-            f"{table.label} has a column {SLICE_COLUMN} already, which would be that of its "
-            "slices; rename it first, or convert the table without slices",
+            f"{table.label} has a column {SLICE_COLUMN} already, which slices need; rename it "
+            "first, or convert the table without slices",
             Remedy.IN_PLACE,
         )
 
@@ -162,7 +161,7 @@ def _is_inside(file: DataFile, root: str) -> bool:
 
 
 def _uniform(features: Collection[str], configuration: Mapping[str, str]) -> str | None:
-    """What of UniForm is switched on, a feature or a format; None for nothing."""
+    """The UniForm feature or format that is switched on; None if none is."""
     for feature, key in _COMPATIBILITY.items():
         if feature in features and configuration.get(key, "").lower() == "true":
             return feature
@@ -176,5 +175,5 @@ def _unknown(features: Collection[str]) -> list[str]:
 def _incompatible(
     table: OpenTable, has: str, advice: str, remedy: Remedy | None = None
 ) -> IncompatibleTable:
-    message = f"{table.label} {has}, which an indexed write does not maintain; {advice}"
+    message = f"{table.label} {has}, which an indexed write cannot maintain; {advice}"
     return IncompatibleTable(message, remedy)

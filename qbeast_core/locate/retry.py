@@ -1,4 +1,4 @@
-"""Try an operation again when another writer's commit came first."""
+"""Retry an operation after a conflict with another writer's commit."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ T = TypeVar("T")
 
 
 def until_committed(table: str, attempt: Callable[[], T], *, wrote_before: bool = False) -> T:
-    """The result of the first attempt that no concurrent commit defeats.
+    """Retry `attempt` until it does not conflict with another commit, and return its result.
 
-    Each call of `attempt` starts from the table's present state. `Transaction.commit` recognises
-    its own commit, so that an attempt which another writer defeats has written nothing. Waits
-    between attempts are random and grow, so that writers that met once do not meet again.
+    Each attempt starts from the table's newest version. `Transaction.commit` recognises its own
+    commit, so an attempt that conflicts has written nothing. The waits between attempts are random
+    and grow, so that writers that collided once do not collide again.
 
     Args:
-        wrote_before: whether the same operation has written something already, which stays.
+        table: the table's name, for messages.
+        wrote_before: whether the operation has already committed something, which stays.
 
     Raises:
-        CommitConflict: every attempt was defeated; the conflict is the cause.
+        CommitConflict: every attempt conflicted; the last conflict is the cause.
     """
     retrying = Retrying(
         retry=retry_if_exception(_is_conflict),

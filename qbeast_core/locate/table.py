@@ -1,4 +1,4 @@
-"""A table at one version: what its log says of it and of its index."""
+"""A table at one version: its snapshot and its index, as recorded in the log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OpenTable:
 
     @classmethod
     def newest(cls, spark: SparkSession, address: TableAddress) -> OpenTable:
-        """The version that the table has now."""
+        """The newest version of the table."""
         return OpenTable(address, TableSnapshot.load(spark, address.location))
 
     @property
@@ -31,22 +31,22 @@ class OpenTable:
 
     @property
     def label(self) -> str:
-        """How messages call the table."""
+        """The table's name or path, for messages."""
         return self.address.label
 
     @cached_property
     def configuration(self) -> IndexConfiguration:
-        """The revisions of its index; none for a table that is not indexed."""
+        """The revisions of the table's index; empty for a table without an index."""
         return IndexConfiguration.read(self.snapshot.configuration)
 
     @cached_property
     def index(self) -> TableIndex:
-        """Which of its files the index describes, and by which blocks."""
+        """The indexed files of the table, with their blocks."""
         return TableIndex.of(self.snapshot, self.configuration)
 
 
 class WritableTable(OpenTable):
-    """The version of a table that a transaction starts from, with the transaction."""
+    """A transaction and the version of the table that it starts from."""
 
     def __init__(self, address: TableAddress, transaction: Transaction) -> None:
         super().__init__(address, transaction.snapshot)
@@ -54,5 +54,5 @@ class WritableTable(OpenTable):
 
     @staticmethod
     def begin(spark: SparkSession, address: TableAddress) -> WritableTable:
-        """A transaction on the version that the table has now."""
+        """Start a transaction on the newest version of the table."""
         return WritableTable(address, Transaction(spark, address.location))

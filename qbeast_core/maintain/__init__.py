@@ -1,1 +1,1 @@
-"""Operations that keep all rows: optimize, convert, migrate."""
+"""Operations that do not change rows: optimize, convert, migrate."""

@@ -1,7 +1,7 @@
-"""Convert: give a table that exists an index, from its next write on. No data file is rewritten.
+"""Convert an existing table to an indexed one without rewriting its data files.
 
-The files that the table has stay as they are and count as not indexed: every read and sample is
-right and reads them all. Appends are indexed at once, and `optimize` indexes the rest.
+The existing files count as not indexed: reads and samples are correct, but always read all of them.
+Appends are indexed immediately, and `optimize` indexes the existing files.
 """
 
 from __future__ import annotations
@@ -42,20 +42,23 @@ from qbeast_core.write.sizing import automatic_cube_size
 
 @dataclass(frozen=True)
 class ConvertResult:
-    """What a conversion did."""
+    """The result of a conversion: the columns to index, the rows per cube, and what is left to do.
+
+    `str()` returns it as a sentence.
+    """
 
     version: int
-    """The table's version after it; what it was before if the table had the index already."""
+    """The table's version afterwards; unchanged if the table already had this index."""
     columns: tuple[str, ...]
     cube_size: int
     files: int
-    """The files that wait for `optimize` to index them."""
+    """The number of files that `optimize` still has to index."""
     rows: int
-    """The rows in them."""
+    """The number of rows in these files."""
     changed: bool
-    """False if the table had this index already."""
+    """False if the table already had this index."""
     column_choice: ColumnChoice | None = None
-    """Which columns `auto` chose, and why."""
+    """The columns that `auto` chose, and why; None if they were named."""
 
     def __str__(self) -> str:
         if not self.changed:
@@ -63,7 +66,7 @@ class ConvertResult:
         chosen = f" ({self.column_choice})" if self.column_choice else ""
         return (
             f"will be indexed by {', '.join(self.columns)}{chosen}; {self.rows:,} rows in "
-            f"{self.files:,} files are not indexed before an optimize"
+            f"{self.files:,} files are not indexed until you run optimize"
         )
 
 
@@ -75,31 +78,45 @@ def convert_to_qbeast(
     sample_key: str | Sequence[str] | None = None,
     slices: bool | None = None,
 ) -> ConvertResult:
-    """Make a Delta or Parquet table one that is indexed; its data files stay as they are.
+    """Convert a Delta or Parquet table to an indexed table without rewriting its data files.
 
     A Delta table gets one commit that adds a staging revision to its configuration
-    (docs/format.md 3.5). A Parquet table first becomes a Delta table, in place, by Delta's own
-    command. Converting a table again does nothing if it is indexed by the same columns.
+    (docs/format.md 3.5). A Parquet table is first converted to Delta in place, with `CONVERT TO
+    DELTA`. If the table already has the requested index, nothing changes. Run `optimize` afterwards
+    to index the existing files.
+
+    Unless the commit's state is unknown, an error leaves a Delta table unchanged. A Parquet table
+    can be a Delta table without an index by then; convert it again.
 
     Args:
-        table: ``delta.`/path` ``, ``parquet.`/path` `` with an absolute path or URI, or a name as
+        spark: a Spark session with Delta Lake.
+        table: ``delta.`/path` `` or ``parquet.`/path` `` with an absolute path or URI, or a name as
             `schema.table`.
-        columns_to_index: as for `write_table`; `auto` reads the rows to choose.
-        cube_size: rows per cube, or `auto` to choose it by the rows that the table has.
-        sample_key: as for `write_table`; it holds for the whole table, until it is rebuilt.
-        slices: as for `write_table`; rows that the table has get theirs by `optimize`.
+        columns_to_index: as for `write_table`. `"auto"` reads rows of the table to choose.
+        cube_size: rows per cube, or `"auto"` to derive it from the number of rows in the table.
+        sample_key: as for `write_table`. It applies to the whole table until a rebuild.
+        slices: as for `write_table`. `optimize` adds slices to existing rows.
+
+    Returns:
+        The index and the files that `optimize` still has to index.
 
     Raises:
-        InvalidOptions: an option is wrong (also UnknownColumn, UnsupportedColumnType).
+        InvalidOptions: an option is not valid.
+        UnknownColumn: a named column does not exist.
+        UnsupportedColumnType: a column cannot be indexed or be part of the sample key.
         NotAQbeastTable: there is no such table.
-        IncompatibleTable: it is partitioned, has features that an index would not keep right or
-            files outside of its directory, or it is a view or stored in another format.
-        IndexMismatch: it is indexed already, by other columns, with another cube size, by another
-            sample key or with other slices.
-        CommitConflict: other writers came first on every attempt.
+        IncompatibleTable: the table is partitioned, has features that an indexed write cannot
+            maintain, has files outside its directory, is a view, or is stored in another format.
+        IndexMismatch: the table already has an index with other columns, or with another cube size,
+            sample key or slices.
+        CommitConflict: other writers changed the table during every attempt.
         CommitStateUnknown: the commit may have been written; the message says how to find out.
-        In every other case the table is as it was, except that a Parquet table may be a Delta
-        table without an index by then. Convert that again.
+
+    Example:
+        ```python
+        convert_to_qbeast(spark, "db.events", ["ts", "user_id:hash"])
+        QbeastTable.for_name(spark, "db.events").optimize("unindexed")
+        ```
     """
     options = IndexOptions.parse(columns_to_index, cube_size, sample_key=sample_key, slices=slices)
     address = address_of_text(spark, table)
@@ -115,7 +132,18 @@ def convert_to_qbeast(
 
 
 def check_convertible(spark: SparkSession, table: str, slices: bool | None = None) -> None:
-    """Raise what `convert_to_qbeast` raises for a table that can have no index as it is."""
+    """Check whether `convert_to_qbeast` can convert a table, without changing it.
+
+    Args:
+        spark: a Spark session with Delta Lake.
+        table: as for `convert_to_qbeast`.
+        slices: as for `convert_to_qbeast`.
+
+    Raises:
+        InvalidOptions: the table's name or path is not valid.
+        NotAQbeastTable: there is no such table.
+        IncompatibleTable: the table cannot be converted in place; `remedy` says what helps.
+    """
     found = OpenTable.newest(spark, address_of_text(spark, table))
     if found.snapshot.exists:
         _check_convertible(found, slices)
@@ -131,7 +159,7 @@ def _check_convertible(table: OpenTable, slices: bool | None) -> None:
 
 
 def _convert_parquet(spark: SparkSession, table: OpenTable, options: IndexOptions) -> None:
-    """Make a Parquet table one of Delta, in place."""
+    """Convert a Parquet table to Delta, in place."""
     address = table.address
     schema = _convertible_rows(spark, address).schema
     options.check_columns(schema)
@@ -140,7 +168,7 @@ def _convert_parquet(spark: SparkSession, table: OpenTable, options: IndexOption
     try:
         spark.sql(f"CONVERT TO DELTA {address.name or f'parquet.{quoted(address.location)}'}")
     except Exception:
-        # Where only the reply to the commit was lost, it is one.
+        # If only the reply to the commit was lost, the table is a Delta table now.
         if not OpenTable.newest(spark, address).snapshot.exists:
             raise
 
@@ -197,8 +225,8 @@ def _indexed_already(table: OpenTable, options: IndexOptions) -> ConvertResult:
     if columns is not None and asked != [name.lower() for name in latest.columns]:
         raise IndexMismatch(
             f"{table.label} is indexed already, by {', '.join(latest.columns)}; to index it by "
-            f"{', '.join(column.name for column in columns)}, write all its rows anew with "
-            "write_table(..., mode='overwrite'), which keeps only the rows it is given"
+            f"{', '.join(column.name for column in columns)}, rewrite it with write_table(..., "
+            "mode='overwrite'), which keeps only the rows that you write"
         )
     if options.sample_key is not None:
         check_sample_key(
@@ -209,7 +237,7 @@ def _indexed_already(table: OpenTable, options: IndexOptions) -> ConvertResult:
     if size is not None and size != latest.desired_cube_size:
         raise IndexMismatch(
             f"{table.label} is indexed already, with a cube size of {latest.desired_cube_size}; "
-            f"an append with cube_size={size} opens a revision with another one"
+            f"to change the cube size for new rows, append with cube_size={size}"
         )
     return ConvertResult(
         version=snapshot.version,
@@ -222,15 +250,20 @@ def _indexed_already(table: OpenTable, options: IndexOptions) -> ConvertResult:
 
 
 def _convertible_rows(spark: SparkSession, address: TableAddress) -> DataFrame:
-    """The rows of a Parquet table. Raises unless Delta would take over exactly its files."""
+    """The rows of a Parquet table.
+
+    Raises:
+        NotAQbeastTable: there is no Parquet table.
+        IncompatibleTable: Delta's conversion would take other files than Spark reads.
+    """
     if address.name:
         partitions = [
             column.name for column in spark.catalog.listColumns(address.name) if column.isPartition
         ]
         _refuse_partitions(address, partitions)
     try:
-        # With this option every file below the directory is listed, and directories are not
-        # taken for partitions.
+        # With recursiveFileLookup Spark lists every file below the directory and does not treat
+        # subdirectories as partitions.
         everything = spark.read.option("recursiveFileLookup", True).option("mergeSchema", True)
         rows = everything.parquet(address.location)
     except AnalysisException as problem:
@@ -241,8 +274,8 @@ def _convertible_rows(spark: SparkSession, address: TableAddress) -> DataFrame:
     _refuse_partitions(address, sorted({part.split("=")[0] for part in directories if "=" in part}))
     if directories:
         raise IncompatibleTable(
-            f"{address.label} has files in directories below it ({min(directories)}), which Spark "
-            "does not read as part of the table and Delta would; move them away first"
+            f"{address.label} has files in subdirectories ({min(directories)}), which Spark does "
+            "not read as part of the table but Delta would; move them away first"
         )
     return rows
 
@@ -250,13 +283,13 @@ def _convertible_rows(spark: SparkSession, address: TableAddress) -> DataFrame:
 def _refuse_partitions(address: TableAddress, partitions: Sequence[str]) -> None:
     if partitions:
         raise IncompatibleTable(
-            f"{address.label} is partitioned by {', '.join(partitions)}; an indexed table has no "
-            "partitions, write all its rows anew by write_table"
+            f"{address.label} is partitioned by {', '.join(partitions)}, but an indexed table "
+            "cannot have partitions; rewrite its rows with write_table"
         )
 
 
 def _directories_below(location: str, files: Sequence[str]) -> set[str]:
-    """The names of the directories between the table's own and the files, at any depth."""
+    """The names of all directories between the table's directory and the files."""
     depth = len(_path_of(location).rstrip("/").split("/"))
     return {part for file in files for part in _path_of(file).split("/")[depth:-1]}
 

@@ -1,10 +1,9 @@
-"""Migrate: tables of qbeast 0.5 and older get today's tags (docs/format.md 10).
+"""Migrate tables of qbeast 0.5 and older to the current tags (docs/format.md 10).
 
-Where no cube was ever replicated or announced, a file's tags become its one block, and no data file
-is touched. Otherwise the table has files with nothing but copies of rows, and the files that count
-lack the upper levels of the tree: the rows that count are written anew, and all files of the
-revision leave, in the same commit. That copies are copies is not taken for granted; it is checked
-row by row before anything is dropped.
+If no cube was ever replicated or announced, the tags of a file become its single block, and no data
+file is rewritten. Otherwise the table has files that contain only copies of rows, and the files
+with original rows lack the upper levels of the tree. Then one commit rewrites the original rows and
+removes all files of the revision. Before that, every row of a copied file is verified to be a copy.
 """
 
 from __future__ import annotations
@@ -47,31 +46,33 @@ from qbeast_core.write.writer import IndexWriter
 
 @dataclass(frozen=True)
 class MigrateResult:
-    """What a migration did, or would do if it was a dry run."""
+    """The result of a migration or of its dry run, in files and rows."""
 
     version: int
     """The table's version afterwards."""
     changed: bool = False
     """Whether there was anything to migrate."""
     files_retagged: int = 0
-    """Files that stay as they are, with new tags."""
+    """Files that only got new tags."""
     files_unindexed: int = 0
-    """Of these, the ones whose old tags made no sense: they count as not indexed now."""
+    """The part of these files whose old tags were invalid; they now count as not indexed."""
     files_removed: int = 0
     files_added: int = 0
     """0 in a dry run."""
     rows_rewritten: int = 0
     copies_dropped: int = 0
-    """Rows that a plain reader of the table met besides, and does no more."""
+    """Copies of rows that plain readers of the table returned as additional rows before."""
     dry_run: bool = False
 
     def __str__(self) -> str:
         if not self.changed:
             return "has nothing in the old format"
         would = "would be " if self.dry_run else ""
-        parts = [f"{self.files_retagged:,} files {would}tagged anew"]
+        parts = [f"{self.files_retagged:,} files {would}retagged"]
         if self.files_unindexed:
-            parts.append(f"{self.files_unindexed:,} of them without an index for their tags")
+            parts.append(
+                f"{self.files_unindexed:,} of them without an index because of invalid tags"
+            )
         if self.files_removed:
             parts.append(
                 f"{self.rows_rewritten:,} rows of {self.files_removed:,} files {would}"
@@ -81,23 +82,27 @@ class MigrateResult:
 
 
 def migrate_format(spark: SparkSession, table: str, dry_run: bool = False) -> MigrateResult:
-    """Bring a table of qbeast 0.5 or older to today's format, in one commit.
+    """Migrate a table of qbeast 0.5 or older to the current format, in one commit.
 
-    A table that has nothing in the old format is left as it is, so that a second call does nothing.
+    A table without files in the old format is not changed, so a second call does nothing. Unless
+    the commit's state is unknown, an error leaves the table unchanged.
 
     Args:
+        spark: a Spark session with Delta Lake.
         table: a name as `schema.table`, or a path as `/path` or ``delta.`/path` ``.
-        dry_run: only tell what would be done, or raise what would be raised. Where cubes were
-            replicated this reads the rows too.
+        dry_run: report what would be done, or raise the error that would be raised, without
+            writing. If cubes were replicated, a dry run reads the rows too.
+
+    Returns:
+        The files and rows that were migrated, or would be.
 
     Raises:
         NotAQbeastTable: there is no such table, or it has no index.
-        IncompatibleTable: it cannot be proved which rows are copies, or the table has features,
-            or files outside of its directory, that a write would not keep right.
-        CorruptMetadata: the index that the table's configuration describes cannot be read.
-        CommitConflict: other writers came first on every attempt.
+        IncompatibleTable: the table's copies of rows cannot be told from its original rows, or it
+            has features that an indexed write cannot maintain, or files outside its directory.
+        CorruptMetadata: the index metadata in the table's configuration cannot be parsed.
+        CommitConflict: other writers changed the table during every attempt.
         CommitStateUnknown: the commit may have been written; the message says how to find out.
-        In every other case the table is as it was.
     """
     address = address_of_text(spark, table)
     if address.format != DELTA:
@@ -110,14 +115,14 @@ def migrate_format(spark: SparkSession, table: str, dry_run: bool = False) -> Mi
 
 @dataclass(frozen=True)
 class _Survey:
-    """The files of the old format, by their revision."""
+    """The files in the old format, by revision."""
 
     counting: Mapping[int, Mapping[int, Block | None]]
-    """The block of each file with rows that count; None where the tags make no sense of it."""
+    """The block of each file with original rows; None if its tags are not valid."""
     copies: Mapping[int, Mapping[int, str]]
-    """The cube of each file that is said to have copies only."""
+    """The cube of each file that contains only copies, according to its tags."""
     lost: Sequence[int]
-    """Files with rows that count, of a revision that the table does not have."""
+    """Files with original rows of a revision that the table does not have."""
 
     @property
     def files(self) -> list[int]:
@@ -172,7 +177,7 @@ def _migrate(table: WritableTable, dry_run: bool) -> MigrateResult:
 
 
 def _survey(table: OpenTable) -> _Survey:
-    """Sort the files of the old format. Raises IncompatibleTable where a state is not clear."""
+    """Sort the files in the old format. Raises IncompatibleTable if the state of one is unclear."""
     counting: dict[int, dict[int, Block | None]] = defaultdict(dict)
     copies: dict[int, dict[int, str]] = defaultdict(dict)
     lost = []
@@ -183,16 +188,16 @@ def _survey(table: OpenTable) -> _Survey:
             state = parse_state(file.tags)
         except ValueError as problem:
             raise IncompatibleTable(
-                f"{table.label} cannot be migrated: whether the rows of {file.path} are copies of "
-                f"other rows is not known, since {problem}. Mend or remove that file, or write "
-                "the rows that are right into a new table"
+                f"{table.label} cannot be migrated: it is unknown whether the rows of {file.path} "
+                f"are copies of other rows, because {problem}. Repair or remove that file, or "
+                "write the correct rows to a new table"
             ) from None
         revision = _revision_of(table.configuration, file.tags)
         if state.is_copy:
             if revision is None:
                 raise IncompatibleTable(
-                    f"{table.label} cannot be migrated: {file.path} is said to have copies of rows "
-                    f"of revision {file.tags.get('revision')!r}, which the table does not have"
+                    f"{table.label} cannot be migrated: {file.path} is tagged as copies of rows of "
+                    f"revision {file.tags.get('revision')!r}, which the table does not have"
                 )
             copies[revision.revision_id][i] = file.tags.get(CUBE_TAG, "")
         elif revision is None:
@@ -204,7 +209,7 @@ def _survey(table: OpenTable) -> _Survey:
 
 
 def _revision_of(configuration: IndexConfiguration, tags: Mapping[str, str]) -> Revision | None:
-    """The revision of a file; None if the table has no such index."""
+    """The revision of a file; None if the table does not have it."""
     try:
         revision = configuration.revisions.get(parse_revision_id(tags))
     except ValueError:
@@ -221,12 +226,12 @@ def _block_of(tags: Mapping[str, str], rows: int | None, revision: Revision) -> 
 
 
 def _prove_copies(table: OpenTable, survey: _Survey, revision_id: int) -> None:
-    """Raise IncompatibleTable unless dropping the copies of a revision drops no row.
+    """Raise IncompatibleTable unless dropping the copies of a revision loses no row.
 
-    An optimize of old copied each row of a cube once for each level below. So a row may stand in
-    the copied files of one cube no more often than in the files that count. Files that lost their
-    tags to another writer may have rows that count or copies; only a row that stands nowhere else
-    is known to count.
+    The old optimize copied each row of a cube once for each level below it. So a row cannot occur
+    more often in the copied files of one cube than in the files with original rows. Files that lost
+    their tags to another writer can have original rows or copies; a row is only known to be
+    original if it occurs nowhere else.
     """
     copies = survey.copies.get(revision_id, {})
     counting = survey.counting.get(revision_id, {})
@@ -247,22 +252,27 @@ def _prove_copies(table: OpenTable, survey: _Survey, revision_id: int) -> None:
     if verdict["lost"]:
         raise IncompatibleTable(
             f"{table.label} cannot be migrated: {verdict['lost']} rows are only in files of "
-            f"revision {revision_id} that should have nothing but copies, and would be lost. "
-            "Restore a version in which no row is missing, or write the rows that are right into "
-            "a new table"
+            f"revision {revision_id} that should contain nothing but copies, and would be lost. "
+            "Restore a version in which no row is missing, or write the correct rows to a new table"
         )
     if verdict["unclear"]:
         raise IncompatibleTable(
             f"{table.label} cannot be migrated: cubes of revision {revision_id} were replicated, "
-            f"and another writer took the old tags from files with {verdict['unclear']} rows of "
-            "which there are equal ones; whether they are copies cannot be told. Restore the "
-            "version before that write and migrate it, or write the rows that are right into a "
-            "new table"
+            f"and another writer removed the old tags of files with {verdict['unclear']} rows that "
+            "have duplicates; whether they are copies cannot be told. Restore the version before "
+            "that write and migrate it, or write the correct rows to a new table"
         )
 
 
 def _verdict(snapshot: TableSnapshot, parts: Sequence[tuple[int, str, str]]) -> Mapping[str, int]:
-    """How many rows would be lost, and of how many it is unclear whether they are copies."""
+    """Count the rows that would be lost, and those that may or may not be copies.
+
+    Args:
+        parts: the index, the part (`copy`, `counts` or `other`) and the cube of each file.
+
+    Returns:
+        The counts `lost` and `unclear`.
+    """
     files = np.array([i for i, _, _ in parts], dtype=np.int64)
     listed = snapshot.spark.createDataFrame(
         [(snapshot.files[i].path.rsplit("/", 1)[-1], part, cube) for i, part, cube in parts],
@@ -280,7 +290,7 @@ def _verdict(snapshot: TableSnapshot, parts: Sequence[tuple[int, str, str]]) -> 
     )
 
     def times(part: str) -> Column:
-        # More than one cube for copies only: a row stands in one on each level above its own.
+        # Only copies occur in more than one cube: in one on each level above the row's own.
         return F.coalesce(F.max(F.when(F.col("part") == part, F.col("times"))), F.lit(0)).alias(
             part
         )
@@ -301,7 +311,7 @@ def _verdict(snapshot: TableSnapshot, parts: Sequence[tuple[int, str, str]]) -> 
 
 
 def _retags(index: TableIndex, survey: _Survey) -> dict[int, dict[str, str]]:
-    """The new tags of the files that stay as they are."""
+    """The new tags of the files that are not rewritten."""
     retags: dict[int, dict[str, str]] = {i: {} for i in survey.lost}
     for revision_id, files in survey.counting.items():
         if revision_id in survey.copies:
@@ -310,7 +320,8 @@ def _retags(index: TableIndex, survey: _Survey) -> dict[int, dict[str, str]]:
         revision = index.configuration.revisions[revision_id]
         live = [*index.blocks_of(revision), *(block for held in blocks.values() for block in held)]
         if blocks:
-            # None in a table that was only written to: its tree has all levels, weights rising.
+            # A table that was only appended to needs no anchors: its tree has all levels, and
+            # weights rise with depth.
             weights = OTree.of(live, revision.dimensions).weights
             next(iter(blocks.values())).extend(missing_anchors(live, weights))
         retags |= {i: file_tags(revision_id, blocks[i]) if i in blocks else {} for i in files}
@@ -318,7 +329,7 @@ def _retags(index: TableIndex, survey: _Survey) -> dict[int, dict[str, str]]:
 
 
 def _rewrite(table: WritableTable, survey: _Survey, stored: Mapping[str, str]) -> list[StagedFile]:
-    """Write the rows that count, of the revisions with copies, and store the configuration."""
+    """Rewrite the original rows of the revisions with copies, and store the configuration."""
     known = replace(KnownIndex.of(table), stored=stored)
     planned_writes = []
     for revision_id in sorted(survey.copies):
@@ -332,7 +343,7 @@ def _rewrite(table: WritableTable, survey: _Survey, stored: Mapping[str, str]) -
             continue
         planned = writer.plan_write(rows.schema, statistics)
         planned_writes.append((writer, rows, planned))
-        # Another revision where the bounds of dates are off by the old writer's time zone.
+        # A new revision is needed if the old writer's time zone shifted the bounds of dates.
         if planned.tree.revision is not revision:
             known = known.with_revision(planned.tree.revision, {})
     if known.stored != table.snapshot.configuration:
@@ -345,9 +356,9 @@ def _rewrite(table: WritableTable, survey: _Survey, stored: Mapping[str, str]) -
 
 
 class _RecordedLater(JoinedIndex):
-    """One of several indexes whose revisions the table gets together.
+    """One of several indexes whose revisions are stored together.
 
-    Delta changes a table's metadata once in a transaction, and not after files are written.
+    Delta allows one change of metadata per transaction, before files are written.
     """
 
     def record(self, *_: object) -> None:

@@ -1,11 +1,11 @@
-"""Optimize: rewrite the files whose rows lie better elsewhere, and no others.
+"""Optimize: rewrite only the files whose layout improves.
 
-A file gains by being rewritten if it is one of several small ones, if it holds part of a crowded
-cube that lies in several files, if it is scattered over cubes that many files share, or if the
-index does not describe it (`tree.fragments`). Its rows are taken out of the tree and added again as
-new ones are; rows and weights stay what they are. Rarely they crowd a cube of a file that was left
-alone, which gains by the next round then. After the last one nothing gains any more, so a second
-optimize writes nothing.
+A file is rewritten if it is one of several small files, if it holds part of an overcrowded cube
+that is spread over several files, if its blocks belong to cubes that many files share, or if the
+index does not describe it (`tree.fragments`). Its rows are removed from the tree and added again
+like new rows; their values and weights do not change. Rarely, they overcrowd a cube of another
+file, which the next round then rewrites. After the last round no file improves any more, so a
+second optimize writes nothing.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ from qbeast_core.write.writer import IndexWriter
 
 ALL, UNINDEXED = "all", "unindexed"
 _ROUNDS = 5
-"""More than were ever seen to be needed; writers that append meanwhile could make it endless."""
+"""More than was ever needed; a limit, because concurrent appends could require ever more rounds."""
 
 
 @dataclass(frozen=True)
 class OptimizeResult:
-    """What an optimize did, or would do if it was a dry run."""
+    """The result of an optimize or of its dry run, in files, bytes and rows."""
 
     version: int
     """The table's version afterwards."""
     files_removed: int = 0
     files_added: int = 0
-    """In a dry run, about how many."""
+    """An estimate in a dry run."""
     bytes_removed: int = 0
     bytes_added: int = 0
     """0 in a dry run."""
     rows: int = 0
     """Rows in the rewritten files."""
     bytes_written_since: int = 0
-    """The size of the files that were added to the table after the last optimize before this one;
-    `bytes_removed` of several times as much is more rewriting than the appends were worth."""
+    """The bytes added to the table since the previous optimize. If `bytes_removed` is several times
+    as much, the optimize rewrote more than the appends justified."""
     dry_run: bool = False
 
     @property
     def changed(self) -> bool:
-        """Whether there was anything to gain."""
+        """Whether any file was rewritten, or would be."""
         return self.files_removed > 0
 
     def __str__(self) -> str:
@@ -75,15 +75,15 @@ class OptimizeResult:
 
 @dataclass(frozen=True)
 class Scope:
-    """Which files an optimize may rewrite."""
+    """The files that an optimize may rewrite."""
 
     revision_id: int | str | None = None
     files: Sequence[str] | None = None
-    """Paths as `QbeastTable.files` gives them; None for all."""
+    """Paths from `QbeastTable.files`; None for all files."""
     fraction: float = 1.0
 
     def of(self, table: OpenTable, revision_id: int) -> list[int]:
-        """The indices of the files of a revision (0: unindexed) that are in the scope."""
+        """The indices of the files of a revision (0 for unindexed files) within this scope."""
         files: list[int] = table.index.files_of(revision_id).tolist()
         if self.files is not None:
             named = set(self.files)
@@ -120,7 +120,7 @@ def optimize_table(
 
 
 def _revisions_to_optimize(table: OpenTable, scope: Scope) -> list[int]:
-    """Revision numbers in the order in which to optimize them; 0 for unindexed files."""
+    """The revision numbers to optimize, in order; 0 for unindexed files."""
     known = [id_ for id_ in table.configuration.revisions if id_ != STAGING_REVISION_ID]
     revision_id = scope.revision_id
     if scope.files is not None:
@@ -129,7 +129,7 @@ def _revisions_to_optimize(table: OpenTable, scope: Scope) -> list[int]:
             if path not in live:
                 raise InvalidOptions(
                     f"{path!r} is not a file of version {table.snapshot.version} of the table; "
-                    "use paths that files() gives"
+                    "use paths from files()"
                 )
         if revision_id is None:
             revision_id = ALL
@@ -151,7 +151,11 @@ def _revisions_to_optimize(table: OpenTable, scope: Scope) -> list[int]:
 def _optimize_revision(
     table: WritableTable, revision_id: int, scope: Scope, dry_run: bool
 ) -> tuple[OptimizeResult, bool]:
-    """What was done, and whether files of the revision gain now that did not before."""
+    """Optimize one revision once.
+
+    Returns:
+        The result, and whether further files of the revision can be improved now.
+    """
     snapshot = table.snapshot
     found = scope.of(table, revision_id)
     if revision_id == STAGING_REVISION_ID:
@@ -191,7 +195,7 @@ def _optimize_revision(
 def _rewrite(
     table: WritableTable, revision: Revision, chosen: NDArray[np.int64]
 ) -> tuple[IndexWriter, WrittenFiles]:
-    """Write the rows of the chosen files anew; the commit that follows removes these."""
+    """Write the rows of the chosen files to new files; the commit removes the old ones."""
     rows = table.snapshot.dataframe(chosen)
     known = KnownIndex.of(table)
     if revision.is_staging:
@@ -203,7 +207,7 @@ def _rewrite(
 
 
 def _more_gain(table: OpenTable, written: WrittenFiles, chosen: NDArray[np.int64]) -> bool:
-    """Whether files of the revision that was written gain by another rewrite."""
+    """Whether another rewrite would improve files of the revision that was written."""
     if not written.staged:
         return False
     staying = set(table.index.files_of(written.revision.revision_id).tolist()) - set(
@@ -214,7 +218,7 @@ def _more_gain(table: OpenTable, written: WrittenFiles, chosen: NDArray[np.int64
 
 
 def _oldest(snapshot: TableSnapshot, files: list[int], fraction: float) -> list[int]:
-    """The oldest files with this fraction of the bytes of all of them."""
+    """The oldest files, up to this fraction of the bytes of all given files."""
     by_age = sorted(files, key=lambda i: snapshot.files[i].modification_millis)
     bytes_left = fraction * sum(snapshot.files[i].size_bytes for i in files)
     chosen: list[int] = []
@@ -227,7 +231,7 @@ def _oldest(snapshot: TableSnapshot, files: list[int], fraction: float) -> list[
 
 
 def _bytes_written_since(snapshot: TableSnapshot) -> int:
-    """The bytes of the live files that are younger than the last optimize of the snapshot."""
+    """The bytes of the live files that are newer than the snapshot's last optimize."""
     last = snapshot.last_commit_millis(Operation.OPTIMIZE.value.upper())
     return sum(file.size_bytes for file in snapshot.files if file.modification_millis > last)
 

@@ -1,4 +1,4 @@
-"""The table format itself: cubes, weights, transformations, revisions, blocks and their JSON.
+"""The table format: cubes, weights, transformations, revisions, blocks and their JSON.
 
-Pure Python and numpy; nothing here knows of Spark. The rules are those of docs/format.md.
+Pure Python and numpy, independent of Spark. docs/format.md specifies the rules.
 """

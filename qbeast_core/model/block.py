@@ -1,4 +1,4 @@
-"""Blocks: what a data file holds of each cube, and the tags that say so (docs/format.md 7)."""
+"""Blocks, the rows of each cube in a data file, and the tags that list them (docs/format.md 7)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
 REVISION_TAG = "revision"
 BLOCKS_TAG = "blocks"
 WEIGHT_KEY_TAG = "weightKey"
-"""On the files of a table with a sample key: the columns that their weights are made of."""
+"""On files of a table with a sample key: the columns from which their weights are computed."""
 
 COLUMNS_TAG = "columns"
-"""On files whose indexed columns may be mistaken for others by their names: the columns of the data
-files that the index was made for, with their types."""
+"""On files whose indexed columns cannot be identified by name alone: the columns in the data files
+that the index was built on, with their types."""
 
 HIGHEST_WEIGHT_TAG = "highestWeight"
-"""On files that hold a band of the root: none of its rows there has a weight above this one."""
+"""On files that hold a band of the root: the highest weight that the root's rows have there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Block:
 
 
 def rows_by_cube(blocks: Iterable[Block]) -> dict[CubeId, int]:
-    """How many rows each cube has in these blocks, for cubes that have any."""
+    """The number of rows of each cube in these blocks; cubes without rows are left out."""
     rows: dict[CubeId, int] = defaultdict(int)
     for block in blocks:
         if block.element_count:
@@ -49,17 +49,17 @@ def rows_by_cube(blocks: Iterable[Block]) -> dict[CubeId, int]:
 
 
 def blocks_to_json(blocks: Iterable[Block]) -> str:
-    """The text of the `blocks` tag: compact, with the key order that other readers expect."""
+    """The text of the `blocks` tag: compact JSON, in the key order that other readers expect."""
     return "[" + ",".join(map(_block_text, blocks)) + "]"
 
 
 def parse_blocks(text: str, dimensions: int) -> tuple[Block, ...]:
-    """Reads a `blocks` tag of a revision over `dimensions` columns.
+    """Parses a `blocks` tag of a revision over `dimensions` columns.
 
-    Takes `cube` for `cubeId`, ignores `replicated` and forgives a comma after the last entry, as
-    the published documents have them.
-    Raises ValueError with the reason for anything else that is not a list of sound blocks; such a
-    file is best treated as not indexed.
+    Accepts `cube` for `cubeId`, ignores `replicated` and tolerates trailing commas, because the
+    published documents contain all three.
+    Raises ValueError with the reason for anything else that is not a list of valid blocks. Treat
+    such a file as not indexed.
     """
     try:
         entries = _json_of(text)
@@ -77,7 +77,7 @@ def file_tags(
     highest_weight: int | None = None,
     columns: str | None = None,
 ) -> dict[str, str]:
-    """The tags of an `add` action for a file of that revision with these blocks."""
+    """The tags of the `add` action of a file in that revision with these blocks."""
     tags = {REVISION_TAG: str(revision_id), BLOCKS_TAG: blocks_to_json(blocks)}
     if weight_key is not None:
         tags[WEIGHT_KEY_TAG] = weight_key
@@ -89,7 +89,7 @@ def file_tags(
 
 
 def _block_text(block: Block) -> str:
-    # Cube ids are Base64 symbols: nothing in them needs escaping.
+    # Cube ids consist of Base64 symbols, so they need no escaping.
     return (
         f'{{"cubeId":"{block.cube.text}","minWeight":{block.min_weight},'
         f'"maxWeight":{block.max_weight},"elementCount":{block.element_count}}}'
@@ -100,7 +100,7 @@ def _json_of(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        # No value in a block holds a bracket, so what stands before one is not part of a text.
+        # Block values never contain brackets, so a comma before one is not inside a string.
         return json.loads(re.sub(r"([^\s\[{,])\s*,(?=\s*[\]}])", r"\1", text))
 
 
@@ -115,7 +115,7 @@ def _block_of(entry: Any, dimensions: int) -> Block:
         raise ValueError(f"a block has the unknown field {min(unknown)!r}: {_shortened(entry)}")
     text = entry.get("cubeId", entry.get("cube"))
     if not isinstance(text, str):
-        raise ValueError(f"a block needs a cubeId text: {_shortened(entry)}")
+        raise ValueError(f"a block needs a cubeId string: {_shortened(entry)}")
     min_weight = _integer(entry, "minWeight", MIN_WEIGHT, MAX_WEIGHT)
     max_weight = _integer(entry, "maxWeight", MIN_WEIGHT, MAX_WEIGHT)
     if min_weight > max_weight:

@@ -1,8 +1,8 @@
-"""What a user says of a column's values beforehand: `column_stats` (docs/format.md 2.3).
+"""User-supplied statistics of column values: the option `column_stats` (docs/format.md 2.3).
 
-A table can so start with a wider range than its first rows have, and quantiles can be given. Two
-forms say the same: `{"price": {"min": 0, "max": 10}}`, and the format's own `{"price_min": 0,
-"price_max": 10}`, as a mapping or as JSON text.
+They give a table a wider range than its first rows have, or the quantiles of a column. Two forms
+are equivalent: `{"price": {"min": 0, "max": 10}}`, and the format's own `{"price_min": 0,
+"price_max": 10}`. Both can be a mapping or JSON text.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _TEXT = re.compile(r"""("(?:[^"\\]|\\.)*")|'((?:[^'\\]|\\.)*)'""", re.DOTALL)
 
 @dataclass(frozen=True)
 class ColumnStats:
-    """What is given of one column; nothing by default.
+    """The statistics given for one column; none by default.
 
-    Bounds are ordinates (`model.datatypes.to_bound`), quantiles numbers or texts in order.
+    Bounds are ordinates (`model.datatypes.to_bound`); quantiles are sorted numbers or strings.
     """
 
     minimum: Number | None = None
@@ -48,9 +48,9 @@ class ColumnStats:
 
 
 def parse_column_stats(value: str | Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The keys and values of the option; empty for None and for a blank text.
+    """The keys and values of the option; empty for None and for blank text.
 
-    JSON texts may have single quotes, which the format allows. Raises InvalidOptions.
+    JSON text may use single quotes, which the format allows. Raises InvalidOptions.
     """
     given: Any = value
     if value is None or (isinstance(value, str) and not value.strip()):
@@ -60,12 +60,12 @@ def parse_column_stats(value: str | Mapping[str, Any] | None) -> Mapping[str, An
             given = json.loads(_TEXT.sub(_double_quoted, value))
         except ValueError as problem:
             raise InvalidOptions(
-                f"column_stats is no JSON ({problem}): {value!r:.200}; write it like "
+                f"column_stats is not valid JSON ({problem}): {value!r:.200}; write it like "
                 '{"price_min": 0, "price_max": 10}'
             ) from None
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
         raise InvalidOptions(
-            f"column_stats must be a mapping from columns, got {value!r:.200}; write it like "
+            f"column_stats must map columns to statistics, got {value!r:.200}; write it like "
             '{"price": {"min": 0, "max": 10}}'
         )
     return given
@@ -74,11 +74,11 @@ def parse_column_stats(value: str | Mapping[str, Any] | None) -> Mapping[str, An
 def resolve_column_stats(
     given: Mapping[str, Any], transformers: Sequence[Transformer]
 ) -> tuple[ColumnStats, ...]:
-    """What is given of each indexed column.
+    """The statistics given for each indexed column, in the order of `transformers`.
 
     Raises:
-        InvalidOptions: a key names no indexed column, or a value does not fit the column: its type,
-            its kind of index, a minimum not below the maximum, quantiles out of order.
+        InvalidOptions: a key names no indexed column, or a value does not fit the column: wrong
+            type or kind of index, a minimum not below the maximum, or quantiles out of order.
     """
     by_column: dict[str, dict[str, Any]] = {each.column: {} for each in transformers}
     for column, measure, value in _measures(given, list(by_column)):
@@ -94,7 +94,7 @@ def resolve_column_stats(
 
 
 def column_stats_text(stats: Sequence[ColumnStats], transformers: Sequence[Transformer]) -> str:
-    """The JSON text that tables store under `columnStats`; empty where nothing was given."""
+    """The JSON text that tables store under `columnStats`; empty if no statistics were given."""
     members: dict[str, Any] = {}
     for each, transformer in zip(stats, transformers, strict=True):
         column = transformer.column
@@ -108,7 +108,7 @@ def column_stats_text(stats: Sequence[ColumnStats], transformers: Sequence[Trans
 
 
 def _measures(given: Mapping[str, Any], columns: Sequence[str]) -> Iterator[tuple[str, str, Any]]:
-    """(column, measure, value) of each entry, whichever form it has."""
+    """(column, measure, value) of each entry, in either form."""
     by_name = {column.lower(): column for column in columns}
     by_key = {
         f"{column}_{measure}".lower(): (column, measure)
@@ -120,7 +120,7 @@ def _measures(given: Mapping[str, Any], columns: Sequence[str]) -> Iterator[tupl
             for measure, number in value.items():
                 if measure not in _MEASURES:
                     raise InvalidOptions(
-                        f"column_stats of {key!r} has {measure!r}; it takes {', '.join(_MEASURES)}"
+                        f"column_stats of {key!r} has {measure!r}; use {', '.join(_MEASURES)}"
                     )
                 yield by_name[key.lower()], measure, number
         elif key.lower() in by_key:
@@ -129,8 +129,8 @@ def _measures(given: Mapping[str, Any], columns: Sequence[str]) -> Iterator[tupl
             close = closest(key, [*by_name, *by_key])
             meant = f" (did you mean {close!r}?)" if close else ""
             raise InvalidOptions(
-                f"column_stats has {key!r}, which says nothing of an indexed column{meant}; the "
-                f"indexed columns are {', '.join(map(repr, columns))}, each with "
+                f"column_stats has {key!r}, which matches no indexed column{meant}; the "
+                f"indexed columns are {', '.join(map(repr, columns))}, and each takes "
                 '{"min": ..., "max": ...} or {"quantiles": [...]}'
             )
 
@@ -138,12 +138,12 @@ def _measures(given: Mapping[str, Any], columns: Sequence[str]) -> Iterator[tupl
 def _stats(transformer: Transformer, measures: Mapping[str, Any]) -> ColumnStats:
     column = transformer.column
     if not measures:
-        raise InvalidOptions(f"column_stats of {column!r} gives no value; remove it")
+        raise InvalidOptions(f"column_stats of {column!r} has no values; remove it")
     if isinstance(transformer, LinearTransformer):
         if set(measures) != {"min", "max"}:
             raise InvalidOptions(
-                f"column_stats of {column!r} gives {', '.join(measures)}; a linear column takes "
-                "min and max, both of them"
+                f"column_stats of {column!r} has {', '.join(measures)}; a linear column needs "
+                "min and max, and nothing else"
             )
         low, high = (_bound(column, measures[k], transformer.data_type) for k in ("min", "max"))
         if not float(low) < float(high):
@@ -155,12 +155,13 @@ def _stats(transformer: Transformer, measures: Mapping[str, Any]) -> ColumnStats
     if isinstance(transformer, NumericQuantilesTransformer | StringQuantilesTransformer):
         if set(measures) != {"quantiles"}:
             raise InvalidOptions(
-                f"column_stats of {column!r} gives {', '.join(measures)}; a column indexed by "
-                "quantiles takes quantiles"
+                f"column_stats of {column!r} has {', '.join(measures)}; a column indexed by "
+                "quantiles needs quantiles, and nothing else"
             )
         return ColumnStats(quantiles=_quantiles(transformer, measures["quantiles"]))
     raise InvalidOptions(
-        f"column_stats of {column!r}: a column indexed by {transformer.kind} takes none; remove it"
+        f"column_stats of {column!r}: a column indexed by {transformer.kind} takes no statistics; "
+        "remove them"
     )
 
 
@@ -177,16 +178,16 @@ def _quantiles(transformer: Transformer, given: Any) -> tuple[float, ...] | tupl
             numbers = tuple(_ordinate(value, data_type) for value in given)
             return NumericQuantiles(numbers, data_type).quantiles
         if not all(isinstance(value, str) for value in given):
-            raise ValueError("quantiles of texts must be texts")
+            raise ValueError("quantiles of a string column must be strings")
         return StringQuantiles(tuple(given)).quantiles
     except ValueError as problem:
         raise InvalidOptions(f"column_stats of {column!r}: {problem}") from None
 
 
 def _ordinate(value: Any, data_type: DataType) -> float:
-    """A quantile as a double; dates and timestamps also as milliseconds, as the format has them."""
+    """A quantile as a double; dates and timestamps may also be milliseconds, as in the format."""
     if isinstance(value, bool) or value is None:
-        raise ValueError(f"{value!r} is no quantile of a column of type {data_type.value}")
+        raise ValueError(f"{value!r} is not a quantile of a column of type {data_type.value}")
     is_number = isinstance(value, int | float | Decimal)
     if data_type in (DataType.DATE, DataType.TIMESTAMP) and not is_number:
         return float(to_millis(_moment(value, data_type)))
@@ -198,7 +199,7 @@ def _ordinate(value: Any, data_type: DataType) -> float:
 def _bound(column: str, value: Any, data_type: DataType) -> Number:
     try:
         if isinstance(value, bool):
-            raise ValueError(f"{value!r} is no number")
+            raise ValueError(f"{value!r} is not a number")
         if data_type in (DataType.DATE, DataType.TIMESTAMP):
             return to_bound(_moment(value, data_type), data_type)
         if data_type is DataType.DECIMAL and isinstance(value, str):
@@ -213,7 +214,7 @@ def _bound(column: str, value: Any, data_type: DataType) -> Number:
 
 
 def _moment(value: Any, data_type: DataType) -> datetime.date:
-    """A date or an instant; a time without a zone is in UTC. Raises ValueError."""
+    """A date or an instant; a time without a zone counts as UTC. Raises ValueError."""
     moment = value
     if isinstance(value, str):
         text = re.sub(r"\s*Z$", "+00:00", value.strip())
@@ -222,11 +223,11 @@ def _moment(value: Any, data_type: DataType) -> datetime.date:
     if data_type is DataType.DATE:
         if isinstance(moment, datetime.date) and not isinstance(moment, datetime.datetime):
             return moment
-        raise ValueError(f"{value!r} is no date; write it like '2024-12-31'")
+        raise ValueError(f"{value!r} is not a date; write it like '2024-12-31'")
     if isinstance(moment, datetime.date) and not isinstance(moment, datetime.datetime):
         moment = datetime.datetime.combine(moment, datetime.time())
     if not isinstance(moment, datetime.datetime):
-        raise ValueError(f"{value!r} is no timestamp; write it like '2024-12-31 18:30:00'")
+        raise ValueError(f"{value!r} is not a timestamp; write it like '2024-12-31 18:30:00'")
     return moment if moment.tzinfo else moment.replace(tzinfo=datetime.timezone.utc)
 
 

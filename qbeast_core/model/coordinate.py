@@ -1,6 +1,6 @@
-"""What every transformation is: a rule that turns a column's value into a coordinate.
+"""The base class of transformations, which map a column's values to coordinates.
 
-The kinds live in modules of their own; `transformation` gathers them and reads their JSON.
+Each kind has its own module; `transformation` collects them and reads their JSON.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from qbeast_core.model.datatypes import DataType, Number
 PACKAGE = "io.qbeast.core.transform."
 
 NullValueDraw = Callable[[Number, Number, DataType], Number]
-"""Draws the value that stands for null between a minimum and a maximum."""
+"""Draws the value that replaces null, between a minimum and a maximum."""
 
 
 class Transformation(ABC):
     """Maps the values of one indexed column to coordinates in [0, 1] (docs/format.md 4)."""
 
     class_name: ClassVar[str]
-    """The class that revisions name, without its package."""
+    """The class name stored in revisions, without its package."""
 
     @abstractmethod
     def transform(self, value: Any) -> float:
-        """The coordinate of a value; None is null. Values out of range may lie outside [0, 1].
+        """The coordinate of a value; None is null. Values out of range may map outside [0, 1].
 
-        Raises ValueError for a value that the transformation does not take.
+        Raises ValueError for a value that the transformation does not accept.
         """
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """The JSON object that revisions hold, keys in the stored order."""
+        """The JSON object stored in revisions, with its keys in the stored order."""
 
     def is_superseded_by(self, other: Transformation) -> bool:
         """Whether data described by `other` needs a new revision."""
         return not isinstance(other, EmptyTransformation)
 
     def merged_with(self, other: Transformation, null_value: NullValueDraw) -> Transformation:
-        """The transformation for this data and that of `other` together.
+        """The transformation that covers both this data and that of `other`.
 
-        Equals `self` where `other` does not supersede it. `null_value` draws the null value of a
-        range that had to grow.
+        Equals `self` unless `other` supersedes it. `null_value` draws the null value of a range
+        that has to grow.
         """
         return other if self.is_superseded_by(other) else self
 
@@ -54,7 +54,7 @@ class Transformation(ABC):
 
 @dataclass(frozen=True, slots=True)
 class EmptyTransformation(Transformation):
-    """Of a staging revision: nothing is indexed, every value has coordinate 0.0."""
+    """The transformation of staging revisions, which index nothing: every coordinate is 0.0."""
 
     class_name: ClassVar[str] = "EmptyTransformation"
 
@@ -70,7 +70,7 @@ class EmptyTransformation(Transformation):
 
 
 def field_of(json_object: Mapping[str, Any], field: str) -> Any:
-    """A field that must be there. Raises CorruptMetadata."""
+    """The value of a required field. Raises CorruptMetadata if it is missing."""
     try:
         return json_object[field]
     except KeyError:

@@ -1,7 +1,7 @@
 """Cube ids: the nodes of the OTree, a 2^n-ary tree over the unit cube (docs/format.md 6).
 
-A cube is its path from the root: at each level one bit per dimension, 1 for the upper half. The
-path is one Python int, so that comparing, cutting and testing containment are shifts.
+A cube is its path from the root: one bit per dimension at each level, 1 for the upper half. The
+path is one Python int, so comparing, truncating and testing containment are bit shifts.
 
 >>> cube = CubeId.parse("QgQ", dimensions=2)
 >>> cube.text, cube.parent.text, cube.lower, cube.upper
@@ -24,7 +24,7 @@ _BITS_PER_SYMBOL = 6
 class CubeId:
     """A cube of the OTree over `dimensions` columns, `depth` levels below the root.
 
-    `path` has `depth * dimensions` bits: level 0 is the most significant, and inside a level
+    `path` has `depth * dimensions` bits. Level 0 is the most significant; within a level,
     dimension 0 is. Cubes of one tree are ordered depth first, parents before their children.
     """
 
@@ -50,12 +50,12 @@ class CubeId:
 
     @staticmethod
     def parse(text: str, dimensions: int) -> CubeId:
-        """Reads the string form; `""` is the root. Raises ValueError if it is not one."""
+        """Parses the string form; `""` is the root. Raises ValueError if it is not valid."""
         return _parse(text, dimensions)
 
     @property
     def text(self) -> str:
-        """The string form that block tags hold: Base64 symbols, level by level."""
+        """The string form used in block tags: Base64 symbols, level by level."""
         n = self.dimensions
         if n <= _BITS_PER_SYMBOL:
             level_mask, unused_bits = (1 << n) - 1, _BITS_PER_SYMBOL - n
@@ -73,14 +73,14 @@ class CubeId:
         return CubeId(self.dimensions, self.depth - 1, self.path >> self.dimensions)
 
     def ancestors(self) -> Iterator[CubeId]:
-        """The cubes around this one, nearest first and the root last; not the cube itself."""
+        """The cubes that contain this one, nearest first and the root last; not the cube itself."""
         path = self.path
         for depth in range(self.depth - 1, -1, -1):
             path >>= self.dimensions
             yield CubeId(self.dimensions, depth, path)
 
     def children(self) -> Iterator[CubeId]:
-        """The 2^n cubes one level below, in order."""
+        """The 2^n cubes one level down, in order."""
         first = self.path << self.dimensions
         for digit in range(1 << self.dimensions):
             yield CubeId(self.dimensions, self.depth + 1, first | digit)
@@ -104,14 +104,14 @@ class CubeId:
     def upper(self) -> tuple[float, ...]:
         """The upper corner: exclusive, except that a coordinate of 1.0 is inclusive.
 
-        Rounded up where doubles are too coarse (depth above 53), so that no point is left out.
+        Rounded up where doubles are too coarse (depth above 53), so that no point is excluded.
         """
         cells = 1 << self.depth
         return tuple(_divided_upwards(k + 1, cells) for k in self._cell())
 
     @property
     def preorder_key(self) -> tuple[bytes, int]:
-        """A sort key with the order of the cubes; faster than comparing cubes for large lists."""
+        """A sort key in the order of the cubes; faster than comparing cubes in large lists."""
         bits = self.dimensions * self.depth
         whole_bytes = (bits + 7) // 8
         return (self.path << (8 * whole_bytes - bits)).to_bytes(whole_bytes, "big"), self.depth
@@ -166,7 +166,7 @@ def _parse(text: str, dimensions: int) -> CubeId:
     if len(text) % symbols:
         raise ValueError(
             f"cube id {text!r} has {len(text)} symbols, not a multiple of the {symbols} that "
-            f"a level takes in {dimensions} dimensions"
+            f"each level takes in {dimensions} dimensions"
         )
     unused_bits = symbols * _BITS_PER_SYMBOL - dimensions
     path = 0
@@ -177,13 +177,13 @@ def _parse(text: str, dimensions: int) -> CubeId:
                 path = path << dimensions | digit_of_symbol[symbol]
             return CubeId(dimensions, len(text), path)
         except KeyError:
-            path = 0  # the loop below says what is wrong
+            path = 0  # the loop below raises the precise error
     for start in range(0, len(text), symbols):
         digit = 0
         for symbol in text[start : start + symbols]:
             value = _VALUE_OF_SYMBOL.get(symbol)
             if value is None:
-                raise ValueError(f"cube id {text!r} holds {symbol!r}, which is no Base64 symbol")
+                raise ValueError(f"cube id {text!r} has {symbol!r}, which is not a Base64 symbol")
             digit = digit << _BITS_PER_SYMBOL | value
         if digit & ((1 << unused_bits) - 1):
             raise ValueError(
@@ -196,7 +196,7 @@ def _parse(text: str, dimensions: int) -> CubeId:
 
 @cache
 def _digits_of_symbols(dimensions: int) -> dict[str, int]:
-    """The symbols that stand for a whole level, for up to 6 dimensions."""
+    """The symbols that each encode a whole level, for up to 6 dimensions."""
     unused_bits = _BITS_PER_SYMBOL - dimensions
     return {_ALPHABET[digit << unused_bits]: digit for digit in range(1 << dimensions)}
 

@@ -1,4 +1,4 @@
-"""The column types that can be indexed, and their values as plain numbers (docs/format.md 4.1)."""
+"""The column types that can be indexed, and their values as numbers (docs/format.md 4.1)."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ SUPPORTED_SPARK_TYPES = (
     "date",
     "string",
 )
-"""The Spark types of columns that can be indexed; decimals of any precision and scale."""
+"""The Spark types that can be indexed; decimals of any precision and scale."""
 
 MILLIS_PER_DAY = 86_400_000
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 Number = int | float
-"""A bound or an ordinate: int for integer, long, timestamp and date, float for the others."""
+"""A bound or an ordinate: int for integer, long, timestamp and date, float for other types."""
 
 
 class DataType(Enum):
-    """A column type by the name that revisions store."""
+    """A column type; the value is the name stored in revisions."""
 
     INTEGER = "IntegerDataType"
     LONG = "LongDataType"
@@ -47,7 +47,7 @@ class DataType(Enum):
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the values have an ordinate, so that `linear` can index them."""
+        """Whether values have an ordinate, which `linear` requires."""
         return self is not DataType.STRING
 
     @property
@@ -57,7 +57,7 @@ class DataType(Enum):
 
     @staticmethod
     def of_spark(spark_type: str) -> DataType:
-        """The type of a column from Spark's `simpleString`, such as `decimal(12,2)`.
+        """The type of a column with this Spark `simpleString`, such as `decimal(12,2)`.
 
         Bytes and shorts are stored as integers. Raises UnsupportedColumnType.
         """
@@ -65,13 +65,13 @@ class DataType(Enum):
         if found is None:
             raise UnsupportedColumnType(
                 f"a column of type {spark_type} cannot be indexed; "
-                f"types that can: {', '.join(SUPPORTED_SPARK_TYPES)}"
+                f"supported types: {', '.join(SUPPORTED_SPARK_TYPES)}"
             )
         return found
 
     @staticmethod
     def of_name(name: Any) -> DataType:
-        """The type by its stored name. Raises CorruptMetadata for any other."""
+        """The type with this stored name. Raises CorruptMetadata for an unknown one."""
         try:
             return DataType(name)
         except ValueError:
@@ -83,7 +83,7 @@ def to_ordinate(value: Any, data_type: DataType) -> float | None:
     """A column's value as the double that transformations compute with; None stays None.
 
     Dates are days * 86,400,000 in UTC, timestamps are floored to milliseconds, decimals are
-    rounded to the nearest double. Raises ValueError for a value that is not of the type.
+    rounded to the nearest double. Raises ValueError for a value of another type.
     """
     if value is None:
         return None
@@ -94,14 +94,14 @@ def to_ordinate(value: Any, data_type: DataType) -> float | None:
             return float(value)
         except OverflowError:
             raise ValueError(f"{value} is too large for a double") from None
-    raise ValueError(f"{value!r} is no value of a column of type {data_type.value}")
+    raise ValueError(f"{value!r} is not a value of a column of type {data_type.value}")
 
 
 def to_bound(value: Any, data_type: DataType) -> Number:
-    """A column's minimum or maximum in the form that revisions store it.
+    """A column's minimum or maximum in the form that revisions store.
 
-    Integers for integer, long, timestamp and date columns, else a double; bounds of float columns
-    are rounded to 32 bits. Raises ValueError for NaN and infinities: bounds are finite.
+    An integer for integer, long, timestamp and date columns, else a double; bounds of float
+    columns are rounded to 32 bits. Raises ValueError for NaN and infinities: bounds are finite.
     """
     if data_type in (DataType.TIMESTAMP, DataType.DATE):
         return to_millis(value)
@@ -112,7 +112,7 @@ def to_bound(value: Any, data_type: DataType) -> Number:
         raise ValueError(f"{value!r} cannot be the bound of a column")
     if data_type.is_whole:
         if not ordinate.is_integer():
-            raise ValueError(f"{value!r} is no whole number")
+            raise ValueError(f"{value!r} is not an integer")
         return int(ordinate)
     return float(np.float32(ordinate)) if data_type is DataType.FLOAT else ordinate
 
@@ -148,5 +148,5 @@ _OF_SPARK = {
 }
 _WHOLE = frozenset({DataType.INTEGER, DataType.LONG, DataType.TIMESTAMP, DataType.DATE})
 FLOATING = frozenset({DataType.FLOAT, DataType.DOUBLE})
-"""Types with NaN and infinities, whose rows lie in the outermost cubes whatever the bounds are.
-Rows of other types lie between the bounds of their revision."""
+"""Types with NaN and infinities. Rows with these values lie in the outermost cubes whatever the
+bounds are; all other rows lie between the bounds of their revision."""

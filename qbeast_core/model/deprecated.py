@@ -1,4 +1,4 @@
-"""Transformations that only older tables have; they are read, and replaced by the first change."""
+"""Transformations found only in older tables. They are read, and the first change replaces them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from qbeast_core.model.quantiles import (
 
 @dataclass(frozen=True, slots=True)
 class StringHistogram(Transformation):
-    """The forerunner of string quantiles; null counts as the text "null"."""
+    """The predecessor of string quantiles; null counts as the string "null"."""
 
     class_name: ClassVar[str] = "StringHistogramTransformation"
 
@@ -36,14 +36,14 @@ class StringHistogram(Transformation):
         ordered = sorted(self.histogram, key=utf16_order)
         if len(ordered) < 2 or tuple(ordered) != self.histogram:
             raise ValueError(
-                f"a histogram needs at least two texts in order, got {self.histogram!r:.200}"
+                f"a histogram needs at least two sorted strings, got {self.histogram!r:.200}"
             )
 
     def transform(self, value: Any) -> float:
         return string_step(self.histogram, "null" if value is None else value)
 
     def places(self) -> TextPlaces:
-        """The same function of texts as a table."""
+        """The same function of strings as a table."""
         return text_places(self.histogram)
 
     def to_json(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class StringHistogram(Transformation):
 
 @dataclass(frozen=True, slots=True)
 class IdentityToZero(Transformation):
-    """Of a column with a single value, up to version 0.7: coordinate 0.0."""
+    """A column with a single value, in versions up to 0.7: every coordinate is 0.0."""
 
     class_name: ClassVar[str] = "IdentityToZeroTransformation"
 
@@ -89,7 +89,7 @@ class IdentityToZero(Transformation):
         return self._as_identity(other).merged_with(other, null_value)
 
     def _as_identity(self, other: Transformation) -> IdentityTransformation:
-        """The same in today's form, typed as the new data are: the old form has no type."""
+        """The current equivalent, with the type of the new data because the old form has none."""
         if isinstance(other, (IdentityTransformation, LinearTransformation)):
             return IdentityTransformation(self.identity_value, other.data_type)
         return IdentityTransformation(self.identity_value, DataType.DOUBLE)
@@ -97,7 +97,7 @@ class IdentityToZero(Transformation):
 
 @dataclass(frozen=True, slots=True)
 class NullToZero(Transformation):
-    """Of a column without values, up to version 0.7: coordinate 0.0."""
+    """A column without values, in versions up to 0.7: every coordinate is 0.0."""
 
     class_name: ClassVar[str] = "NullToZeroTransformation$"
 

@@ -1,4 +1,4 @@
-"""Coordinates by hash: even over [0, 1], without order (docs/format.md 4.4)."""
+"""Hashed coordinates: spread evenly over [0, 1], without order (docs/format.md 4.4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST = 2147483647.0
 
 @dataclass(frozen=True, slots=True)
 class HashTransformation(Transformation):
-    """The hash of a text's UTF-8 bytes, or of a number's Java text; null is hashed as a number."""
+    """Hashes a string's UTF-8 bytes or a number's Java text; null is hashed as a number."""
 
     class_name: ClassVar[str] = "HashTransformation"
 
@@ -28,7 +28,7 @@ class HashTransformation(Transformation):
     def transform(self, value: Any) -> float:
         """The coordinate of a str, int, float, `numpy.float32` (a float column), Decimal or bytes.
 
-        Dates, timestamps and booleans have no hash in the format: ValueError.
+        Raises ValueError for dates, timestamps and booleans: the format has no hash for them.
         """
         hashed = scala_bytes_hash(hashed_bytes(self.null_value if value is None else value))
         return (hashed & 0x7FFFFFFF) / _LARGEST
@@ -48,7 +48,7 @@ class HashTransformation(Transformation):
 
 
 def hashed_bytes(value: Any) -> bytes:
-    """The bytes that stand for a value. Raises ValueError for a type without them."""
+    """The bytes that are hashed for a value. Raises ValueError for a type that has none."""
     if isinstance(value, str):
         return value.encode("utf-8")
     if isinstance(value, (bytes, bytearray)):
@@ -60,4 +60,4 @@ def hashed_bytes(value: Any) -> bytes:
     if isinstance(value, (int, np.integer, Decimal)) and not isinstance(value, bool):
         # Python writes decimals as Java's BigDecimal does.
         return str(value).encode("ascii")
-    raise ValueError(f"{value!r} cannot be hashed to a coordinate; text and numbers can")
+    raise ValueError(f"{value!r} cannot be hashed to a coordinate; strings and numbers can")

@@ -1,8 +1,7 @@
-"""JSON and number texts as Java writes them (docs/format.md 3.4).
+"""JSON and numbers in the text form that Java writes (docs/format.md 3.4).
 
-Readers on the JVM tell a double from an integer by its decimal point, and the coordinate of a
-hashed number comes from the number's Java text (docs/format.md 4.4), so the text itself is part of
-the format.
+The text is part of the format: readers on the JVM tell a double from an integer by its decimal
+point, and a hashed number's coordinate comes from its Java text (docs/format.md 4.4).
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ import numpy as np
 
 
 def to_json_text(value: Any) -> str:
-    """Compact JSON. Floats become Java's double texts, `numpy.float32` Java's float texts.
+    """Compact JSON, with float written as a Java double and `numpy.float32` as a Java float.
 
-    Takes dicts, lists, tuples, str, int, float, bool and None; keeps the order of keys. Raises
-    ValueError for NaN and infinities, which JSON has no text for, and TypeError for other types.
+    Accepts dict, list, tuple, str, int, float, bool and None; keeps the order of keys. Raises
+    ValueError for NaN and infinities, which JSON cannot express, and TypeError for other types.
     """
     if isinstance(value, dict):
         members = [f"{_quoted(key)}:{to_json_text(member)}" for key, member in value.items()]
@@ -33,14 +32,14 @@ def to_json_text(value: Any) -> str:
         return json.dumps(value)
     if isinstance(value, str):
         return _quoted(value)
-    raise TypeError(f"{value!r} has no JSON form here")
+    raise TypeError(f"{value!r} has no JSON form")
 
 
 def java_double_text(x: float) -> str:
-    """`Double.toString(x)` as Java 19 and later define it: the shortest text that reads back.
+    """`Double.toString(x)` as of Java 19: the shortest text that reads back as the same double.
 
-    Older Java versions write more digits than needed for a few numbers (1.9999999999999998E23 for
-    2.0E23); they read back as the same double.
+    Older Java versions write unneeded digits for a few numbers (1.9999999999999998E23 for
+    2.0E23), which read back as the same double.
 
     >>> java_double_text(100.0), java_double_text(1e20), java_double_text(0.00012)
     ('100.0', '1.0E20', '1.2E-4')
@@ -48,7 +47,7 @@ def java_double_text(x: float) -> str:
     if not math.isfinite(x):
         return _not_finite(x)
     shortest = repr(float(x))
-    # Of one-digit texts Java takes the closest with two digits if that reads back too: 4.9E-324.
+    # Where one digit suffices, Java writes the closest two digits if they read back: 4.9E-324.
     closer = f"{x:.1e}"
     return _java_number(closer if _has_one_digit(shortest) and float(closer) == x else shortest)
 
@@ -65,7 +64,7 @@ def java_float_text(x: np.float32) -> str:
 
 
 def _java_number(text: str) -> str:
-    """A decimal text of any layout in Java's: plain within [1e-3, 1e7), scientific outside."""
+    """Converts a decimal text to Java's layout: plain within [1e-3, 1e7), else scientific."""
     sign = "-" if text.startswith("-") else ""
     mantissa, _, exponent_text = text.lstrip("-").partition("e")
     whole, _, part = mantissa.partition(".")
@@ -73,7 +72,7 @@ def _java_number(text: str) -> str:
     if digits == "0":
         return sign + "0.0"
     leading_zeros = len(whole + part) - len((whole + part).lstrip("0"))
-    # The exponent of the first digit: digits are read as d.ddd * 10^exponent.
+    # The exponent of the first digit: the number is d.ddd * 10^exponent.
     exponent = int(exponent_text or "0") + len(whole) - 1 - leading_zeros
     if -3 <= exponent < 0:
         return f"{sign}0.{'0' * (-exponent - 1)}{digits}"

@@ -1,9 +1,9 @@
-"""The tags that versions up to 0.5 put on files: one cube to a file (docs/format.md 10).
+"""The file tags of versions up to 0.5, with one cube per file (docs/format.md 10).
 
-Such a file has a *state*. An optimize of that time copied the rows of a cube into its children and
-marked the cube's files REPLICATED; rows written to a cube that was only announced for it were
-copied at once, and their file marked ANNOUNCED. Both kinds of file hold nothing but copies: the
-rows of the table are those of the FLOODED files.
+Each file has a *state*. Their optimize copied a cube's rows into its children and marked the cube's
+files REPLICATED. Rows written to a cube that was announced for replication were copied at once, and
+their file marked ANNOUNCED. Files in these two states hold copies only: the table's rows are those
+of the FLOODED files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REPLICATED_SET_PREFIX = "qbeast.replicatedSet."
 
 
 class State(Enum):
-    """What an old writer says of the rows of a file."""
+    """The state that an old writer gave a file."""
 
     FLOODED = "FLOODED"
     REPLICATED = "REPLICATED"
@@ -31,13 +31,13 @@ class State(Enum):
 
     @property
     def is_copy(self) -> bool:
-        """Whether every row of the file is in another file too, one that counts."""
+        """Whether every row of the file is also in another file, which counts."""
         return self is not State.FLOODED
 
 
 @dataclass(frozen=True)
 class LegacyFile:
-    """The old tags of one file, understood."""
+    """The parsed old tags of one file."""
 
     state: State
     revision_id: int
@@ -45,19 +45,21 @@ class LegacyFile:
 
 
 def has_legacy_tags(tags: Mapping[str, str]) -> bool:
-    """Whether a file's tags are in the old form and not in today's."""
+    """Whether a file has tags in the old form only."""
     return BLOCKS_TAG not in tags and (STATE_TAG in tags or CUBE_TAG in tags)
 
 
 def is_copy(tags: Mapping[str, str]) -> bool:
-    """Whether the tags say, in the old form, that each row of the file is in another one too."""
+    """Whether the file has old tags that mark it as a copy of rows in other files."""
     if not has_legacy_tags(tags):
         return False
     return tags.get(STATE_TAG) in (State.REPLICATED.value, State.ANNOUNCED.value)
 
 
 def parse_state(tags: Mapping[str, str]) -> State:
-    """The state in a file's old tags. Raises ValueError: without it no one knows what the rows are.
+    """The state in a file's old tags.
+
+    Raises ValueError if it is missing or unknown: the rows could then be copies or not.
 
     >>> parse_state({"state": "ANNOUNCED", "cube": "w"}).is_copy
     True
@@ -67,7 +69,7 @@ def parse_state(tags: Mapping[str, str]) -> State:
     except ValueError:
         states = ", ".join(state.value for state in State)
         raise ValueError(
-            f"its tag state is {tags.get(STATE_TAG)!r}, which is none of {states}"
+            f"its state tag is {tags.get(STATE_TAG)!r}; it must be one of {states}"
         ) from None
 
 
@@ -75,25 +77,25 @@ def parse_revision_id(tags: Mapping[str, str]) -> int:
     """The revision in a file's old tags. Raises ValueError."""
     text = tags.get(REVISION_TAG, "")
     if not (text.isascii() and text.isdecimal()):
-        raise ValueError(f"its tag revision is {text!r}, which is no number")
+        raise ValueError(f"its revision tag is {text!r}, which is not a number")
     return int(text)
 
 
 def parse_legacy_tags(tags: Mapping[str, str], dimensions: int) -> LegacyFile:
-    """The old tags of a file of a revision over `dimensions` columns.
+    """Parses the old tags of a file in a revision over `dimensions` columns.
 
-    All values are texts: `{"state": "FLOODED", "cube": "gw", "revision": "1",
+    All values are strings: `{"state": "FLOODED", "cube": "gw", "revision": "1",
     "elementCount": "10836", "minWeight": "-1253864150", "maxWeight": "1254740128"}`.
 
     Raises:
-        ValueError: a tag is missing or makes no sense; it tells which.
+        ValueError: a tag is missing or invalid; the message names it.
     """
     if CUBE_TAG not in tags:
-        raise ValueError("it has no tag cube")
+        raise ValueError("it has no cube tag")
     min_weight = _integer(tags, "minWeight", MIN_WEIGHT, MAX_WEIGHT)
     max_weight = _integer(tags, "maxWeight", MIN_WEIGHT, MAX_WEIGHT)
     if min_weight > max_weight:
-        raise ValueError(f"its tag minWeight {min_weight} is above its maxWeight {max_weight}")
+        raise ValueError(f"its minWeight tag {min_weight} is above its maxWeight {max_weight}")
     block = Block(
         cube=CubeId.parse(tags[CUBE_TAG], dimensions),
         min_weight=min_weight,
@@ -104,9 +106,9 @@ def parse_legacy_tags(tags: Mapping[str, str], dimensions: int) -> LegacyFile:
 
 
 def replicated_revisions(configuration: Mapping[str, str]) -> frozenset[int]:
-    """The revisions of which a table's configuration says that cubes were replicated.
+    """The revisions with replicated cubes, according to a table's configuration.
 
-    A set that cannot be read counts as one that has cubes.
+    A set that cannot be parsed counts as not empty.
     """
     found = set()
     for key, text in configuration.items():
@@ -117,7 +119,7 @@ def replicated_revisions(configuration: Mapping[str, str]) -> frozenset[int]:
 
 
 def without_replicated_sets(configuration: Mapping[str, str]) -> dict[str, str]:
-    """The configuration without the keys that told of replicated cubes."""
+    """The configuration without the keys that list replicated cubes."""
     return {
         key: text
         for key, text in configuration.items()
@@ -139,4 +141,4 @@ def _integer(tags: Mapping[str, str], name: str, smallest: int, largest: int) ->
         number = int(text)
         if smallest <= number <= largest:
             return number
-    raise ValueError(f"its tag {name} is {text!r}, which is no number in {smallest}..{largest}")
+    raise ValueError(f"its {name} tag is {text!r}, which is not a number in {smallest}..{largest}")

@@ -1,4 +1,4 @@
-"""Coordinates of ordered columns: the place between minimum and maximum (docs/format.md 4.2)."""
+"""Coordinates of ordered columns: the position in the range of values (docs/format.md 4.2)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from qbeast_core.model.datatypes import DataType, Number, to_bound, to_ordinate
 
 @dataclass(frozen=True, slots=True)
 class LinearTransformation(Transformation):
-    """`(value - minimum) / (maximum - minimum)`, in the order of operations of the format.
+    """`(value - minimum) / (maximum - minimum)`, computed in the order that the format defines.
 
     Bounds and `null_value` are ints for integer, long, timestamp and date columns (the last two in
-    milliseconds since 1970, UTC) and floats for the others.
+    milliseconds since 1970, UTC) and floats for other types.
     """
 
     class_name: ClassVar[str] = "LinearTransformation"
@@ -41,14 +41,14 @@ class LinearTransformation(Transformation):
     def transform(self, value: Any) -> float:
         """The coordinate; outside [0, 1] for finite values out of range.
 
-        NaN and +infinity have 1.0, -infinity has 0.0.
+        NaN and +infinity map to 1.0, -infinity to 0.0.
         """
         ordinate = to_ordinate(self.null_value if value is None else value, self.data_type)
         assert ordinate is not None
         if math.isinf(ordinate):
             return 1.0 if ordinate > 0 else 0.0
         coordinate = (ordinate - float(self.minimum)) * self._scale
-        # Also where the range is too wide or too narrow for doubles to measure.
+        # Not finite if the value is NaN, or if the range overflows or underflows a double.
         if math.isfinite(coordinate):
             return coordinate
         return 0.0 if coordinate == -math.inf else 1.0
@@ -101,7 +101,7 @@ class LinearTransformation(Transformation):
 
 @dataclass(frozen=True, slots=True)
 class IdentityTransformation(Transformation):
-    """Of a column with a single value or none: every value has coordinate 0.0."""
+    """A column with a single value or none: every coordinate is 0.0."""
 
     class_name: ClassVar[str] = "IdentityTransformation"
 
@@ -128,7 +128,7 @@ class IdentityTransformation(Transformation):
         if isinstance(other, IdentityTransformation):
             if other.identity_value is None or self.identity_value is None:
                 return other.identity_value is not None
-            # As doubles: values that no double tells apart cannot span a range.
+            # Compared as doubles: values that round to the same double cannot span a range.
             return float(other.identity_value) != float(self.identity_value)
         return Transformation.is_superseded_by(self, other)
 
@@ -149,8 +149,8 @@ def range_transformation(
 ) -> LinearTransformation | IdentityTransformation:
     """The transformation of a column whose finite values lie between `minimum` and `maximum`.
 
-    Takes Python values as Spark returns them, and None for a column without values. One value, or
-    values that no double tells apart, give the identity.
+    Accepts Python values as Spark returns them, and None for a column without values. A single
+    value, or values that round to the same double, give the identity transformation.
     """
     if minimum is None or maximum is None:
         known = maximum if minimum is None else minimum
@@ -165,7 +165,7 @@ def range_transformation(
 
 
 def _stored(value: Number, data_type: DataType) -> Any:
-    """A bound as the JSON writer must see it: 32-bit floats have a text of their own."""
+    """A bound as the JSON writer needs it: 32-bit floats are written differently from doubles."""
     return np.float32(value) if data_type is DataType.FLOAT else value
 
 

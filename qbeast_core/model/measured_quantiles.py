@@ -1,4 +1,4 @@
-"""Quantiles taken from a sample of a column's values, where the user gives none."""
+"""Quantiles measured on a sample of a column's values, for columns without user-given ones."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from qbeast_core.model.quantiles import utf16_order
 
 MEASURED_QUANTILES = 256
-"""The intervals that quantiles taken from the data make at most. So many texts fit in a revision,
-and a distribution's tail is cut finely enough."""
+"""The largest number of intervals between measured quantiles: few enough for strings to fit in a
+revision, enough to divide the tail of a distribution finely."""
 
 
 def measured_numbers(
@@ -19,8 +19,8 @@ def measured_numbers(
 ) -> tuple[float, ...]:
     """The quantiles of a uniform sample of a column's finite numbers, from minimum to maximum.
 
-    They are distinct, so that a value which many rows have takes one place and leaves the others
-    their space. Fewer than two values give no quantiles.
+    They are distinct, so a frequent value takes up only one of them. Empty if there are fewer than
+    two distinct values.
     """
     picked = np.sort(numbers)[_evenly(len(numbers))]
     quantiles = np.unique(np.concatenate([[minimum], picked, [maximum]])) + 0.0
@@ -33,7 +33,7 @@ def measured_numbers(
 
 
 def measured_texts(texts: Sequence[str]) -> tuple[str, ...]:
-    """The same of a column of texts; from the smallest to the largest of the sample."""
+    """The same for a string column, from the smallest to the largest value of the sample."""
     ordered = sorted(texts, key=utf16_order)
     picked = dict.fromkeys(ordered[i] for i in _evenly(len(ordered)).tolist())
     return tuple(picked) if len(picked) > 1 else ()

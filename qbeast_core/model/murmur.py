@@ -1,9 +1,9 @@
 """The two Murmur3 variants of the format: Spark's `hash()` and Scala's `bytesHash`.
 
 Row weights are Spark's `hash()` of the indexed columns (docs/format.md 5.1); coordinates of hashed
-columns come from Scala 2.12's `MurmurHash3.bytesHash` (docs/format.md 4.4). Neither is the standard
-Murmur3 beyond whole 4-byte words: Spark mixes each left-over byte on its own, Scala mixes every
-byte on its own.
+columns come from Scala 2.12's `MurmurHash3.bytesHash` (docs/format.md 4.4). Both differ from
+standard Murmur3: Spark mixes the bytes after the last whole 4-byte word one by one, and Scala mixes
+all bytes one by one.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def spark_hash(values: Sequence[tuple[Any, str]], seed: int = SPARK_HASH_SEED) -
 
     `values` pairs each Python value with its column's Spark type (`int`, `decimal(12,2)`, ...). A
     date may be given as days and a timestamp as microseconds since 1970 in UTC; a `datetime` must
-    have a time zone. None leaves the hash unchanged. Raises ValueError for a type that Spark could
-    hash but no index can hold, and for a value that is not of the type.
+    have a time zone. None leaves the hash unchanged. Raises ValueError for a type that this module
+    does not hash, even if Spark does, and for a value of another type.
     """
     result = seed
     for value, spark_type in values:
@@ -56,15 +56,15 @@ def _hash_value(value: Any, spark_type: str, seed: int) -> int:
         return _hash_decimal(value, int(decimal_type[1]), int(decimal_type[2]), seed)
     encode = _ENCODERS.get(spark_type)
     if encode is None:
-        raise ValueError(f"no hash is known for a column of type {spark_type}")
+        raise ValueError(f"a column of type {spark_type} cannot be hashed")
     try:
         return _hash_bytes(encode(value), seed)
     except (struct.error, AttributeError, TypeError) as problem:
-        raise ValueError(f"{value!r} is no value of type {spark_type}: {problem}") from None
+        raise ValueError(f"{value!r} is not a value of type {spark_type}: {problem}") from None
 
 
 def _hash_bytes(data: bytes, seed: int) -> int:
-    """Spark's hash of bytes: words as in Murmur3, then each left-over byte like a word."""
+    """Spark's hash of bytes: 4-byte words as in Murmur3, then each remaining byte as a word."""
     whole = len(data) & ~3
     if whole == len(data):
         return int(mmh3.hash(data, seed, signed=False))
@@ -76,7 +76,7 @@ def _hash_bytes(data: bytes, seed: int) -> int:
 
 def _hash_decimal(value: Any, precision: int, scale: int, seed: int) -> int:
     if not isinstance(value, (Decimal, int)):
-        raise ValueError(f"{value!r} is no value of type decimal({precision},{scale})")
+        raise ValueError(f"{value!r} is not a value of type decimal({precision},{scale})")
     unscaled = _unscaled(Decimal(value), scale)
     if abs(unscaled) >= 10**precision:
         raise ValueError(f"{value} has more digits than type decimal({precision},{scale})")
@@ -88,15 +88,15 @@ def _hash_decimal(value: Any, precision: int, scale: int, seed: int) -> int:
 
 
 def _unscaled(value: Decimal, scale: int) -> int:
-    """The integer that a decimal column of that scale stores. Exact: no decimal context is used."""
+    """The integer that a decimal column of this scale stores; exact, without a decimal context."""
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
-        raise ValueError(f"{value} is no value of a decimal type")
+        raise ValueError(f"{value} is not a value of a decimal type")
     coefficient = int("".join(map(str, digits)))
     shift = exponent + scale
     power: int = 10 ** abs(shift)
     if shift < 0 and coefficient % power:
-        raise ValueError(f"{value} has more than {scale} digits after the point")
+        raise ValueError(f"{value} has more than {scale} digits after the decimal point")
     magnitude = coefficient * power if shift >= 0 else coefficient // power
     return -magnitude if sign else magnitude
 
@@ -117,13 +117,13 @@ def _date_bytes(value: Any) -> bytes:
 
 def _timestamp_bytes(value: Any) -> bytes:
     if isinstance(value, datetime.datetime):
-        # Raises TypeError for a datetime without a time zone: there is no right guess.
+        # Raises TypeError for a datetime without a time zone, which must not be guessed.
         value = (value - EPOCH) // datetime.timedelta(microseconds=1)
     return struct.pack("<q", value)
 
 
 def _float_bytes(value: Any) -> bytes:
-    # One NaN and one zero: Spark hashes them in their canonical form.
+    # Spark hashes NaN and zero in canonical form: one NaN, no negative zero.
     return b"\x00\x00\xc0\x7f" if math.isnan(value) else struct.pack("<f", value + 0.0)
 
 
@@ -152,7 +152,7 @@ _ENCODERS: dict[str, Callable[[Any], bytes]] = {
 
 
 def _mix(h: int, k: int) -> int:
-    """One round of Murmur3 with a 32-bit word."""
+    """One round of Murmur3 on a 32-bit word."""
     k = (k * _C1) & _MASK
     k = (k << 15 | k >> 17) & _MASK
     h ^= (k * _C2) & _MASK
@@ -170,7 +170,7 @@ def _finalize(h: int, length: int) -> int:
 
 
 def _unfinalized(h: int, length: int) -> int:
-    """Undoes `_finalize`, so that rounds can follow those which mmh3 has done."""
+    """Reverses `_finalize`, so that more rounds can follow those of mmh3."""
     h ^= h >> 16
     h = (h * _INVERSE_2) & _MASK
     h ^= h >> 13 ^ h >> 26

@@ -1,9 +1,8 @@
-"""The numbers that stand for null in linear and hashed columns.
+"""The numbers that replace null in linear and hashed columns.
 
-The format asks for a random one. Ours is drawn from a digest of where it is used: the same column
-and revision always give the same value, so a write that is tried again changes nothing. The table
-has no part in it: Spark writes the value into the code that it generates, and a JVM has compiled
-that code already when the same rows are written to another table.
+The format asks for a random number. We derive it from a digest of the column and the revision, so a
+repeated write gives the same table. The table is not part of the digest: Spark puts the number into
+generated code, which the JVM then need not compile again when the same rows go to another table.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ def draw_null_value(
     maximum: Number,
     data_type: DataType,
 ) -> Number:
-    """A value of the column's type in [minimum, maximum]; never overflows the type."""
+    """A value of the column's type in [minimum, maximum], computed without overflow."""
     digest = _digest(column, revision_id)
     if data_type.is_whole:
         lowest = int(minimum)
         return lowest + digest * (int(maximum) - lowest) // (1 << 64)
     fraction = digest / (1 << 64)
-    # Weighted ends instead of minimum + fraction * extent: the extent may not fit a double.
+    # Not minimum + fraction * extent, because the extent may overflow a double.
     value = float(minimum) * (1.0 - fraction) + float(maximum) * fraction
     if data_type is DataType.FLOAT:
         value = float(np.float32(value))
@@ -41,6 +40,6 @@ def draw_hash_null_value(column: str, revision_id: int) -> int:
 
 
 def _digest(column: str, revision_id: int) -> int:
-    """64 bits of a digest."""
+    """The first 64 bits of the digest of a column and a revision."""
     text = f"{revision_id}:{column}"
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")

@@ -1,4 +1,4 @@
-"""Coordinates by quantiles: even over [0, 1] for data that is not (docs/format.md 4.5)."""
+"""Quantile coordinates, which spread skewed data evenly over [0, 1] (docs/format.md 4.5)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ K = TypeVar("K", float, bytes)
 
 
 class Knot(NamedTuple):
-    """A distinct quantile. With repeated quantiles its values' coordinate is not the end's.
+    """A distinct quantile.
 
-    `at` is the coordinate of the value itself, `after` that of the values just above it.
+    `at` is the coordinate of the value itself, `after` that of the values just above it. The two
+    may differ if the quantile is repeated.
     """
 
     value: Any
@@ -35,17 +36,17 @@ class Knot(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NumericPlaces:
-    """Numeric quantiles as tables, for many values at once and for expressions in an engine.
+    """Numeric quantiles as tables, for arrays of values and for expressions in an engine.
 
-    The *slot* of a value is `2i + 1` if it is number i of `values`, else `2i` where i of them are
-    below it. Its coordinate is `(start[slot] + (value - low[slot]) / width[slot]) / intervals`, bit
-    for bit what `NumericQuantiles.transform` gives. The first and the last slot are infinitely
-    wide, so that all finite values there have one coordinate, 0.0 or 1.0; the formula takes the
-    finite numbers farthest from zero for the infinities, and the largest one for NaN.
+    The *slot* of a value is `2i + 1` if it equals `values[i]`, else `2i` where i is the number of
+    `values` below it. Its coordinate is `(start[slot] + (value - low[slot]) / width[slot]) /
+    intervals`, bit for bit the result of `NumericQuantiles.transform`. The first and the last slot
+    are infinitely wide, so all finite values in them have the coordinate 0.0 or 1.0. The formula
+    replaces infinities by the finite numbers farthest from zero, and NaN by the largest of them.
     """
 
     values: NDArray[np.float64]
-    """float64[k], the distinct quantiles, rising; no negative zero."""
+    """float64[k], the distinct quantiles in ascending order; no negative zero."""
     start: NDArray[np.float64]
     """float64[2k + 1], like `low` and `width`."""
     low: NDArray[np.float64]
@@ -53,7 +54,7 @@ class NumericPlaces:
     intervals: float
 
     def coordinates(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The coordinates of many ordinates, float64[n] both."""
+        """The coordinates of an array of ordinates; both are float64[n]."""
         rank = np.searchsorted(self.values, numbers)
         found = self.values[np.minimum(rank, len(self.values) - 1)] == numbers
         slot = 2 * rank + found
@@ -65,15 +66,15 @@ class NumericPlaces:
 
 @dataclass(frozen=True, eq=False)
 class TextPlaces:
-    """Texts in order as a table: like `NumericPlaces`, the coordinate is that of the slot."""
+    """Sorted strings as a table; slots are those of `NumericPlaces`, each with one coordinate."""
 
     values: tuple[str, ...]
-    """The k distinct texts, rising as Java orders them."""
+    """The k distinct strings, ascending in Java's order."""
     placed: NDArray[np.float64]
-    """float64[2k + 1]."""
+    """float64[2k + 1]: the coordinate of each slot."""
 
     def coordinates(self, texts: Sequence[str | None]) -> NDArray[np.float64]:
-        """The coordinates of many texts, float64[n]; NaN for None."""
+        """The coordinates of a sequence of strings, float64[n]; NaN for None."""
         keys = [utf16_order(text) for text in self.values]
         return np.array([math.nan if t is None else self._placed(keys, t) for t in texts])
 
@@ -86,7 +87,7 @@ class TextPlaces:
 
 @dataclass(frozen=True, slots=True)
 class NumericQuantiles(Transformation):
-    """The place of a number among quantiles, interpolated between them; null has 0.0."""
+    """The position of a number among quantiles, interpolated between them; null maps to 0.0."""
 
     class_name: ClassVar[str] = "CDFNumericQuantilesTransformation"
 
@@ -101,11 +102,11 @@ class NumericQuantiles(Transformation):
         _check_quantiles(self.quantiles, float)
         if not all(math.isfinite(high - low) for low, high in pairwise(self.quantiles)):
             raise ValueError(
-                f"the distance of neighbours among quantiles must fit a double: {self.quantiles}"
+                f"the distance between adjacent quantiles must fit a double: {self.quantiles}"
             )
 
     def transform(self, value: Any) -> float:
-        """The coordinate, always in [0, 1]; NaN is above every number."""
+        """The coordinate, always in [0, 1]; NaN sorts above every number."""
         ordinate = to_ordinate(value, self.data_type)
         if ordinate is None:
             return 0.0
@@ -124,7 +125,7 @@ class NumericQuantiles(Transformation):
         """The distinct quantiles in order.
 
         Between two knots the coordinate is `(r + (v - low) / (high - low)) / m` with
-        `r = low.after * m` (a whole number) and `m = len(quantiles) - 1`.
+        `r = low.after * m` (an integer) and `m = len(quantiles) - 1`.
         """
         return _knots(self.quantiles, float)
 
@@ -135,7 +136,7 @@ class NumericQuantiles(Transformation):
         slots = 2 * len(knots) + 1
         start, low, width = np.zeros(slots), np.zeros(slots), np.ones(slots)
         low[1::2] = values
-        # Back to the whole numbers that the coordinates were made of.
+        # Recover the integers from which the coordinates were computed.
         start[1::2] = np.round([knot.at * intervals for knot in knots])
         start[2:-1:2] = np.round([knot.after * intervals for knot in knots[:-1]])
         low[2:-1:2] = values[:-1]
@@ -163,9 +164,9 @@ class NumericQuantiles(Transformation):
 
 @dataclass(frozen=True, slots=True)
 class StringQuantiles(Transformation):
-    """The place of a text among quantiles, a step function; null has 0.0.
+    """The position of a string among quantiles, a step function; null maps to 0.0.
 
-    Texts are ordered by their UTF-16 code units, as Java orders strings.
+    Strings are ordered by UTF-16 code units, as in Java.
     """
 
     class_name: ClassVar[str] = "CDFStringQuantilesTransformation"
@@ -179,7 +180,7 @@ class StringQuantiles(Transformation):
         return 0.0 if value is None else string_step(self.quantiles, value)
 
     def knots(self) -> tuple[Knot, ...]:
-        """The distinct quantiles in order; between two of them `low.after` is the coordinate."""
+        """The distinct quantiles in order; values between two of them map to `low.after`."""
         return _knots(self.quantiles, utf16_order)
 
     def places(self) -> TextPlaces:
@@ -200,9 +201,9 @@ class StringQuantiles(Transformation):
 
 
 def string_step(quantiles: Sequence[str], value: Any) -> float:
-    """A text's coordinate among sorted texts: that of the last one not above it."""
+    """The coordinate of a string among sorted strings: that of the last one not above it."""
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is no value of a string column")
+        raise ValueError(f"{value!r} is not a value of a string column")
     found, place = search([utf16_order(q) for q in quantiles], utf16_order(value))
     return (place if found else max(place - 1, 0)) / (len(quantiles) - 1)
 
@@ -210,7 +211,7 @@ def string_step(quantiles: Sequence[str], value: Any) -> float:
 def search(ordered: Sequence[K], value: K) -> tuple[bool, int]:
     """Scala's binary search: (True, an index of the value) or (False, the insertion point).
 
-    Which index is found among equal ones is part of the format.
+    Which of several equal values it finds is part of the format (docs/format.md 4.5).
     """
     low, high = 0, len(ordered)
     while low < high:
@@ -225,20 +226,20 @@ def search(ordered: Sequence[K], value: K) -> tuple[bool, int]:
 
 
 def utf16_order(text: str) -> bytes:
-    """A key that sorts texts as Java does."""
+    """A key that sorts strings as Java does."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
 def texts_of(json_object: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    """A JSON field that is a list of texts. Raises CorruptMetadata."""
+    """A JSON field that is a list of strings. Raises CorruptMetadata."""
     texts = field_of(json_object, field)
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise CorruptMetadata(f"{field} must be a list of texts, got {texts!r:.200}")
+        raise CorruptMetadata(f"{field} must be a list of strings, got {texts!r:.200}")
     return tuple(texts)
 
 
 def text_places(ordered: Sequence[str]) -> TextPlaces:
-    """The table of `string_step` for these texts."""
+    """`string_step` for these strings as a table."""
     knots = _knots(ordered, utf16_order)
     placed = np.zeros(2 * len(knots) + 1)
     placed[1::2] = [knot.at for knot in knots]

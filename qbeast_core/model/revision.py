@@ -1,6 +1,6 @@
-"""Revisions: a table's index settings and transformations, as its log stores them.
+"""Revisions: a table's index settings and transformations, stored in its Delta log.
 
-docs/format.md 3.1 has the JSON, docs/format.md 3.6 says when a write needs a new revision.
+docs/format.md 3.1 specifies the JSON, docs/format.md 3.6 when a write needs a new revision.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from qbeast_core.model.transformer import (
 )
 
 STAGING_REVISION_ID = 0
-"""The revision of files that no index describes."""
+"""The revision of files that are not indexed."""
 
 LAST_REVISION_KEY = "qbeast.lastRevisionID"
 COLUMNS_KEY = "columnsToIndex"
 REVISION_KEY_PREFIX = "qbeast.revision."
 SAMPLE_KEY = "qbeast.sampleKey"
-"""What holds the columns that weights are made of where these are not the indexed ones."""
+"""The key for the columns from which weights are computed, if not from the indexed columns."""
 
 
 @dataclass(frozen=True)
 class Revision:
-    """One version of a table's index: rows are laid out by the revision they were written under.
+    """One version of a table's index; rows keep the layout of the revision that wrote them.
 
-    `transformations` follow `transformers`, or are empty for a table that has no data yet.
-    `table_id` only informs. `desired_cube_size` is in rows.
+    `transformations` are in the order of `transformers`, or empty for a table without data.
+    `table_id` is informative only. `desired_cube_size` is in rows.
     """
 
     revision_id: int
@@ -48,14 +48,14 @@ class Revision:
     transformers: tuple[Transformer, ...]
     transformations: tuple[Transformation, ...]
     sample_key: tuple[str, ...] = ()
-    """The columns that weights are made of, as the whole table has them; empty for the indexed
-    ones. Not part of the revision's own JSON."""
+    """The columns from which weights are computed; empty if these are the indexed columns. It
+    holds for the whole table and is not part of the revision's JSON."""
 
     def __post_init__(self) -> None:
         if self.revision_id < 0:
-            raise ValueError(f"a revision id is 0 or more, got {self.revision_id}")
+            raise ValueError(f"a revision id must be 0 or more, got {self.revision_id}")
         if self.desired_cube_size < 1:
-            raise ValueError(f"a cube size is 1 or more, got {self.desired_cube_size}")
+            raise ValueError(f"a cube size must be 1 or more, got {self.desired_cube_size}")
         if not self.transformers:
             raise ValueError("a revision needs at least one indexed column")
         if self.transformations and len(self.transformations) != len(self.transformers):
@@ -71,17 +71,17 @@ class Revision:
 
     @property
     def weight_columns(self) -> tuple[str, ...]:
-        """The columns whose hash is a row's weight, in its order."""
+        """The columns whose hash is a row's weight, in the order of hashing."""
         return self.sample_key or self.columns
 
     @property
     def layout_columns(self) -> tuple[str, ...]:
-        """All columns that a row's place depends on: those of its point and of its weight."""
+        """All columns that a row's position depends on: those of its point and of its weight."""
         return tuple(dict.fromkeys([*self.columns, *self.weight_columns]))
 
     @property
     def weight_key(self) -> str | None:
-        """The text that tables and files are marked with where the table has a sample key."""
+        """The sample key as tables and files store it; None without a sample key."""
         return to_json_text(self.sample_key) if self.sample_key else None
 
     @property
@@ -91,12 +91,12 @@ class Revision:
 
     @property
     def is_staging(self) -> bool:
-        """Whether this is revision 0, under which no data are indexed."""
+        """Whether this is revision 0, which indexes no data."""
         return self.revision_id == STAGING_REVISION_ID
 
     @staticmethod
     def staging(of: Revision) -> Revision:
-        """The staging revision that is stored along with a table's first revision."""
+        """The staging revision that is stored with a table's first revision."""
         return Revision(
             revision_id=STAGING_REVISION_ID,
             timestamp_millis=of.timestamp_millis - 1,
@@ -108,7 +108,7 @@ class Revision:
         )
 
     def to_json_text(self) -> str:
-        """The stored text: compact, keys in the stored order, numbers as Java writes them."""
+        """The stored text: compact JSON, keys in the stored order, numbers as Java writes them."""
         return to_json_text(
             {
                 "revisionID": self.revision_id,
@@ -122,7 +122,7 @@ class Revision:
 
     @staticmethod
     def from_json_text(text: str) -> Revision:
-        """Reads the stored text; unknown fields are ignored. Raises CorruptMetadata."""
+        """Parses the stored text and ignores unknown fields. Raises CorruptMetadata."""
         try:
             stored = json.loads(text)
         except (ValueError, TypeError, RecursionError) as problem:
@@ -159,10 +159,10 @@ def next_revision(
 ) -> Revision | None:
     """The revision that new data need, or None if they fit the current one.
 
-    `observed` describes the new data, one transformation per column. `revision_id` is the number
-    that a new revision gets, one that the table does not have. `transformers` and
-    `desired_cube_size` are what the user asked for, None to keep the current ones. A column whose
-    transformer changes takes the observed transformation as it is; the others are merged.
+    `observed` describes the new data, one transformation per column. `revision_id` is the unused
+    number for a new revision. `transformers` and `desired_cube_size` are the user's settings, None
+    to keep the current ones. A column whose transformer changes takes the observed transformation;
+    for the others, the current and the observed transformation are merged.
     """
     wanted = current.transformers if transformers is None else tuple(transformers)
     cube_size = desired_cube_size or current.desired_cube_size
@@ -190,9 +190,9 @@ def next_revision(
 
 @dataclass(frozen=True)
 class IndexConfiguration:
-    """The revisions of a table, as the `qbeast.*` keys of its Delta configuration hold them.
+    """The revisions of a table, from the `qbeast.*` keys of its Delta configuration.
 
-    `broken` tells why a stored revision could not be read; files of such a revision count as not
+    `broken` maps revisions that could not be parsed to the reason; their files count as not
     indexed. `last_revision_id` is None for a table without an index.
     """
 
@@ -203,7 +203,7 @@ class IndexConfiguration:
 
     @staticmethod
     def read(conf: Mapping[str, str]) -> IndexConfiguration:
-        """Reads a table's configuration; never raises for what a revision holds."""
+        """Reads a table's configuration; invalid revisions never raise."""
         sample_key = _sample_key_of(conf.get(SAMPLE_KEY))
         texts: dict[int, str] = {}
         revisions: dict[int, Revision] = {}
@@ -227,7 +227,7 @@ class IndexConfiguration:
         last = conf.get(LAST_REVISION_KEY, "")
         return IndexConfiguration(
             revisions=dict(sorted(revisions.items())),
-            # A lost or broken number leaves the newest revision as the last one.
+            # If the number is missing or invalid, the highest stored revision is the last one.
             last_revision_id=int(last) if _is_number(last) else max(texts, default=None),
             broken=broken,
             stored_texts=texts,
@@ -235,7 +235,7 @@ class IndexConfiguration:
 
     @property
     def latest(self) -> Revision:
-        """The revision that writes continue. Raises NotAQbeastTable, or CorruptMetadata."""
+        """The revision that writes continue. Raises NotAQbeastTable or CorruptMetadata."""
         if self.last_revision_id is None:
             raise NotAQbeastTable(
                 "the table has no Qbeast index; convert it, or write it with columns_to_index"
@@ -248,11 +248,11 @@ class IndexConfiguration:
 
     @property
     def unused_id(self) -> int:
-        """The number of the next revision: above those of all that are stored, broken ones too."""
+        """The number for the next revision: above all stored ones, including broken ones."""
         return max([*self.revisions, *self.broken, self.last_revision_id or 0]) + 1
 
     def with_revision(self, revision: Revision) -> IndexConfiguration:
-        """The configuration with one more revision, which becomes the last one."""
+        """The configuration with this revision added as the last one."""
         kept = {k: text for k, text in self.stored_texts.items() if k != revision.revision_id}
         return IndexConfiguration(
             revisions={**self.revisions, revision.revision_id: revision},
@@ -262,7 +262,7 @@ class IndexConfiguration:
         )
 
     def write(self) -> dict[str, str]:
-        """The `qbeast.*` keys to store; what was read keeps its text, broken revisions too."""
+        """The `qbeast.*` keys to store; a revision that was read keeps its text, even if broken."""
         written = {k: revision.to_json_text() for k, revision in self.revisions.items()}
         texts = {**written, **self.stored_texts}
         keys = {f"{REVISION_KEY_PREFIX}{number}": text for number, text in sorted(texts.items())}
@@ -275,7 +275,7 @@ class IndexConfiguration:
 
 
 def _with_declared_kinds(revision: Revision, columns_to_index: str) -> Revision:
-    """The revision, its columns that are not indexed yet with the kinds that were asked for."""
+    """The revision with the kinds of `columnsToIndex` on the columns that are not indexed yet."""
     if not any(isinstance(each, EmptyTransformer) for each in revision.transformers):
         return revision
     items = (item.strip().rpartition(":") for item in columns_to_index.split(","))
@@ -292,8 +292,8 @@ def _with_declared_kinds(revision: Revision, columns_to_index: str) -> Revision:
 
 
 def _sample_key_of(text: str | None) -> tuple[str, ...]:
-    """The stored columns. Of a text that is none, nothing is known: files that are marked with a
-    key then count as not indexed."""
+    """The stored columns; none if the text is invalid. Files marked with a sample key then count as
+    not indexed."""
     try:
         names = json.loads(text or "[]")
     except ValueError:

@@ -1,4 +1,4 @@
-"""All transformations, and how they are read from a revision's JSON (docs/format.md 3.3 and 4)."""
+"""All transformations, and the parser of their JSON (docs/format.md 3.3 and 4)."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ _READERS = {
 
 
 def transformation_from_json(json_object: Any) -> Transformation:
-    """The transformation that a JSON object names by `className`; unknown fields are ignored.
+    """The transformation of the class `className` in a JSON object; unknown fields are ignored.
 
-    Raises CorruptMetadata for an unknown class, a missing field or a value that makes no sense.
+    Raises CorruptMetadata for an unknown class, a missing field or an invalid value.
     """
     name = json_object.get("className") if isinstance(json_object, dict) else None
     read = _READERS.get(name) if isinstance(name, str) else None
     if read is None:
-        raise CorruptMetadata(f"no known transformation: {json_object!r:.200}")
+        raise CorruptMetadata(f"unknown transformation: {json_object!r:.200}")
     try:
         return read(json_object)
     except CorruptMetadata:

@@ -1,6 +1,6 @@
 """How each column is indexed: its name, its type and the kind of its transformation.
 
-docs/format.md 3.2 has the JSON, docs/format.md 2.3 the kinds and their defaults.
+docs/format.md 3.2 specifies the JSON, docs/format.md 2.3 the kinds and their defaults.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from qbeast_core.model.coordinate import PACKAGE, field_of
 from qbeast_core.model.datatypes import DataType
 
 KINDS = ("linear", "hashing", "quantiles")
-"""The kinds that a user can ask for, by the names that tables store."""
+"""The kinds that a user can choose, as `columnsToIndex` spells them."""
 
 
 class Transformer(ABC):
-    """The choice for one indexed column; the data then give its transformation."""
+    """The settings of one indexed column, from which the data determine its transformation."""
 
     kind: ClassVar[str]
-    """The name by which `columnsToIndex` asks for it."""
+    """The name of the kind in `columnsToIndex`."""
 
     class_name: ClassVar[str]
-    """The class that revisions name, without its package."""
+    """The class name stored in revisions, without its package."""
 
     column: str
 
     def is_for(self, spark_type: str) -> bool:
-        """Whether it can index a column of this Spark type."""
+        """Whether the transformer can index a column of this Spark type."""
         indexed_as = getattr(self, "data_type", None)
         if indexed_as is None:
             return True
@@ -41,7 +41,7 @@ class Transformer(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """The JSON object that revisions hold, keys in the stored order."""
+        """The JSON object stored in revisions, with its keys in the stored order."""
 
     def _named(self, **fields: Any) -> dict[str, Any]:
         return {"className": PACKAGE + self.class_name, "columnName": self.column, **fields}
@@ -49,7 +49,7 @@ class Transformer(ABC):
 
 @dataclass(frozen=True)
 class LinearTransformer(Transformer):
-    """An ordered column, indexed by its place between minimum and maximum."""
+    """An ordered column, indexed by the position between its minimum and maximum."""
 
     kind: ClassVar[str] = "linear"
     class_name: ClassVar[str] = "LinearTransformer"
@@ -63,7 +63,7 @@ class LinearTransformer(Transformer):
 
 @dataclass(frozen=True)
 class HashTransformer(Transformer):
-    """A column of text or numbers, indexed for equality."""
+    """A column of strings or numbers, indexed for equality."""
 
     kind: ClassVar[str] = "hashing"
     class_name: ClassVar[str] = "HashTransformer"
@@ -91,7 +91,7 @@ class NumericQuantilesTransformer(Transformer):
 
 @dataclass(frozen=True)
 class StringQuantilesTransformer(Transformer):
-    """A column of text, indexed by quantiles, so that its order can be used."""
+    """A string column, indexed by quantiles so that range filters can use the index."""
 
     kind: ClassVar[str] = "quantiles"
     class_name: ClassVar[str] = "CDFStringQuantilesTransformer"
@@ -105,14 +105,14 @@ class StringQuantilesTransformer(Transformer):
 
 @dataclass(frozen=True)
 class EmptyTransformer(Transformer):
-    """A column of a staging revision: not indexed yet, its type not known."""
+    """A column of a staging revision: not indexed yet, of unknown type."""
 
     kind: ClassVar[str] = "empty"
     class_name: ClassVar[str] = "EmptyTransformer"
 
     column: str
     declared: str | None = field(default=None, compare=False)
-    """The kind that the table's `columnsToIndex` asks for; revisions do not store it."""
+    """The kind given in the table's `columnsToIndex`; revisions do not store it."""
 
     def to_json(self) -> dict[str, Any]:
         return self._named()
@@ -120,7 +120,7 @@ class EmptyTransformer(Transformer):
 
 @dataclass(frozen=True)
 class StringHistogramTransformer(Transformer):
-    """The deprecated forerunner of string quantiles; read only."""
+    """The deprecated predecessor of string quantiles; read only."""
 
     kind: ClassVar[str] = "histogram"
     class_name: ClassVar[str] = "StringHistogramTransformer"
@@ -133,22 +133,22 @@ class StringHistogramTransformer(Transformer):
 
 
 def transformer_for(column: str, spark_type: str, kind: str | None = None) -> Transformer:
-    """The transformer of a column by its Spark type; without a kind the default of the type.
+    """The transformer of a column of this Spark type; `kind` None means the default of the type.
 
     Ordered types are linear by default, strings are hashed. Raises UnsupportedColumnType for a
-    type that cannot be indexed, InvalidOptions for a kind that does not exist or does not fit.
+    type that cannot be indexed, InvalidOptions for an unknown kind or one the type does not allow.
     """
     data_type = DataType.of_spark(spark_type)
     fitting = kinds_for(data_type)
     chosen = fitting[0] if kind is None else kind
     if chosen not in KINDS:
         raise InvalidOptions(
-            f"column {column!r}: unknown kind of index {kind!r}; there are {', '.join(KINDS)}"
+            f"column {column!r}: unknown kind of index {kind!r}; use one of {', '.join(KINDS)}"
         )
     if chosen not in fitting:
         raise InvalidOptions(
             f"column {column!r} of type {spark_type} cannot be indexed as {kind!r}; "
-            f"its type allows {', '.join(fitting)}"
+            f"use one of {', '.join(fitting)}"
         )
     if chosen == "linear":
         return LinearTransformer(column, data_type)
@@ -162,7 +162,7 @@ def transformer_for(column: str, spark_type: str, kind: str | None = None) -> Tr
 def kinds_for(data_type: DataType) -> tuple[str, ...]:
     """The kinds that a type allows, its default first.
 
-    Only what the format has: no hash of dates and timestamps.
+    The format has no hash of dates and timestamps.
     """
     if data_type is DataType.STRING:
         return ("hashing", "quantiles")
@@ -172,15 +172,15 @@ def kinds_for(data_type: DataType) -> tuple[str, ...]:
 
 
 def wanted_kind(transformer: Transformer) -> str | None:
-    """The kind that an index like this one is asked for by; None for the default of the type."""
+    """The kind to request for the same index; None for the default of the type."""
     if isinstance(transformer, EmptyTransformer):
         return transformer.declared
     return transformer.kind if transformer.kind in KINDS else None
 
 
 def kept_kind(transformer: Transformer, spark_type: str) -> str | None:
-    """The kind by which its column goes on being indexed once it has this type; None for the
-    default of the type."""
+    """The kind that a column keeps when its type changes to `spark_type`; None for the default of
+    that type."""
     kind = wanted_kind(transformer)
     try:
         return kind if kind in kinds_for(DataType.of_spark(spark_type)) else None
@@ -189,17 +189,17 @@ def kept_kind(transformer: Transformer, spark_type: str) -> str | None:
 
 
 def transformer_from_json(json_object: Any) -> Transformer:
-    """The transformer that a JSON object names by `className`; unknown fields are ignored.
+    """The transformer of the class `className` in a JSON object; unknown fields are ignored.
 
     Raises CorruptMetadata for an unknown class or a missing field.
     """
     name = json_object.get("className") if isinstance(json_object, dict) else None
     read = _READERS.get(name) if isinstance(name, str) else None
     if read is None:
-        raise CorruptMetadata(f"no known transformer: {json_object!r:.200}")
+        raise CorruptMetadata(f"unknown transformer: {json_object!r:.200}")
     column = field_of(json_object, "columnName")
     if not isinstance(column, str):
-        raise CorruptMetadata(f"columnName must be a text, got {column!r}")
+        raise CorruptMetadata(f"columnName must be a string, got {column!r}")
     return read(column, json_object)
 
 

@@ -1,8 +1,8 @@
-"""Row weights (int32) and the fraction of the rows that they stand for (docs/format.md 5.2).
+"""Row weights (int32) and the fractions of rows that they correspond to (docs/format.md 5.2).
 
-A row's weight is spread evenly over the whole int32 range, so "weight below Weight(f)" keeps about
-the fraction f of the rows. A *normalized* weight is that fraction for a cube; 1.0 and above means
-that the cube takes every row which reaches it (a leaf).
+Row weights are spread evenly over the whole int32 range, so a weight below `weight_of_fraction(f)`
+selects about the fraction f of the rows. A *normalized* weight is this fraction for a cube; 1.0 and
+above means that the cube takes every row that reaches it (a leaf).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def fraction_of_weight(w: NDArray[Any]) -> NDArray[np.float64]: ...
 
 
 def fraction_of_weight(w: int | NDArray[Any]) -> float | NDArray[np.float64]:
-    """The fraction in [0, 1] at which a weight lies; an array of weights gives an array."""
+    """The fraction in [0, 1] that a weight corresponds to; an array of weights gives an array."""
     if isinstance(w, np.ndarray):
         fractions: NDArray[np.float64] = (w.astype(np.float64) - _OFFSET) / _RANGE
         return fractions

@@ -1,1 +1,1 @@
-"""What only reads a table: samples, estimates, metrics, checks, pictures."""
+"""Operations that only read a table: samples, estimates, metrics, checks and pictures."""

@@ -1,4 +1,4 @@
-"""Check a table: everything that its index promises and that the log and the data can disprove."""
+"""Verify the index of a table against the Delta log and the data."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class CheckReport:
-    """The outcome of a check."""
+    """The result of a check. `str()` returns it as a report."""
 
     problems: tuple[str, ...]
-    """What is wrong, one sentence each. Reads of the whole table are right all the same, and a file
-    that counts as not indexed only costs more. Where rows are not where their blocks say, or have
-    a wrong slice, samples and filters may miss them: write the table anew."""
+    """One sentence per problem. Reads of the whole table are still correct, and a file that counts
+    as not indexed is only slower to read. If rows do not match their blocks or have a wrong slice,
+    samples and filters may miss them: rewrite the table."""
     files: int
     unindexed_files: int
     rows: int
-    """Rows whose place in the index was checked."""
+    """The number of rows whose position in the index was checked."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no problems."""
         return not self.problems
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class CheckReport:
 
 
 def check_table(table: OpenTable) -> CheckReport:
-    """Check a snapshot; every indexed file is read once."""
+    """Check one version of a table; reads every indexed file once."""
     problems = list(_log_problems(table))
     rows = 0
     for revision in table.index.configuration.revisions.values():
@@ -88,10 +88,10 @@ def _log_problems(table: OpenTable) -> Iterator[str]:
     last = configuration.last_revision_id
     said = table.snapshot.configuration.get(LAST_REVISION_KEY)
     if last is not None and said != str(last):
-        yield f"{LAST_REVISION_KEY} is {said!r}; revision {last} counts as the last one"
+        yield f"{LAST_REVISION_KEY} is {said!r}, but revision {last} counts as the last one"
     stored = max([*configuration.revisions, *configuration.broken], default=None)
     if stored is not None and (last or 0) < stored:
-        yield (f"the last revision is said to be {last}, but there is a revision {stored}")
+        yield (f"the table names {last} as its last revision, but it has a revision {stored}")
     for data_file, indexed in zip(table.snapshot.files, table.index.files, strict=True):
         cubes = Counter(block.cube for block in indexed.blocks if block.element_count)
         for cube, count in sorted(cubes.items()):
@@ -102,7 +102,7 @@ def _log_problems(table: OpenTable) -> Iterator[str]:
 
 
 def _hidden_blocks(table: OpenTable, revision: Revision) -> list[str]:
-    """Blocks that a walk from the root may not find (docs/format.md 8.3), with their files."""
+    """Problems with blocks that a walk from the root may miss (docs/format.md 8.3)."""
     path_of = {
         id(block): table.snapshot.files[i].path
         for i in table.index.files_of(revision.revision_id).tolist()
@@ -115,7 +115,11 @@ def _hidden_blocks(table: OpenTable, revision: Revision) -> list[str]:
 
 
 def _check_rows(table: OpenTable, revision: Revision) -> tuple[int, list[str]]:
-    """Count the rows that lie in each block, by cube and weight, and compare with the tags."""
+    """Count the rows of each block, by cube and weight, and compare them with the tags.
+
+    Returns:
+        The number of checked rows, and the problems.
+    """
     phases.enter(phases.CHECKING)
     files = table.index.files_of(revision.revision_id)
     blocks = [(i, block) for i in files.tolist() for block in table.index.files[i].blocks]
@@ -128,21 +132,21 @@ def _check_rows(table: OpenTable, revision: Revision) -> tuple[int, list[str]]:
     for number, (i, block) in enumerate(blocks):
         row = found.get(number, {"rows": 0, "min_weight": None})
         file = table.snapshot.files[i]
-        # Deleted rows are still counted by the tags; which blocks lost them, no one knows.
+        # The tags still count rows behind deletion vectors, and do not show their blocks.
         exact = file.deleted_rows == 0
         if row["rows"] > block.element_count or (exact and row["rows"] < block.element_count):
             problems.append(
-                f"file {file.path} has {row['rows']} rows of cube '{block.cube}', "
-                f"its block counts {block.element_count}"
+                f"file {file.path} has {row['rows']} rows of cube '{block.cube}', but its block "
+                f"counts {block.element_count}"
             )
         elif exact and block.element_count and row["min_weight"] != block.min_weight:
             problems.append(
                 f"file {file.path}: the smallest weight in cube '{block.cube}' is "
-                f"{row['min_weight']}, its block says {block.min_weight}"
+                f"{row['min_weight']}, but its block has {block.min_weight}"
             )
     if None in found:
         problems.append(
-            f"{found[None]['rows']} rows of revision {revision.revision_id} lie in no block of "
+            f"{found[None]['rows']} rows of revision {revision.revision_id} are in no block of "
             "their file"
         )
     return sum(row["rows"] for row in matched), problems
@@ -153,7 +157,11 @@ def _rows_by_block(
     revision: Revision,
     blocks: list[tuple[int, Block]],
 ) -> DataFrame:
-    """Columns block (number, null for rows in none), rows, min_weight."""
+    """Count rows by block.
+
+    Returns:
+        The columns `block` (its number, null for rows in no block), `rows` and `min_weight`.
+    """
     files = table.index.files_of(revision.revision_id)
     layout, indexed = PathLayout(revision.dimensions), table.snapshot.dataframe(files)
     names = WorkingColumns(indexed.columns, revision.dimensions)
@@ -190,18 +198,18 @@ def _rows_by_block(
 
 
 def _wrong_slices(table: OpenTable) -> list[str]:
-    """Rows whose stored slice is not that of their weight; one that has none is always read."""
+    """Problems with stored slices; rows without a slice are not a problem, they are always read."""
     try:
         computed = row_slice(table.index.weight_columns)
         stored = table.snapshot.stored_rows(table.index.with_rows)
         wrong = stored.where(column(SLICE_COLUMN) != computed).count()
     except QbeastError as problem:
         return [f"the slices cannot be checked: {problem}"]
-    return [f"{wrong} rows have another slice than that of their weight"] if wrong else []
+    return [f"{wrong} rows have a slice that does not match their weight"] if wrong else []
 
 
 def _not_after(left: list[Column], right: list[Column]) -> Column:
-    """Whether the path `left` comes before `right` or is the same, word by word."""
+    """Whether the path `left` is before or equal to `right`, compared word by word."""
     result = F.lit(True)
     for one, other in zip(reversed(left), reversed(right), strict=True):
         result = (one < other) | ((one == other) & result)

@@ -1,7 +1,7 @@
 """Estimate avg, sum and count from samples that grow until they are precise enough.
 
-`qbeast_core.estimation` decides how far to grow and what the intervals are; here Spark sums up the
-samples, and answers exactly where no sample of a good price will do.
+`qbeast_core.estimation` chooses the sample sizes and computes the intervals. This module aggregates
+the samples with Spark, or all rows if no affordable sample is precise enough.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from qbeast_core.spark import moments
 from qbeast_core.spark.moments import Cluster, SampledGroups, sampled_groups
 
 MOST_GROUPS = 10_000
-"""More groups than a person or the driver wants to see."""
+"""The maximum number of groups, to protect the driver."""
 
 LARGEST_SHARE = 0.5
-"""A sample that reads more of the bytes than this, or has more of the rows, is not taken."""
+"""The maximum share of the bytes or rows that a sample may read; beyond it, all rows are read."""
 
 _WEIGHTS = float(MAX_WEIGHT) - float(MIN_WEIGHT) + 1.0
 _FUNCTIONS = {"avg": "avg", "mean": "avg", "sum": "sum", "count": "count"}
@@ -48,7 +48,7 @@ def estimate_table(
     tolerance: float,
     confidence: float,
 ) -> Estimate:
-    """The estimate; the arguments are those of `QbeastTable.estimate`."""
+    """Estimate an aggregate; the arguments are those of `QbeastTable.estimate`."""
     goal = Goal(
         _parse_share(tolerance, "tolerance"), _parse_share(confidence, "confidence", below_one=True)
     )
@@ -75,7 +75,7 @@ def estimate_table(
 
 
 class _Query:
-    """One aggregate over one version of a table, and the count of what it has read."""
+    """One aggregate over one version of a table, which records the files that it reads."""
 
     def __init__(
         self,
@@ -89,8 +89,8 @@ class _Query:
         self.expression, self.where, self.keys = expression, where, keys
         self.function = _FUNCTIONS[call.name]
         self.lowest = lowest_weights(table, None)
-        # A file that is read is read for all of its cubes, so that the number of rows in a sample
-        # can be held against that of the table where the filter rules no file out.
+        # All cubes of a file count, whatever the filter, so that the number of sampled rows can be
+        # compared with that of the table unless the filter prunes files.
         if (filters := where_filters(table, where)) is not None:
             self.lowest[lowest_weights(table, filters) == np.inf] = np.inf
         self.sizes = np.array([file.size_bytes for file in table.snapshot.files], dtype=np.int64)
@@ -105,12 +105,12 @@ class _Query:
         where: str | None,
         keys: tuple[str, ...],
     ) -> _Query:
-        """Raises InvalidOptions, or Spark's AnalysisException and ParseException."""
+        """Parse the query. Raises InvalidOptions, AnalysisException or ParseException."""
         call = function_call(table.snapshot.spark, expression)
         if call is None or not _is_known(call):
             raise InvalidOptions(
                 f"{expression!r} cannot be estimated; use avg(x), sum(x), count(x) or count(*) of "
-                "one expression, without distinct, filter or over"
+                "one expression, without DISTINCT, FILTER or OVER"
             )
         query = _Query(table, call, expression, where, keys)
         kind = query.exact_rows(table.snapshot.dataframe()).schema[_NUMBER].dataType
@@ -129,7 +129,7 @@ class _Query:
         rows = outcome.look.rows_of_group
         groups = []
         for i, key in enumerate(self.keys_seen):
-            # As in SQL, the sum of no value is null and not 0.
+            # As in SQL, the sum of no values is null rather than 0.
             is_null = self.function == "sum" and outcome.intervals.clusters[i] == 0
             number = float(value[i]) if np.isfinite(value[i]) and not is_null else None
             known = number is not None and bool(np.isfinite(half[i]))
@@ -158,7 +158,7 @@ class _Query:
         ]
 
     def exact_rows(self, rows: DataFrame) -> DataFrame:
-        """The grouping expressions, the number, and how many rows there are."""
+        """The grouping expressions, the aggregate and the number of rows, for each group."""
         kept = rows if self.where is None else rows.where(self.where)
         keys = [F.expr(key).alias(f"key{i}") for i, key in enumerate(self.keys)]
         return kept.groupBy(*keys).agg(
@@ -195,20 +195,21 @@ class _Query:
     def _cluster(self) -> Cluster:
         if self.function == "avg":
             return Cluster(moments.SUM, moments.VALUES)
-        # The number of rows of a group is not known, that of the files is.
+        # Without groups the number of rows is known, so a total is a ratio to the rows.
         return Cluster(moments.SUM, None if self._total_rows is None else moments.ROWS)
 
     @property
     def _total_rows(self) -> int | None:
-        """The number of rows that a total is scaled by; None for groups, whose size is unknown."""
+        """The number of rows by which to scale a total; None for groups of unknown size."""
         return None if self.keys else self._known_rows
 
     @property
     def _known_rows(self) -> int | None:
-        """The rows that samples are drawn from; None if the log does not say.
+        """The number of rows that samples are drawn from; None if unknown.
 
-        Without the files that a filter rules out, it is not known either: those hold rows of high
-        weights only, while the rows of low weights around them are in files that are read.
+        It is unknown if the log lacks row counts, or if a filter prunes files with rows: such files
+        can hold only rows of high weights, whose neighbours of low weights are in files that are
+        read.
         """
         files = [self.table.snapshot.files[i] for i in self.table.index.with_rows.tolist()]
         ruled_out = np.isposinf(self.lowest[self.table.index.with_rows])
@@ -233,7 +234,7 @@ class _Query:
         return Population(self._known_rows, self._about_rows, scale, extremes)
 
     def _largest_fraction(self) -> float:
-        """The largest fraction whose sample costs no more than `LARGEST_SHARE` of all."""
+        """The largest fraction whose sample reads at most `LARGEST_SHARE` of the bytes."""
         order = np.argsort(self.lowest)
         bytes_up_to = np.cumsum(self.sizes[order] * np.isfinite(self.lowest[order]))
         bytes_up_to += self.sizes[self.lowest == -np.inf].sum()
@@ -244,18 +245,18 @@ class _Query:
         return float(min(LARGEST_SHARE, (dear[0] - MIN_WEIGHT) / _WEIGHTS))
 
     def _widened(self, below: int) -> int:
-        """The highest weight up to which a sample reads the same files, at most `LARGEST_SHARE`."""
+        """The highest limit of weights, up to `LARGEST_SHARE`, that reads the same files."""
         unread = self.lowest[self.lowest >= below]
         highest = min(unread.min(initial=np.inf), weight_of_fraction(LARGEST_SHARE))
         if highest <= below:
             return below
-        # Two digits only: the weight of a row must not be what decides the size of the sample.
+        # Round to two digits, so that the sample size does not depend on the weight of one row.
         share = (highest - MIN_WEIGHT) / _WEIGHTS
         unit = 10.0 ** (math.floor(math.log10(share)) - 1)
         return max(below, weight_of_fraction(math.floor(share / unit) * unit))
 
     def _read(self, files: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """The indices of files that are read now, and counted as read."""
+        """Record files as read, and return their indices."""
         self.files_read |= files
         self.bytes_read += int(self.sizes[files].sum())
         return np.flatnonzero(files)
@@ -264,16 +265,20 @@ class _Query:
         if groups > MOST_GROUPS:
             raise InvalidOptions(
                 f"group_by {', '.join(self.keys)} has more than {MOST_GROUPS:,} groups; group by "
-                "something coarser, or narrow the rows by where"
+                "a coarser expression, or filter the rows with where"
             )
 
 
 def column_extremes(
     table: OpenTable, files: NDArray[np.bool_], name: str
 ) -> tuple[float, float] | None:
-    """The smallest and largest value of a column that the log knows of some files.
+    """The smallest and largest value of a column in some files, from Delta's statistics.
 
-    None if the column is no number, or a file has values that the log does not tell of.
+    Args:
+        files: bool[files], the files to consider.
+
+    Returns:
+        None if the column is not numeric, or a file has values without statistics.
     """
     fields = [field for field in table.snapshot.schema.fields if field.name.lower() == name.lower()]
     if len(fields) != 1 or not isinstance(fields[0].dataType, NumericType):
@@ -299,7 +304,7 @@ def _parse_share(value: float, name: str, *, below_one: bool = False) -> float:
     top = "below 1" if below_one else "at most 1"
     raise InvalidOptions(
         f"{name} must be a number above 0 and {top}, got {value!r}; "
-        "for the exact answer query dataframe()"
+        "for an exact answer, query dataframe()"
     )
 
 

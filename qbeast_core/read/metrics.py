@@ -1,4 +1,4 @@
-"""What the log tells of a table's index, for people and for queries."""
+"""Describe a table's index from the log, as metrics and as a DataFrame of blocks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLOCK_SCHEMA = (
 
 
 def block_rows(table: OpenTable) -> DataFrame:
-    """One row for each block; unindexed files have none."""
+    """One row per block; unindexed files have no blocks."""
     rows = [
         (
             data_file.path,
@@ -33,7 +33,7 @@ def block_rows(table: OpenTable) -> DataFrame:
 
 
 def table_metrics(table: OpenTable, revision_id: int | None) -> IndexMetrics:
-    """The metrics of a revision, the latest by default. Raises InvalidOptions if unknown."""
+    """The metrics of a revision, by default the latest. Raises InvalidOptions."""
     revisions = table.index.configuration.revisions
     wanted = table.index.configuration.latest.revision_id if revision_id is None else revision_id
     if wanted not in revisions:
@@ -62,7 +62,7 @@ def _size(table: OpenTable) -> TableSize:
 
 
 def revision_files(table: OpenTable, revision_id: int) -> list[FileBlocks]:
-    """The live files of a revision; none for revision 0, whose files have no blocks."""
+    """The live files of a revision; empty for revision 0, whose files have no blocks."""
     return [
         FileBlocks(table.snapshot.files[i].size_bytes, indexed.blocks, indexed.highest_weight)
         for i in table.index.files_of(revision_id).tolist()

@@ -1,7 +1,7 @@
-"""Sample a table: choose the files that hold the wanted weights, then keep the rows that have them.
+"""Sample a table: choose files by the weights in the index, then filter rows by weight.
 
-A filter keeps the rows that have them, unless the log says that all rows of the chosen files do. A
-file that the index does not describe is always among the chosen ones, and its rows are weighed.
+The filter is left out if the log shows that all rows of the chosen files are in the sample. Files
+that the index does not describe are always read, and Spark computes the weights of their rows.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from qbeast_core.spark.slices import reaches
 from qbeast_core.tree.query import may_match
 
 SMALL_SAMPLE_BYTES = 4 << 20
-"""Files of so many bytes are read by one task: what follows, an aggregation say, is in that task
-too, and waits for no shuffle. Spark takes a file to open for as many."""
+"""Files of up to this total size are read by one task, so that a following aggregation needs no
+shuffle. Spark counts as many bytes for opening a file (`spark.sql.files.openCostInBytes`)."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class FileEntry:
     """A file that a query reads."""
 
     path: str
-    """As the log has it: relative to the table, URL-encoded."""
+    """As in the Delta log: relative to the table, URL-encoded."""
     size_bytes: int
     rows: int | None
-    """None where the log does not say."""
+    """None if the log does not have the number."""
     revision_id: int
     """0 for a file that the index does not describe."""
 
@@ -44,7 +44,7 @@ def sample_rows(
     where: str | None = None,
     pushed: PushedFilters | None = None,
 ) -> DataFrame:
-    """The rows of the sample, `where` applied; only files that can hold one of them are read."""
+    """The sampled rows that satisfy `where`, from only the files that can contain one."""
     filters = pushed or where_filters(table, where)
     files = choose_files(table, fraction, filters)
     if fraction == 1.0:
@@ -57,10 +57,11 @@ def sample_rows(
 
 
 def rows_below(table: OpenTable, files: NDArray[np.int64], limit: int) -> DataFrame:
-    """The rows with a weight below the limit in the files at these indices.
+    """The rows with a weight below the limit, in the files at these indices.
 
-    The weight decides, unless the log says that all rows are below. Slices, where the table stores
-    them and their columns are what they were, let Parquet skip within a file.
+    Rows are filtered by weight, unless the log shows that all weights are below the limit. If the
+    table stores slices and their columns are unchanged, a filter on slices lets Parquet skip row
+    groups and pages.
     """
     if all(table.index.files[i].lies_below(limit) for i in files.tolist()):
         return table.snapshot.dataframe(files)
@@ -76,7 +77,7 @@ def choose_files(
     fraction: float,
     filters: PushedFilters | None,
 ) -> NDArray[np.int64]:
-    """The indices of the files that can hold a row of the sample that the filters keep."""
+    """The indices of the files that can contain a sampled row that passes the filters."""
     if fraction == 0.0:
         return np.array([], dtype=np.int64)
     if fraction == 1.0 and filters is None:
@@ -90,10 +91,14 @@ def lowest_weights(
     filters: PushedFilters | None,
     highest: float = np.inf,
 ) -> NDArray[np.float64]:
-    """float64[files]: the smallest weight that a row which the filters keep may have in each file.
+    """The smallest possible weight of a row that passes the filters, in each file.
 
-    It is infinite for files that have no such row, and minus infinity for those that the index does
-    not describe. Of files at `highest` or above, the caller wants to know no more.
+    Args:
+        highest: weights at or above this need not be exact.
+
+    Returns:
+        float64[files]; infinity for files without such a row, and minus infinity for files that the
+        index does not describe.
     """
     lowest = np.full(len(table.snapshot.files), np.inf)
     lowest[table.index.unindexed] = -np.inf
@@ -104,16 +109,17 @@ def lowest_weights(
             weights[~meeting] = np.inf
         np.minimum.at(lowest, blocks.file, weights)
     if filters is not None and np.count_nonzero(lowest < highest) > 1:
-        # Delta's own statistics cost a Spark job, as much as reading a single file.
+        # Evaluating Delta's statistics takes a Spark job, which costs as much as reading one file.
         lowest[~table.snapshot.matching(filters)] = np.inf
     return lowest
 
 
 def where_filters(table: OpenTable, where: str | None) -> PushedFilters | None:
-    """The filters of a SQL condition over the table, as Spark understands it.
+    """The filters of a SQL condition over the table, as Spark resolves it.
 
     Raises:
-        AnalysisException, ParseException: the condition is not one on this table's columns.
+        AnalysisException: the condition does not fit the table.
+        ParseException: the condition is not valid SQL.
     """
     if where is None:
         return None
@@ -122,14 +128,14 @@ def where_filters(table: OpenTable, where: str | None) -> PushedFilters | None:
 
 
 def row_weight(table: OpenTable) -> Column:
-    """The weight of each row, int, by which samples of the table are taken."""
+    """The weight of each row (int), by which the table is sampled."""
     return weight(table.index.weight_columns)
 
 
 def sample_condition_text(table: OpenTable, fraction: float) -> str:
-    """The condition on rows that makes a sample, as SQL text that any Spark understands.
+    """The condition that selects the rows of a sample, as SQL text that any Spark understands.
 
-    Without slices: a view of it is to outlive a rebuild that stores none.
+    It does not use slices, so that a view with it still works after a rebuild without slices.
     """
     if fraction in (0.0, 1.0):
         return "true" if fraction else "false"
@@ -138,7 +144,7 @@ def sample_condition_text(table: OpenTable, fraction: float) -> str:
 
 
 def file_entries(table: OpenTable, chosen: NDArray[np.int64]) -> list[FileEntry]:
-    """What the log says of the chosen files."""
+    """The entries of the chosen files, from the log."""
     return [
         FileEntry(
             path=table.snapshot.files[i].path,

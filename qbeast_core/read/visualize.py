@@ -1,30 +1,74 @@
-"""Draw the index of one revision as one HTML page that needs nothing else."""
+"""Draw the index of one revision as one HTML page that loads nothing.
+
+What the page shows is computed here and in `tree`; `page/` has its text, style and script.
+"""
 
 from __future__ import annotations
 
+import base64
+import datetime
 import itertools
-from collections import defaultdict
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from html import escape
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from qbeast_core.errors import InvalidOptions, UnsupportedEnvironment
-from qbeast_core.locate.table import OpenTable
-from qbeast_core.model.revision import Revision
-from qbeast_core.model.transformation import LinearTransformation
-from qbeast_core.read.metrics import revision_files, table_metrics
-from qbeast_core.tree.metrics import FileBlocks, IndexMetrics
-from qbeast_core.tree.picture import CubePicture, TreePicture, tree_picture
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql.types import DecimalType
 
-_DEPTH_COLORS = ("#1b4965", "#2a9d8f", "#8ab17d", "#e9c46a", "#f4a261", "#e76f51", "#9b2226")
-_CONFIG = {"displaylogo": False}
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; color: #222 }
-h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
-pre { background: #f4f4f2; padding: 1rem; overflow-x: auto }
-p { max-width: 50rem }
-"""
+from qbeast_core.delta.metadata import name_in_files
+from qbeast_core.delta.snapshot import DataFile
+from qbeast_core.errors import InvalidOptions
+from qbeast_core.locate.table import OpenTable
+from qbeast_core.model.datatypes import DataType
+from qbeast_core.model.revision import Revision
+from qbeast_core.model.transformer import Transformer
+from qbeast_core.read.metrics import revision_files, table_metrics
+from qbeast_core.tree.density import density_grids
+from qbeast_core.tree.metrics import FileBlocks, IndexMetrics
+from qbeast_core.tree.otree import OTree
+from qbeast_core.tree.picture import TreePicture, tree_picture
+from qbeast_core.tree.reading import (
+    Extremes,
+    ReadableFile,
+    Readings,
+    cube_readings,
+    readings,
+)
+from qbeast_core.tree.steps import ColumnSteps, column_steps
+
+FRACTIONS = (
+    *(digit / 10**power for power in (4, 3, 2) for digit in (1, 1.5, 2, 3, 4, 5, 6, 8)),
+    *(0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+)
+"""The samples that the page's slider offers."""
+
+_GRID_DEPTH = 6
+_MOST_ENTRIES = 150_000
+"""Above that the page has wider steps: 64 to a column become 32, and so on."""
+_MOST_PAIRS = 45
+_MILLISECOND = datetime.timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True)
+class PageContents:
+    """All that a page shows."""
+
+    title: str
+    """The table."""
+    subtitle: str
+    revision: Revision
+    files: Sequence[FileBlocks]
+    """Of the revision that is drawn."""
+    readable: Sequence[ReadableFile]
+    """Of the whole table: samples and queries read them all."""
+    metrics: IndexMetrics
+    decimal_scales: Mapping[str, int]
 
 
 def visualize_table(
@@ -36,53 +80,33 @@ def visualize_table(
     """Write the page; the arguments are those of `QbeastTable.visualize_index`."""
     metrics = table_metrics(table, revision_id)
     revision = table.index.configuration.revisions[metrics.revision_id]
-    files = revision_files(table, revision.revision_id)
-    title = (
-        f"Index of {table.label}, revision {revision.revision_id}, version {table.snapshot.version}"
+    schema = table.snapshot.schema
+    contents = PageContents(
+        title=table.label,
+        subtitle=f"revision {revision.revision_id}, table version {table.snapshot.version}",
+        revision=revision,
+        files=revision_files(table, revision.revision_id),
+        readable=_readable_files(table, revision),
+        metrics=metrics,
+        decimal_scales={
+            field.name: field.dataType.scale
+            for field in schema
+            if isinstance(field.dataType, DecimalType)
+        },
     )
-    return write_page(path, title, revision, files, metrics, columns)
+    return write_page(path, contents, columns)
 
 
-def write_page(
-    path: str,
-    title: str,
-    revision: Revision,
-    files: Sequence[FileBlocks],
-    metrics: IndexMetrics,
-    columns: Sequence[str] | None = None,
-) -> Path:
-    """Draw a revision from its files. Raises InvalidOptions, UnsupportedEnvironment."""
-    graph_objects, to_html = _plotly()
+def write_page(path: str, contents: PageContents, columns: Sequence[str] | None = None) -> Path:
+    """Draw a revision from its files. Raises InvalidOptions."""
     target = Path(path)
     if target.is_dir() or not target.parent.is_dir():
         raise InvalidOptions(
             f"{path!r} cannot be written; give the name of an HTML file in a directory that exists"
         )
-    first = _chosen_dimensions(revision, columns)
-    picture = tree_picture(files, revision.dimensions)
-    figures = [
-        _space_figure(graph_objects, revision, picture, first),
-        _tree_figure(graph_objects, picture),
-        _files_figure(graph_objects, metrics),
-    ]
-    drawn = [
-        to_html(figure, full_html=False, include_plotlyjs=number == 0, config=_CONFIG)
-        for number, figure in enumerate(figures)
-    ]
-    target.write_text(_page(title, metrics, picture, drawn), encoding="utf-8")
+    first = _chosen_dimensions(contents.revision, columns)
+    target.write_text(_page(contents, first), encoding="utf-8")
     return target
-
-
-def _plotly() -> tuple[Any, Any]:
-    try:
-        import plotly.graph_objects
-        from plotly.io import to_html
-    except ImportError:
-        raise UnsupportedEnvironment(
-            "visualize_index draws with plotly, which is not installed; "
-            "run: pip install dbt-qbeast[viz]"
-        ) from None
-    return plotly.graph_objects, to_html
 
 
 def _chosen_dimensions(revision: Revision, columns: Sequence[str] | None) -> tuple[int, ...]:
@@ -94,194 +118,182 @@ def _chosen_dimensions(revision: Revision, columns: Sequence[str] | None) -> tup
         raise InvalidOptions(f"columns must name two columns of {known}; got {columns!r}")
     for name in columns:
         if name not in revision.columns:
-            raise InvalidOptions(f"column {name!r} is not indexed; the indexed ones are {known}")
+            raise InvalidOptions(f"column {name!r} is not indexed; the indexed columns are {known}")
     return tuple(revision.columns.index(name) for name in columns)
 
 
-def _space_figure(go: Any, revision: Revision, picture: TreePicture, first: tuple[int, ...]) -> Any:
-    """Cubes over two dimensions; of a single dimension, over it and the weights."""
-    of_depth: dict[int, list[CubePicture]] = defaultdict(list)
-    for cube in picture.cubes:
-        of_depth[cube.cube.depth].append(cube)
-    pairs = list(itertools.combinations(range(revision.dimensions), 2)) or [(0, 0)]
-    if len(first) == 2:
-        pairs = [first, *(pair for pair in pairs if set(pair) != set(first))]
-    figure = go.Figure()
-    for number, pair in enumerate(pairs):
-        for depth, cubes in sorted(of_depth.items()):
-            x, y = _rectangles(cubes, pair)
-            figure.add_scatter(
-                x=x,
-                y=y,
-                fill="toself",
-                mode="lines",
-                line={"width": 1, "color": _DEPTH_COLORS[depth % len(_DEPTH_COLORS)]},
-                opacity=0.55,
-                hoverinfo="skip",
-                name=f"depth {depth}",
-                legendgroup=f"depth {depth}",
-                visible=number == 0,
+def _readable_files(table: OpenTable, revision: Revision) -> list[ReadableFile]:
+    """All files of the table but those with copies only, which nothing reads."""
+    schema, index = table.snapshot.schema, table.index
+    in_files = {field.name: name_in_files(field) for field in schema}
+    found = []
+    for i in index.with_rows.tolist():
+        data_file, indexed = table.snapshot.files[i], index.files[i]
+        found.append(
+            ReadableFile(
+                size_bytes=data_file.size_bytes,
+                rows=data_file.rows,
+                revision=index.configuration.revisions[indexed.revision_id]
+                if indexed.is_indexed
+                else None,
+                blocks=indexed.blocks,
+                extremes=_extremes(data_file, revision.transformers, in_files),
             )
-            centers = [_rectangle(cube, pair) for cube in cubes]
-            figure.add_scatter(
-                x=[(left + right) / 2 for left, right, _, _ in centers],
-                y=[(low + high) / 2 for _, _, low, high in centers],
-                mode="markers",
-                marker={"size": 5, "color": _DEPTH_COLORS[depth % len(_DEPTH_COLORS)]},
-                text=[_description(cube) for cube in cubes],
-                hovertemplate="%{text}<extra></extra>",
-                legendgroup=f"depth {depth}",
-                showlegend=False,
-                visible=number == 0,
-            )
-    traces = 2 * len(of_depth)
-    buttons = [
-        {
-            "label": " × ".join(_axis(revision, dimension) for dimension in dict.fromkeys(pair)),
-            "method": "update",
-            "args": [
-                {"visible": [i // traces == number for i in range(traces * len(pairs))]},
-                _axis_titles(revision, pair),
-            ],
-        }
-        for number, pair in enumerate(pairs)
-    ]
-    figure.update_layout(
-        height=620,
-        margin={"t": 60, "l": 70, "r": 20, "b": 60},
-        template="plotly_white",
-        updatemenus=[{"buttons": buttons, "x": 0, "y": 1.12, "xanchor": "left"}]
-        if len(buttons) > 1
-        else [],
-        **{key.replace(".", "_"): text for key, text in _axis_titles(revision, pairs[0]).items()},
-    )
-    return figure
-
-
-def _tree_figure(go: Any, picture: TreePicture) -> Any:
-    drawn = {cube.cube for cube in picture.cubes}
-    figure = go.Figure(
-        go.Icicle(
-            ids=[str(cube.cube.text) or "root" for cube in picture.cubes],
-            labels=[cube.cube.text or "root" for cube in picture.cubes],
-            parents=[
-                (cube.cube.parent.text or "root")
-                if cube.cube.depth and cube.cube.parent in drawn
-                else ""
-                for cube in picture.cubes
-            ],
-            values=[cube.rows_below for cube in picture.cubes],
-            branchvalues="total",
-            text=[_description(cube) for cube in picture.cubes],
-            textinfo="label",
-            hovertemplate="%{text}<extra></extra>",
-            marker={
-                "colors": [
-                    _DEPTH_COLORS[cube.cube.depth % len(_DEPTH_COLORS)] for cube in picture.cubes
-                ]
-            },
-            tiling={"orientation": "v"},
         )
-    )
-    figure.update_layout(height=480, margin={"t": 20, "l": 20, "r": 20, "b": 20})
-    return figure
+    return found
 
 
-def _files_figure(go: Any, metrics: IndexMetrics) -> Any:
-    """What samples read, next to all that there is."""
-    names = [f"{cost.fraction * 100:g} % sample" for cost in metrics.sample_costs]
-    figure = go.Figure()
-    figure.add_bar(
-        name="of the revision",
-        x=[*names, "all rows"],
-        y=[*(cost.size_bytes for cost in metrics.sample_costs), metrics.size_bytes],
-        text=[
-            *(f"{cost.files:,} files" for cost in metrics.sample_costs),
-            f"{metrics.files:,} files",
+def _extremes(
+    file: DataFile, transformers: Sequence[Transformer], in_files: Mapping[str, str]
+) -> tuple[Extremes, ...]:
+    """What Delta's statistics of a file say of the indexed columns."""
+    stats = json.loads(file.stats, parse_float=Decimal) if file.stats else {}
+    lowest, highest = stats.get("minValues") or {}, stats.get("maxValues") or {}
+    nulls, rows = stats.get("nullCount") or {}, stats.get("numRecords")
+    found = []
+    for transformer in transformers:
+        name = in_files.get(transformer.column, transformer.column)
+        data_type = getattr(transformer, "data_type", None)
+        maximum = _value(highest.get(name), data_type)
+        if isinstance(maximum, datetime.datetime):
+            # Stored rounded down, so Delta allows for one more.
+            maximum += _MILLISECOND
+        minimum = _value(lowest.get(name), data_type)
+        only_nulls = minimum is None and rows is not None and nulls.get(name) == rows
+        found.append(Extremes(minimum, maximum, only_nulls))
+    return tuple(found)
+
+
+def _value(stored: Any, data_type: DataType | None) -> Any:
+    """A value of the statistics as `tree.steps` has them; None for one that cannot be read."""
+    if stored is None or data_type is None:
+        return None
+    try:
+        match data_type:
+            case DataType.STRING:
+                return str(stored)
+            case DataType.DATE:
+                return datetime.date.fromisoformat(stored)
+            case DataType.TIMESTAMP:
+                instant = datetime.datetime.fromisoformat(stored.replace("Z", "+00:00"))
+                return instant if instant.tzinfo else None
+            case DataType.INTEGER | DataType.LONG:
+                return int(stored)
+            case DataType.DECIMAL:
+                return Decimal(stored)
+            case DataType.FLOAT | DataType.DOUBLE:
+                number = float(np.float32(stored) if data_type is DataType.FLOAT else stored)
+                # NaN is above every number.
+                return float("inf") if np.isnan(number) else number
+    except (ValueError, TypeError, InvalidOperation):
+        return None
+
+
+def _page(contents: PageContents, first: tuple[int, ...]) -> str:
+    parts = {
+        "title": escape(f"Index of {contents.title}"),
+        "style": _part("page.css"),
+        "script": _part("page.js"),
+        "metrics": escape(str(contents.metrics)),
+        "data": _script_text(_data(contents, first)),
+    }
+    page = _part("page.html")
+    head, *rest = page.split("{{")
+    filled = [head]
+    for piece in rest:
+        name, _, text = piece.partition("}}")
+        filled += [parts[name], text]
+    return "".join(filled)
+
+
+def _part(name: str) -> str:
+    return (resources.files("qbeast_core.read") / "page" / name).read_text(encoding="utf-8")
+
+
+def _script_text(data: Mapping[str, Any]) -> str:
+    """JSON that cannot end the element that it stands in."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _data(contents: PageContents, first: tuple[int, ...]) -> dict[str, Any]:
+    revision, metrics = contents.revision, contents.metrics
+    tree = OTree.of([b for file in contents.files for b in file.blocks], revision.dimensions)
+    sizes = metrics.file_bytes
+    steps, choices, entry_depth = _choices(contents)
+    grids = density_grids(tree, _GRID_DEPTH)
+    shown = dict(itertools.islice(grids.items(), _MOST_PAIRS))
+    if len(first) == 2:
+        pair = (min(first), max(first))
+        shown[pair] = grids[pair]
+    others = [file for file in contents.readable if file.revision not in (None, revision)]
+    return {
+        "table": contents.title,
+        "subtitle": contents.subtitle,
+        "first": first,
+        "desired": revision.desired_cube_size,
+        "sampleKey": list(revision.sample_key),
+        "rows": metrics.rows,
+        "cubes": metrics.cubes,
+        "fileBytes": [sizes.smallest, sizes.median, sizes.largest],
+        "fractions": FRACTIONS,
+        "columns": [_column_data(column) for column in steps],
+        "gridDepth": _GRID_DEPTH,
+        "entryDepth": entry_depth,
+        "grids": [{"pair": pair, "rows": _packed(grid)} for pair, grid in shown.items()],
+        "otherFiles": len(others),
+        "readings": {name: _packed(array) for name, array in vars(choices).items()},
+        "tree": _tree_data(tree_picture(contents.files, tree), revision, steps),
+    }
+
+
+def _choices(contents: PageContents) -> tuple[list[ColumnSteps], Readings, int]:
+    """Steps as narrow as the page's size allows, what they read, and how deep its cells are."""
+    revision = contents.revision
+    transformations = revision.transformations or (None,) * revision.dimensions
+    for grid_depth in range(_GRID_DEPTH, -1, -1):
+        steps = [
+            column_steps(name, of, 1 << grid_depth, decimal_scale=contents.decimal_scales.get(name))
+            for name, of in zip(revision.columns, transformations, strict=True)
+        ]
+        found = readings(contents.readable, revision, steps, grid_depth)
+        if len(found.weight) <= _MOST_ENTRIES:
+            break
+    return steps, found, grid_depth
+
+
+def _column_data(steps: ColumnSteps) -> dict[str, Any]:
+    return {
+        "name": steps.column,
+        "kind": steps.kind,
+        "edges": steps.edges,
+        "lower": [[bound.label, bound.sql] for bound in steps.lower],
+        "upper": [[bound.label, bound.sql] for bound in steps.upper],
+        "upperOp": steps.upper_op,
+        "marks": steps.marks,
+    }
+
+
+def _tree_data(
+    picture: TreePicture, revision: Revision, steps: Sequence[ColumnSteps]
+) -> dict[str, Any]:
+    last_from, first_to = cube_readings([of.cube for of in picture.cubes], revision, steps)
+    return {
+        "cubes": [
+            [
+                *(of.cube.text, of.cube.depth, round(of.begins, 6), round(of.share, 6)),
+                *(of.rows, of.rows_below, of.lowest, of.weight, of.blocks, of.files),
+            ]
+            for of in picture.cubes
         ],
-        marker={"color": _DEPTH_COLORS[1]},
-    )
-    figure.add_bar(
-        name="not indexed",
-        x=[*names, "all rows"],
-        y=[metrics.unindexed_bytes] * (len(names) + 1),
-        marker={"color": _DEPTH_COLORS[5]},
-    )
-    figure.update_layout(
-        barmode="stack",
-        height=360,
-        margin={"t": 20, "l": 70, "r": 20, "b": 40},
-        template="plotly_white",
-        yaxis_title="bytes",
-    )
-    return figure
+        "lastFrom": _packed(last_from),
+        "firstTo": _packed(first_to),
+        "leftOut": picture.left_out,
+        "levels": [list(vars(level).values()) for level in picture.levels],
+    }
 
 
-def _page(title: str, metrics: IndexMetrics, picture: TreePicture, figures: list[str]) -> str:
-    space, tree, files = figures
-    left_out = (
-        f"<p>The {picture.left_out:,} smallest cubes are not drawn.</p>" if picture.left_out else ""
-    )
-    title = escape(title)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style></head>
-<body>
-<h1>{title}</h1>
-<p>Not indexed: {metrics.unindexed_share:.1%} of the table's bytes.</p>
-<pre>{escape(str(metrics))}</pre>
-<h2>Cubes in space</h2>
-<p>Coordinates run from 0 to 1 along each indexed column. The root covers everything and keeps the
-rows of the lowest weights; each level below has the next ones. Click on a depth to hide it.</p>
-{left_out}
-{space}
-<h2>Cubes as a tree</h2>
-<p>The wider a cube, the more rows it has in it and below. Click on one to look closer.</p>
-{tree}
-<h2>What samples read</h2>
-{files}
-</body>
-</html>
-"""
-
-
-def _rectangles(
-    cubes: list[CubePicture], pair: tuple[int, ...]
-) -> tuple[list[float | None], list[float | None]]:
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for cube in cubes:
-        left, right, low, high = _rectangle(cube, pair)
-        x += [left, right, right, left, left, None]
-        y += [low, low, high, high, low, None]
-    return x, y
-
-
-def _rectangle(cube: CubePicture, pair: tuple[int, ...]) -> tuple[float, float, float, float]:
-    """Left, right, low and high; the weights make up for a second dimension."""
-    lower, upper = cube.cube.lower, cube.cube.upper
-    if pair[0] == pair[1]:
-        return lower[0], upper[0], cube.lowest, cube.weight
-    return lower[pair[0]], upper[pair[0]], lower[pair[1]], upper[pair[1]]
-
-
-def _axis_titles(revision: Revision, pair: tuple[int, ...]) -> dict[str, str]:
-    above = "weight" if pair[0] == pair[1] else _axis(revision, pair[1])
-    return {"xaxis.title.text": _axis(revision, pair[0]), "yaxis.title.text": above}
-
-
-def _axis(revision: Revision, dimension: int) -> str:
-    name = escape(revision.columns[dimension])
-    of = revision.transformations[dimension] if revision.transformations else None
-    if isinstance(of, LinearTransformation):
-        return f"{name} ({of.minimum} to {of.maximum})"
-    return name
-
-
-def _description(cube: CubePicture) -> str:
-    return (
-        f"cube {cube.cube.text or 'root'}, depth {cube.cube.depth}<br>"
-        f"{cube.rows:,} rows, {cube.rows_below:,} with those below<br>"
-        f"weights {cube.lowest:.2%} to {cube.weight:.2%}<br>"
-        f"{cube.blocks:,} blocks in {cube.files:,} files"
-    )
+def _packed(array: NDArray[Any]) -> list[str]:
+    """An array as JavaScript makes a typed array of it: type and little-endian bytes."""
+    little = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"))
+    return [array.dtype.str[1:], base64.b64encode(little.tobytes()).decode("ascii")]

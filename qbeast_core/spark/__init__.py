@@ -1,1 +1,1 @@
-"""What happens to rows inside Spark: Catalyst columns for point, path, weight and target cube."""
+"""Processing of rows in Spark: Catalyst columns for points, paths, weights and target cubes."""

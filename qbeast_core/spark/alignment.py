@@ -1,8 +1,9 @@
-"""Rows aligned with a table's schema: columns and fields by name, values by store assignment.
+"""Aligns rows with a table's schema: columns and fields by name, values by store assignment.
 
-A value that does not fit the table's type fails the write, whatever the session's settings are, as
-in Delta's INSERT and MERGE (SQL's ANSI store assignment). Types matter before anything is computed:
-`hash()` of an int is not that of a bigint, and Delta's file writer does not check types.
+As in Delta's INSERT and MERGE (SQL's ANSI store assignment), a value that does not fit the table's
+type fails the write, whatever the session's settings. Types must be right before anything is
+computed: `hash()` of an int differs from that of a bigint, and Delta's file writer does not check
+types.
 """
 
 from __future__ import annotations
@@ -29,19 +30,18 @@ from qbeast_core.spark.schema import (
 
 
 def aligned(rows: DataFrame, schema: StructType, table: str) -> DataFrame:
-    """New rows for a table, with all of its columns but those that only Delta can fill.
+    """New rows for a table, with all of its columns except those that only Delta can fill.
 
-    A column that the rows lack gets its default, what its generation expression computes, or null;
-    a field of a struct that they lack is null. Delta fills an identity column that the rows lack
-    while it writes the files.
+    A missing column gets its default, the result of its generation expression, or null; a missing
+    field of a struct is null. Delta fills a missing identity column when it writes the files.
 
     Args:
-        table: what messages call it.
+        table: the table's name in messages.
 
     Raises:
-        InvalidOptions: the rows have a column or field that the table lacks, one column twice, a
+        InvalidOptions: the rows have a column or field that the table lacks, a duplicate column, a
             value for an identity column that Delta always generates, or a type that cannot be
-            stored as the table's.
+            stored as the table's type.
     """
     given = _names(rows, table)
     _check_known(given, schema, table)
@@ -74,23 +74,23 @@ def assigned(
     *,
     fill: bool = False,
 ) -> dict[str, Column]:
-    """Values for some columns of a table, as the table stores them.
+    """Values for some columns of a table, in the form that the table stores.
 
     Args:
-        rows: what the values are computed from.
-        values: from names of columns, as the schema has them, to expressions over the rows.
-        fill: whether fields of structs that the values lack are null; else they are refused.
+        rows: the rows from which the values are computed.
+        values: expressions over the rows, by column names as spelled in the schema.
+        fill: whether struct fields that the values lack become null; else they are an error.
 
     Raises:
-        InvalidOptions: a value has a field that the table lacks, lacks one that it has, or is of a
-            type that cannot be stored as the table's.
+        InvalidOptions: a value has a field that the table lacks, lacks a field that the table has,
+            or has a type that cannot be stored as the table's type.
     """
     assignment = _Assignment(Catalyst(Jvm(rows.sparkSession)), table, fill=fill)
     return assignment.of(rows, schema, values)
 
 
 def is_filled_by_delta(rows: DataFrame, schema: StructType) -> bool:
-    """Whether aligned rows lack columns of the table, which Delta fills while it writes."""
+    """Whether aligned rows lack columns of the table, which Delta fills during the write."""
     return len(rows.columns) < len(schema)
 
 
@@ -102,18 +102,18 @@ def known_part(
     updates: Callable[[str], bool],
     keep_others: bool = False,
 ) -> DataFrame:
-    """The columns and fields that both the rows and the table have, as the table stores them.
+    """The columns and fields that both the rows and the table have, in the form the table stores.
 
     Columns are in the table's order.
 
     Args:
-        updates: whether a column, as the schema spells it, is to be set in rows that the table has:
-            a field of a struct that it lacks is refused then, and null otherwise.
-        keep_others: whether columns that the table lacks follow, as they are.
+        updates: whether a column, as spelled in the schema, will be set in existing rows of the
+            table. A missing field of a struct is then an error; otherwise it becomes null.
+        keep_others: whether to append columns that the table lacks, unchanged.
 
     Raises:
-        InvalidOptions: the rows have one column twice, lack a field that may not be null, or have a
-            type that cannot be stored as the table's.
+        InvalidOptions: the rows have a duplicate column, lack a required field of a struct, or have
+            a type that cannot be stored as the table's type.
     """
     given = _names(rows, table)
     values = {
@@ -132,20 +132,20 @@ def known_part(
 
 
 def absent_value(field: StructField) -> Column:
-    """What a new row has in a column that nobody gives a value: its default, or null."""
+    """The value of a new row in a column without a given value: the column's default, or null."""
     return F.expr(default_expression(field) or "null")
 
 
 @dataclass(frozen=True)
 class _Assignment:
-    """How values become those that a table stores."""
+    """Converts values to the form that a table stores."""
 
     catalyst: Catalyst
     table: str
     fill: bool
-    """Whether fields that a value lacks are null; else they are refused."""
+    """Whether fields that a value lacks become null; else they are an error."""
     leave_out: bool = False
-    """Whether fields that the table lacks are left out; else they are refused."""
+    """Whether fields that the table lacks are left out; else they are an error."""
 
     def of(
         self, rows: DataFrame, schema: StructType, values: Mapping[str, Column]
@@ -185,7 +185,7 @@ class _Assignment:
         if lacking and not self.fill:
             raise InvalidOptions(
                 f"the new values lack {', '.join(map(repr, lacking))}, which {self.table} has; "
-                "give every field of a struct that an update or a merge sets"
+                "an update or a merge must set every field of a struct"
             )
         fields = []
         for field in wanted:
@@ -210,7 +210,7 @@ class _Assignment:
 
 
 def _names(rows: DataFrame, table: str) -> dict[str, str]:
-    """The columns of the rows by their names in lower case: Delta's names have no case."""
+    """The columns of the rows by lower-case name; column names in Delta are not case-sensitive."""
     return _by_name(rows.columns, f"the data for {table}")
 
 
@@ -221,7 +221,7 @@ def _by_name(names: Sequence[str], where: str) -> dict[str, str]:
         twice = sorted({name for name in lower if lower.count(name) > 1})
         raise InvalidOptions(
             f"{where} has {', '.join(map(repr, twice))} more than once, and column names in "
-            "Delta are not case-sensitive; leave one out, or rename it"
+            "Delta are not case-sensitive; drop or rename one of them"
         )
     return found
 
@@ -237,14 +237,14 @@ def _check_known(given: Mapping[str, str], schema: StructType, table: str) -> No
     if generated:
         raise InvalidOptions(
             f"Delta generates the values of {', '.join(map(repr, generated))} in {table} (an "
-            "identity column, GENERATED ALWAYS); leave the column out of the data"
+            "identity column, GENERATED ALWAYS); drop the column from the data"
         )
 
 
 def _unknown(extra: Iterable[str], table: str) -> InvalidOptions:
     return InvalidOptions(
         f"the data have columns or fields that {table} does not: {', '.join(map(repr, extra))}; "
-        "add them to the table first, or leave them out"
+        "add them to the table first, or drop them from the data"
     )
 
 
@@ -254,7 +254,7 @@ def _selected(
     values: Mapping[str, Column],
     others: Sequence[Column] = (),
 ) -> DataFrame:
-    """The values under the names and with the metadata of the table's columns, in its order."""
+    """The values with the names and metadata of the table's columns, in the table's order."""
     stored = (
         values[field.name].alias(field.name, metadata=field.metadata)
         for field in schema

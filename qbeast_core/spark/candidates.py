@@ -1,4 +1,4 @@
-"""A bounded sample of every column that could be indexed, to choose among them."""
+"""A bounded sample of all columns that can be indexed, from which `auto` chooses."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from qbeast_core.tree.column_choice import SampledColumn
 
 SAMPLED_ROWS = 1 << 14
 _SAMPLED_VALUES = 1 << 22
-"""Of all columns together; a wide table is judged by fewer rows."""
+"""The limit for all columns together; wide tables are sampled with fewer rows."""
 _FEWEST_ROWS = 1 << 10
 
 
 def candidate_columns(schema: StructType) -> list[tuple[str, DataType]]:
-    """The columns of a type that can be indexed, with names that can be stored.
+    """The columns that can be indexed by their type, with names that can be stored.
 
-    Not those of which Delta generates the values, after rows are placed.
+    Excludes identity columns, whose values Delta generates only after rows are placed.
     """
     found = [
         (field.name, _type_of(field))
@@ -38,9 +38,10 @@ def candidate_columns(schema: StructType) -> list[tuple[str, DataType]]:
 
 
 def sample_candidates(rows: DataFrame, schema: StructType) -> list[SampledColumn]:
-    """The candidate columns in a uniform sample of the rows, in one more reading of them.
+    """The candidate columns in a uniform sample of the rows, which are read once more for it.
 
-    `schema` is that of the table: rows that are read from one do not tell identity columns.
+    `schema` is the table's, because rows that are read from a table do not show which columns are
+    identity columns.
     """
     candidates = candidate_columns(schema)
     if not candidates:

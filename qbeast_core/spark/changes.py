@@ -1,8 +1,8 @@
-"""The rows of a rewriting commit, each with what happens to it.
+"""The row changes of a commit that rewrites rows.
 
-A *change* is a row of three columns: `action` (copy, update, insert or delete), `before` (the row
-as the table has it, null for an insert) and `after` (as the table will have it, null for a delete).
-The data files get what comes after, the change data feed gets what is not a copy.
+A *change* is a row of three columns: `action` (copy, update, insert or delete), `before` (the
+table's present row, null for an insert) and `after` (the new row, null for a delete). The data
+files get the `after` rows; the change data feed gets all changes except copies.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from pyspark.sql.types import StructType
 from qbeast_core.names import quoted
 
 CHANGE_TYPE = "_change_type"
-"""The column that tells Delta which rows belong to the change data feed."""
+"""The column by which Delta recognizes rows of the change data feed."""
 
 _COPY, _UPDATE, _INSERT, _DELETE = "copy", "update", "insert", "delete"
 
 
 def copies(rows: DataFrame, schema: StructType) -> DataFrame:
-    """Rows of the table that stay as they are."""
+    """Rows of the table that remain unchanged."""
     return _changes(rows, F.lit(_COPY), row(schema), row(schema))
 
 
 def deletions(rows: DataFrame, schema: StructType) -> DataFrame:
-    """Rows of the table that go away."""
+    """Rows that are deleted from the table."""
     return _changes(rows, F.lit(_DELETE), row(schema), _nothing(schema))
 
 
 def insertions(
     rows: DataFrame, schema: StructType, values: Mapping[str, Column] | None = None
 ) -> DataFrame:
-    """Rows that are new, as they are, or made of `values`, which have all columns as stored."""
+    """New rows: `rows` themselves, or `values`, which have all columns in their stored form."""
     after = row(schema)
     if values is not None:
         after = _struct({field.name: values[field.name] for field in schema})
@@ -49,13 +49,13 @@ def updates(
     values: Mapping[str, Column],
     alias: str | None = None,
 ) -> DataFrame:
-    """Rows of the table of which some get new values; the others stay as they are.
+    """Rows of the table, some of which get new values; the others remain unchanged.
 
-    `values` are as the table stores them (`spark.alignment`). `alias` is that of the table where
+    `values` are in the form that the table stores (`spark.alignment`). `alias` is the table's if
     `rows` come from a join.
     """
     action = F.when(is_updated, F.lit(_UPDATE)).otherwise(F.lit(_COPY))
-    # Field by field, so that a reader of some fields computes only these.
+    # Field by field, so that reading some fields computes only these.
     present = {field.name: of(field.name, alias) for field in schema}
     after = {
         field.name: F.when(is_updated, values[field.name]).otherwise(present[field.name])
@@ -66,12 +66,12 @@ def updates(
 
 
 def together(parts: Sequence[DataFrame]) -> DataFrame:
-    """All changes; at least one part is given."""
+    """The union of all changes; `parts` must not be empty."""
     return reduce(DataFrame.unionByName, parts)
 
 
 def without_insertions(changes: DataFrame) -> DataFrame:
-    """The changes of rows that the table has."""
+    """The changes of existing rows of the table."""
     return changes.where(F.col("action") != _INSERT)
 
 
@@ -103,7 +103,7 @@ def row(schema: StructType, alias: str | None = None) -> Column:
 
 
 def of(name: str, alias: str | None = None) -> Column:
-    """The column of that name, of the side of a join that the alias names."""
+    """The column of this name, from the side of a join with this alias if one is given."""
     return F.col(quoted(name) if alias is None else f"{quoted(alias)}.{quoted(name)}")
 
 

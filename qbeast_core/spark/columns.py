@@ -1,15 +1,15 @@
-"""A row's way into the tree as Catalyst columns: ordinal, coordinate, path, weight, target.
+"""The steps from a row to its place in the tree, as Catalyst columns.
 
-ordinal     the value as a plain number (a date is milliseconds, a decimal a double)
+ordinal     the value as a number (a date in milliseconds, a decimal as a double)
 coordinate  the ordinal in the revision's space, 0 to 1
 cell        the first bits of the coordinate
 path words  the interleaved bits of the cells (`tree.path`)
-order       the row's place in its file (`tree.curve`)
+order       the row's position in its file (`tree.curve`)
 weight      Spark's `hash()` of the indexed columns, or of those of the table's sample key
 target      depth of the row's cube and number of its file (`tree.assignment`)
 
-Spark makes code of the expressions of a shuffle and of a sort in each task, so they are kept small:
-what they name twice is in that code twice (ADR 23).
+Each task generates code for the expressions of a shuffle and of a sort. So these expressions are
+kept small: whatever they use twice is in the code twice (ADR 23).
 """
 
 from __future__ import annotations
@@ -52,23 +52,23 @@ _CONSTANT = (EmptyTransformation, IdentityToZero, IdentityTransformation, NullTo
 
 
 class Target(NamedTuple):
-    """Where a row belongs."""
+    """The cube and the file to which a row goes."""
 
     depth: Column
-    """The depth of its cube, bigint."""
+    """The depth of the row's cube, bigint."""
     file: Column
-    """The number of its file, bigint."""
+    """The number of the row's file, bigint."""
 
 
 def column(name: str) -> Column:
-    """The top-level column with exactly this name, whatever characters it has."""
+    """The top-level column with exactly this name, which may contain any characters."""
     return F.col(quoted(name))
 
 
 def file_metadata(rows: DataFrame) -> Column:
-    """What Spark tells of the file of each row, a struct.
+    """Spark's metadata of the file of each row, a struct.
 
-    By the DataFrame, because a column of the table may be called `_metadata` too.
+    Taken from the DataFrame, because a column of the table may be called `_metadata` too.
     """
     return rows.metadataColumn("_metadata")
 
@@ -79,14 +79,15 @@ def weight(columns: Sequence[str]) -> Column:
 
 
 def weight_text(columns: Sequence[str]) -> str:
-    """The same as SQL that any Spark understands."""
+    """The row's weight as SQL that any Spark can run."""
     return f"hash({', '.join(quoted(name) for name in columns)})"
 
 
 def ordinal(value: Column, data_type: DataType) -> Column:
-    """An ordered column's value as a number: bigint for whole types, else double or float.
+    """An ordered column's value as a number: bigint for integer types, dates and timestamps, else
+    double or float.
 
-    Timestamps are floored to milliseconds and dates are days of 86,400,000 ms in UTC, whatever
+    Timestamps are floored to milliseconds, and dates are days of 86,400,000 ms in UTC, whatever
     the session's time zone.
     """
     if data_type is DataType.TIMESTAMP:
@@ -99,10 +100,10 @@ def ordinal(value: Column, data_type: DataType) -> Column:
 
 
 def coordinate(catalyst: Catalyst, value: Column, transformation: Transformation) -> Column:
-    """The value's place in the revision's space, double; within it from 0 to 1.
+    """The value's coordinate in the revision's space, double; 0 to 1 within its range.
 
-    Values outside of the revision's range give a number below 0 or above 1, NaN and infinities
-    what arithmetic makes of them; `cell` moves them to the nearest edge.
+    Values outside the revision's range give a number below 0 or above 1, and NaN and infinities
+    follow the rules of arithmetic. `cell` moves them to the nearest edge.
     """
     null = F.lit(transformation.transform(None))
     return F.coalesce(_coordinate(catalyst, value, transformation), null)
@@ -111,9 +112,9 @@ def coordinate(catalyst: Catalyst, value: Column, transformation: Transformation
 def cell(
     catalyst: Catalyst, value: Column, transformation: Transformation, layout: PathLayout
 ) -> Column:
-    """The value's coordinate as a number of `layout.max_depth` bits: int, or bigint for more bits.
+    """The value's coordinate as an integer of `layout.max_depth` bits; int, or bigint if needed.
 
-    NaN ends at the upper edge, like +infinity.
+    NaN is at the upper edge, like +infinity.
     """
     cells = 1 << layout.max_depth
     kind = "int" if layout.max_depth <= _INT_BITS else "bigint"
@@ -128,9 +129,9 @@ def cell(
 def path_words(
     catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout, levels: int
 ) -> list[Column]:
-    """The words of the path, bigint each, as if there were no more than so many levels.
+    """The words of the path, bigint each; digits below the first `levels` levels are 0.
 
-    `cells` holds one column per dimension.
+    `cells` has one column per dimension.
     """
     words = []
     for first in range(0, layout.words * layout.levels_per_word, layout.levels_per_word):
@@ -146,19 +147,19 @@ def path_words(
 
 
 class Order(NamedTuple):
-    """A row's place in its file."""
+    """A row's position in its file."""
 
     place: Column
-    """bigint."""
+    """The position, bigint."""
     bits: int
-    """How many bits it has."""
+    """The number of bits of the position."""
 
 
 def order(catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout, levels: int) -> Order:
-    """The row's place in a file by so many levels, or a few more.
+    """The row's position in a file, by its first `levels` levels or a few more.
 
-    Along Hilbert's curve for the first levels, and along the path for the others of a word.
-    `cells` holds one column per dimension.
+    The order follows the Hilbert curve for the first levels, and the path for the other levels of a
+    word. `cells` has one column per dimension.
     """
     curve = HilbertCurve.of(layout.dimensions)
     if curve is None:
@@ -178,21 +179,22 @@ def order(catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout, level
 def target(
     catalyst: Catalyst, assignment: Assignment, words: Sequence[Column], row_weight: Column
 ) -> Target:
-    """The cube's depth and the file of each row; the steps are those of `Assignment`."""
+    """The depth of the cube and the file of each row, by the steps of `Assignment`."""
     region = catalyst.lower_bound(assignment.fold_ends, _folded(catalyst, assignment, words))
-    # Of bits, for Spark checks sums for overflow: it is the sum, as the weight's part is below.
+    # Bit operations, because Spark checks sums for overflow. OR gives the sum, because the bits of
+    # both parts do not overlap.
     from_lowest = row_weight.cast("bigint").bitwiseXOR(MIN_WEIGHT)
     in_region = from_lowest.bitwiseAND((1 << SLOT_WEIGHT_BITS) - 1)
     key = F.shiftleft(region.cast("bigint"), SLOT_WEIGHT_BITS).bitwiseOR(in_region)
     slot = catalyst.lower_bound(assignment.slot_upper, key)
-    # One table for both keeps it at one look-up, and the slot is searched once only.
+    # One table for depth and file needs only one lookup, and one search for the slot.
     packed = assignment.slot_file.astype(np.int64) << 8 | assignment.slot_depth
     found = F.get(catalyst.array(packed), slot)
     return Target(depth=found.bitwiseAND(0xFF), file=F.shiftright(found, 8))
 
 
 def _coordinate(catalyst: Catalyst, value: Column, transformation: Transformation) -> Column:
-    """The same as `coordinate`, for values that are not null."""
+    """`coordinate` for values that are not null."""
     if isinstance(transformation, LinearTransformation):
         minimum, maximum = float(transformation.minimum), float(transformation.maximum)
         number = _double(value, transformation.data_type)
@@ -207,13 +209,13 @@ def _coordinate(catalyst: Catalyst, value: Column, transformation: Transformatio
         return _among_numbers(catalyst, number, transformation.places())
     if isinstance(transformation, StringQuantiles | StringHistogram):
         return _among_texts(catalyst, value, transformation.places())
-    raise UnsupportedColumnType(f"no row can be placed by a {transformation.class_name}")
+    raise UnsupportedColumnType(f"a {transformation.class_name} cannot place rows")
 
 
 def _double(value: Column, data_type: DataType) -> Column:
     """The ordinal as a double."""
     if data_type is DataType.DATE:
-        # The same number, exact in both types, without a check for overflow.
+        # The same number as `ordinal`, exact in both types, without an overflow check.
         return F.unix_date(value).cast("double") * float(MILLIS_PER_DAY)
     return ordinal(value, data_type).cast("double")
 
@@ -225,12 +227,12 @@ def _along(
     layout: PathLayout,
     steps: int,
 ) -> Column:
-    """The position along the curve after so many steps, bigint."""
+    """The position along the curve after this many steps, bigint."""
     table = catalyst.array(curve.table)
     position = found = F.lit(0).cast("bigint")
     for step in range(1, steps + 1):
         below = layout.max_depth - step * curve.step_levels
-        # The state stays where it is, above the position that it was found with.
+        # The state remains in the high bits, above those of the position.
         index = found.bitwiseAND(-1 << curve.step_bits).cast("int")
         for dimension, bits in enumerate(cells):
             part = _bits(bits, layout, below, curve.step_levels)
@@ -243,13 +245,13 @@ def _along(
 
 
 def _among_numbers(catalyst: Catalyst, number: Column, places: NumericPlaces) -> Column:
-    """The coordinate of a double by the tables of quantiles."""
-    # Java's search tells the two zeros apart, a sum does not.
+    """The coordinate of a double, looked up in the tables of quantiles."""
+    # Java's search distinguishes the two zeros; adding 0.0 removes the negative one.
     found = catalyst.binary_search(places.values, number + F.lit(0.0))
     start, low, width = (
         _of_slot(catalyst, table, found) for table in (places.start, places.low, places.width)
     )
-    # Above all numbers is NaN for Spark too.
+    # NaN is above all numbers for Spark too.
     finite = F.greatest(F.least(number, F.lit(_LARGEST)), F.lit(-_LARGEST))
     return (start + (finite - low) / width) / F.lit(places.intervals)
 
@@ -260,9 +262,9 @@ def _among_texts(catalyst: Catalyst, text: Column, places: TextPlaces) -> Column
 
 
 def _of_slot(catalyst: Catalyst, table: NDArray[np.float64], found: Column) -> Column:
-    """The element of a table of quantiles for what Java's binary search answers.
+    """The element of a table of quantiles for the result of Java's binary search.
 
-    The answer is named once, for all that it is made of stands in the plan wherever it is named.
+    The result is used only once, because the plan repeats its whole expression at each use.
     """
     values = len(table) // 2
     answers = np.arange(-values - 1, values)
@@ -284,7 +286,7 @@ def _folded(catalyst: Catalyst, assignment: Assignment, words: Sequence[Column])
 def _interleaved(
     catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout, levels: range
 ) -> Column:
-    """The digits of some levels of a path, the last one lowest: bits of the cells, interleaved."""
+    """The digits of some levels of a path, the last in the lowest bits: interleaved cell bits."""
     below = layout.max_depth - levels.stop
     if layout.dimensions == 1:
         mask = (1 << len(levels)) - 1
@@ -300,13 +302,13 @@ def _interleaved(
 
 
 def _bits(cell: Column, layout: PathLayout, below: int, count: int) -> Column:
-    """So many bits of a cell's number, above the lowest ones, int."""
+    """The `count` bits of a cell above its lowest `below` bits, int."""
     bits = F.shiftright(cell, below).bitwiseAND((1 << count) - 1)
     return bits if layout.max_depth <= _INT_BITS else bits.cast("int")
 
 
 def _spread_bytes(dimensions: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """For each byte, its bits `dimensions` places apart."""
+    """For each byte value, its bits spread to every `dimensions`-th bit."""
     table = np.zeros(1 << _PIECE_BITS, dtype=np.int64)
     values = np.arange(1 << _PIECE_BITS, dtype=np.int64)
     for bit in range(_PIECE_BITS):

@@ -1,4 +1,4 @@
-"""Aggregates of a query's rows, and a bounded uniform sample of them."""
+"""Aggregates over a query's rows, together with a bounded uniform sample of the rows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from qbeast_core.jvm.catalyst import about_rows, max_rows
 from qbeast_core.spark.evaluation import is_scan
 
 ROWS = "rows"
-"""Under this name `aggregated_and_drawn` finds how many rows there are."""
+"""The name under which `aggregated_and_drawn` returns the number of rows."""
 
 _SEED = 7
 _POSITION_BITS = 33
 _MANY_ROWS = 1 << 23
-"""As Spark expects them, which is rather too many: about a million. A second job for fewer takes
-longer than what it spares."""
+"""In Spark's estimate, which is usually too high: really about a million rows. With fewer rows, a
+second job costs more than it saves."""
 
 
 def aggregated_and_drawn(
@@ -29,15 +29,16 @@ def aggregated_and_drawn(
     aggregates: Sequence[Column],
     sample_rows: Callable[[int], int],
 ) -> tuple[dict[str, Any], pa.Table]:
-    """What the aggregates and `ROWS` say of the rows, and a uniform sample of them.
+    """The aggregates of the rows, with the number of rows under `ROWS`, and a uniform sample.
 
     Args:
-        rows: they are read again for the sample where that costs less (ADR 18).
-        source: the columns that they are computed of.
-        sample_rows: how many of them the sample may have, by how many there are, or are expected.
+        rows: the rows. They are read a second time for the sample if this costs less (ADR 18).
+        source: the columns from which the rows are computed.
+        sample_rows: gives the largest size of the sample from the counted or expected number of
+            rows.
 
     Raises:
-        SourceChanged: there were rows, and are none any more.
+        SourceChanged: the first reading found rows, the second found none.
     """
     counting = [F.count(F.lit(1)).alias(ROWS), *aggregates]
     expected = about_rows(rows)
@@ -47,13 +48,13 @@ def aggregated_and_drawn(
 
 
 def drawn_rows(rows: DataFrame, at_most: int) -> DataFrame:
-    """Not more than so many of the rows, each as likely as any other."""
+    """A uniform sample of at most `at_most` rows."""
     known = max_rows(rows)
     if known is not None and known <= at_most:
-        # Spark would drop the limit, sort everything, and evaluate the rows twice for that.
+        # Spark would drop the limit and sort all rows, which evaluates them twice.
         return rows
-    # Of the rows before it in its partition, `draw * before` have a smaller number. Where these are
-    # surely enough, Spark need not copy the row to compare it.
+    # About `draw * before` of the earlier rows in the partition have a smaller random number. If
+    # these are certainly enough for the sample, Spark need not copy the row to compare it.
     surely_enough = at_most + 8 * at_most**0.5 + 40
     before = F.monotonically_increasing_id().bitwiseAND((1 << _POSITION_BITS) - 1)
     drawn = rows.withColumns({"draw": F.rand(_SEED), "before": before})
@@ -64,10 +65,10 @@ def drawn_rows(rows: DataFrame, at_most: int) -> DataFrame:
 def _observed(
     rows: DataFrame, aggregates: Sequence[Column], at_most: int
 ) -> tuple[dict[str, Any], pa.Table]:
-    """By one evaluation.
+    """Aggregates and samples in one evaluation.
 
-    The rows with the smallest of independent random numbers are a uniform sample of a known size
-    without knowing the number of rows first.
+    The rows with the smallest of independent random numbers are a uniform sample of fixed size,
+    even if the number of rows is not known in advance.
     """
     observation = Observation()
     sample = drawn_rows(rows.observe(observation, *aggregates), at_most).toArrow()
@@ -77,7 +78,8 @@ def _observed(
 def _scanned_twice(
     rows: DataFrame, aggregates: Sequence[Column], sample_rows: Callable[[int], int]
 ) -> tuple[dict[str, Any], pa.Table]:
-    """By two readings, each in code that Spark generates, which observing rows is not."""
+    """Aggregates and samples in two readings. Spark generates code for both of them, which it does
+    not for observed rows."""
     counted = rows.agg(*aggregates).head()
     assert counted is not None
     found = counted.asDict()
@@ -86,7 +88,7 @@ def _scanned_twice(
     sample = drawn.toArrow()
     if found[ROWS] and not sample.num_rows:
         raise SourceChanged(
-            f"no row is left of the {found[ROWS]} that were counted before; the source changed in "
-            "between. Nothing was committed; run the write again"
+            f"the source changed during the write: it had {found[ROWS]} rows at first, and none "
+            "later. Nothing was committed; run the write again"
         )
     return found, sample

@@ -1,9 +1,9 @@
-"""A model query is evaluated as if once, however often its rows are needed.
+"""Ensures that a query behaves as if evaluated once, however often its rows are read.
 
-Reading a query twice is right only if both readings give the same rows. Spark's analyzed plan
-tells (the optimizer would already have replaced the clock by a constant); where it does not, the
-rows are stored first. Where the first reading is for some columns only, it is enough that it finds
-the values that these have in the second one, which all rows come from.
+Reading a query twice is correct only if both readings give the same rows. Spark's analyzed plan
+shows this (in the optimized plan, the clock is already replaced by a constant). If it does not, the
+query is checkpointed first. If the first reading needs some columns only, it is enough that these
+have the same values in the second reading, from which all rows are written.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ _REPEATABLE_NODES = frozenset(
         "WithCTE",
     )
 )
-"""Plan nodes whose rows depend on nothing but their input. Not among them: limits, samples and
-windows (ties), and whatever runs a user's code."""
+"""Plan nodes whose rows depend only on their input. Limits, samples and windows (because of ties)
+are excluded, and so is everything that runs user code."""
 
 _UNREPEATABLE_EXPRESSIONS = frozenset(
     (
-        # The clock, the place a row was read from, and the user.
+        # They depend on the clock, on the place from which a row was read, or on the user.
         "CurrentDate",
         "CurrentTime",
         "CurrentTimestamp",
@@ -68,7 +68,7 @@ _UNREPEATABLE_EXPRESSIONS = frozenset(
         "InputFileName",
         "LocalTimestamp",
         "Now",
-        # Aggregates that differ with the order of rows: by ties, or in the last bits of a sum.
+        # Aggregates that depend on the order of rows: because of ties, or in a sum's last bits.
         "Average",
         "CollectList",
         "CollectSet",
@@ -110,14 +110,14 @@ _SCANNING = frozenset(
         ),
     )
 )
-"""What a query is made of whose rows cost no more than to be read."""
+"""The nodes and expressions of queries that cost no more than reading their source."""
 
 _PINNED_SOURCES = frozenset(
     (
         # Delta's reads stay at one version inside `Transaction.pinned_reads`.
         "org.apache.spark.sql.delta.files.TahoeLogFileIndex",
         "org.apache.spark.sql.delta.files.TahoeBatchFileIndex",
-        # Plain files stay at the listing that the DataFrame was made with.
+        # Plain files stay at the listing from when the DataFrame was created.
         "org.apache.spark.sql.execution.datasources.InMemoryFileIndex",
         _LOGICAL + "LocalRelation",
         _LOGICAL + "OneRowRelation",
@@ -128,18 +128,18 @@ _PINNED_SOURCES = frozenset(
 
 
 def is_repeatable(df: DataFrame, given: DataFrame | None = None) -> bool:
-    """Whether two readings of the DataFrame are known to give the same rows.
+    """Whether two readings of the DataFrame certainly give the same rows.
 
-    `given` is a part of it that is known to.
+    `given` is a part of it for which this is already known.
     """
     plan = analyzed_plan(df)
     return plan.is_deterministic and _is_understood(plan, analyzed_plan(given) if given else None)
 
 
 def is_repeatable_in(df: DataFrame, columns: Sequence[str]) -> bool:
-    """Whether two readings are known to find the same values in some columns, row by row.
+    """Whether two readings certainly give the same values in these columns, row by row.
 
-    Never where rows are aggregated: what is left of them costs less to store than to compute twice.
+    Always false for aggregated rows, because storing them costs less than computing them twice.
     """
     plan = pruned_plan(df.select(*map(column, columns)))
     aggregates = _LOGICAL + "Aggregate" in plan.classes
@@ -147,7 +147,7 @@ def is_repeatable_in(df: DataFrame, columns: Sequence[str]) -> bool:
 
 
 def is_scan(df: DataFrame) -> bool:
-    """Whether the rows are what is read of files by columns, at most filtered and renamed."""
+    """Whether the rows are read from columnar files, and at most filtered, cast and renamed."""
     plan = pruned_plan(df)
     by_columns = all(name.endswith("ParquetFileFormat") for name in plan.file_formats)
     return by_columns and plan.classes <= _SCANNING and _is_understood(plan, None)
@@ -159,11 +159,11 @@ def evaluated_once(
     given: DataFrame | None = None,
     read_first: Callable[[], Sequence[str]] = tuple,
 ) -> Iterator[DataFrame]:
-    """The rows of one evaluation of `df`, to be read as often as needed inside the block.
+    """The rows of one evaluation of `df`, which can be read any number of times inside the block.
 
     Args:
-        given: a part of it that comes from a block like this one.
-        read_first: the columns that all readings but the last one are for, if not for all.
+        given: a part of `df` that comes from another such block.
+        read_first: the columns that all readings except the last one need; empty for all columns.
     """
     if is_repeatable(df, given) or ((columns := read_first()) and is_repeatable_in(df, columns)):
         yield df
@@ -176,8 +176,8 @@ def evaluated_once(
 def checkpointed(df: DataFrame) -> Iterator[DataFrame]:
     """The rows of `df`, computed once and kept on disk inside the block.
 
-    They are a checkpoint, not a cache: Spark computes lost blocks of a cache again, and other rows
-    would come out, while a lost checkpoint fails the write.
+    This uses a checkpoint, not a cache: Spark recomputes lost blocks of a cache, which could give
+    other rows, whereas a lost checkpoint fails the write.
     """
     phases.enter(phases.STORING)
     stored = df.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)

@@ -1,4 +1,4 @@
-"""What the keys of a merge's source say about where their rows lie in the table."""
+"""Derives a condition on the target table from the keys of a merge's source, to skip files."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from pyspark.sql.types import (
 from qbeast_core.spark.changes import of
 
 LISTED_KEYS = 1000
-"""Up to so many distinct keys are listed; of more, only the range is known."""
+"""Up to this many distinct keys are listed; with more, only their range is used."""
 
 
 def key_condition(
     source: DataFrame, on: Sequence[str], table: StructType, alias: str
 ) -> Column | None:
-    """A condition on the table that every row with a key of the source satisfies.
+    """A condition that every row of the table with a key of the source satisfies.
 
     Args:
         on: the columns of the key, in the table's spelling.
-        alias: of the table.
+        alias: the table's alias.
 
     Returns:
-        The condition; true where nothing is known. None if no row of the source has a whole key,
-        so that none matches.
+        The condition; true if the keys do not restrict the rows. None if no row of the source has
+        a key without nulls, so that nothing can match.
     """
     ordered = [name for name in on if _is_ordered(source.schema, table, name)]
     whole = source.where(reduce(Column.__and__, (of(name).isNotNull() for name in on)))
@@ -70,7 +70,7 @@ def key_condition(
 
 
 def _is_ordered(source: StructType, table: StructType, name: str) -> bool:
-    """Whether the key's values compare alike on both sides."""
+    """Whether the key's values have the same order in the source and in the table."""
     here, there = _type(source, name), _type(table, name)
     if isinstance(here, NumericType) and isinstance(there, NumericType):
         return True
@@ -82,7 +82,8 @@ def _type(schema: StructType, name: str) -> DataType:
 
 
 def _stored(value: Column, data_type: DataType) -> Column:
-    """The value as a number where Python would read it in a time zone, or has no such date."""
+    """The value, with timestamps and dates as numbers: Python would convert timestamps to its own
+    time zone, and lacks some of Spark's dates."""
     if isinstance(data_type, TimestampType):
         return F.unix_micros(value)
     return F.unix_date(value) if isinstance(data_type, DateType) else value
@@ -94,7 +95,7 @@ def _literal(stored: DataType, target: DataType) -> Callable[[Any], Column]:
             return F.timestamp_micros(F.lit(value).cast("bigint"))
         if isinstance(stored, DateType):
             return F.date_from_unix_date(F.lit(value).cast("int"))
-        # In the table's type where it is the same, or the column would be cast for comparing.
+        # If the types are equal, use the table's type, or Spark casts the column to compare it.
         return F.lit(value).cast(target) if stored == target else F.lit(value)
 
     return make

@@ -1,4 +1,4 @@
-"""Rows with their place in a revision's space: the path to their point, and their weight."""
+"""Locates rows in a revision's space: the paths to their points, and their weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from qbeast_core.tree.path import PathLayout
 
 
 class WorkingColumns:
-    """Names for the columns that are added on the way, which no column of the data has."""
+    """Names for temporary columns that differ from all column names of the data."""
 
     def __init__(self, taken: Sequence[str], dimensions: int) -> None:
         prefix = "_qbeast_"
@@ -28,7 +28,7 @@ class WorkingColumns:
 
 
 def cells(catalyst: Catalyst, revision: Revision) -> list[Column]:
-    """The cells of a row, one column for each dimension."""
+    """The cells of a row, one column per dimension."""
     layout = PathLayout(revision.dimensions)
     return [
         columns.cell(catalyst, columns.column(transformer.column), transformation, layout)

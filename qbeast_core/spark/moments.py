@@ -1,7 +1,7 @@
 """Power sums over the weights of a sample, by group, in one Spark aggregate.
 
-The rows of the sample are summed up by weight and group first (the clusters), and the products of
-these sums then by group. One row per group reaches the driver, however large the sample is.
+Spark first sums the sample's rows by weight and group (the clusters), and then the products of
+these sums by group. The driver receives one row per group, however large the sample.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ _SQUARES, _CLUSTERS, _WHOLE = "squares", "clusters", "whole"
 
 @dataclass(frozen=True, eq=False)
 class SampledGroups:
-    """A sample of weighted rows, summed up."""
+    """The sums over a sample of weighted rows."""
 
     keys: list[tuple[Any, ...]]
-    """The values of the grouping expressions of each group; one empty tuple without any."""
+    """The values of the grouping expressions of each group; one empty tuple without grouping."""
     moments: Moments
     rows_of_group: NDArray[np.int64]
-    """int64[groups]: the rows that the filter keeps."""
+    """int64[groups]: the number of rows that the filter keeps."""
     rows: float
-    """All rows of the sample."""
+    """The number of all rows of the sample."""
     squared_rows: float
-    """The sum over the weights of the squared number of their rows."""
+    """The sum of the squares of the numbers of rows per weight."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """Which two numbers of a cluster the moments are made of, as column names of `clusters`."""
+    """The two numbers of a cluster whose moments are computed, as column names of `clusters`."""
 
     y: str
     z: str | None
-    """None for zero."""
+    """None for a constant zero."""
 
 
 SUM, VALUES, ROWS = _SUM, _VALUES, _ROWS
@@ -59,22 +59,22 @@ def sampled_groups(
     cluster: Cluster,
     most_groups: int,
 ) -> SampledGroups:
-    """Sum up the rows of a sample; more than `most_groups` groups come as `most_groups + 1`.
+    """Sum the rows of a sample; if there are more than `most_groups` groups, return one more.
 
     Args:
-        fraction: the probability with which the rows of each weight are in the sample.
+        fraction: the probability that the rows of a weight are in the sample.
         kept: whether a row counts, boolean without nulls.
-        argument: the number that is aggregated; None where only rows count.
-        keys: what the rows are grouped by.
-        cluster: y and z of the moments, from `SUM` and `VALUES` of the rows that are kept, and
-            `ROWS`, all rows of the weight.
+        argument: the number to aggregate; None to count rows only.
+        keys: the grouping expressions.
+        cluster: y and z of the moments: `SUM` or `VALUES` of the rows that are kept, or `ROWS`,
+            the number of all rows of the weight.
     """
     names = [f"key{i}" for i in range(len(keys))]
     number = F.lit(1.0) if argument is None else argument.cast("double")
     prepared = rows.select(
         weight.alias(_WEIGHT),
         kept.alias(_KEPT),
-        # Rows that do not count form no group of their own.
+        # Rows that do not count form no separate group.
         *(F.when(kept, key).alias(name) for key, name in zip(keys, names, strict=True)),
         F.when(kept, number).alias("number"),
     )
@@ -126,7 +126,7 @@ def _summed_up(collected: list[Row], fraction: float, names: list[str]) -> Sampl
 
 
 def _counts(cluster: Cluster) -> Column:
-    """Whether a cluster says anything of the number asked for."""
+    """Whether a cluster contributes to the result."""
     return F.col(_ROWS if cluster.z == _ROWS else _VALUES) > 0
 
 

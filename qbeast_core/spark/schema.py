@@ -1,4 +1,4 @@
-"""Schemas: what Delta stores of a DataFrame's, and what it says of a table's columns."""
+"""Schemas: the form in which Delta stores them, and Delta's metadata of columns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 GENERATION_KEY = "delta.generationExpression"
-"""In the metadata of a generated column, the SQL that computes it."""
+"""In the metadata of a generated column: the SQL that computes it."""
 _DEFAULT_KEY = "CURRENT_DEFAULT"
 _IDENTITY_PREFIX = "delta.identity."
 _EXPLICIT_KEY = _IDENTITY_PREFIX + "allowExplicitInsert"
@@ -16,15 +16,15 @@ _EXPLICIT_KEY = _IDENTITY_PREFIX + "allowExplicitInsert"
 def nullable(schema: StructType) -> StructType:
     """The schema with every column and element nullable.
 
-    What Spark infers to be never null is an accident of the query; Delta would enforce it on every
-    later write.
+    That Spark infers a column to be never null is specific to the query, but Delta would enforce it
+    on every later write.
     """
     made: StructType = _nullable(schema)
     return made
 
 
 def same_type(one: DataType, other: DataType) -> bool:
-    """Whether two types hold the same values under the same names, nullable or not."""
+    """Whether two types are equal, field names included, apart from nullability."""
     if isinstance(one, StructType) and isinstance(other, StructType):
         return one.fieldNames() == other.fieldNames() and all(
             same_type(left.dataType, right.dataType) for left, right in zip(one, other, strict=True)
@@ -37,7 +37,7 @@ def same_type(one: DataType, other: DataType) -> bool:
 
 
 def default_expression(field: StructField) -> str | None:
-    """The SQL of a column's default; None for a column without one."""
+    """The SQL of a column's default; None for a column without a default."""
     return field.metadata.get(_DEFAULT_KEY)
 
 
@@ -47,12 +47,12 @@ def generation_expression(field: StructField) -> str | None:
 
 
 def is_identity(field: StructField) -> bool:
-    """Whether it is an identity column, whose values Delta generates."""
+    """Whether the field is an identity column, whose values Delta generates."""
     return any(key.startswith(_IDENTITY_PREFIX) for key in field.metadata)
 
 
 def is_always_generated(field: StructField) -> bool:
-    """Whether it is an identity column that takes no given value."""
+    """Whether the field is an identity column that does not accept explicit values."""
     return is_identity(field) and not field.metadata.get(_EXPLICIT_KEY, False)
 
 

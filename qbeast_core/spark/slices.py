@@ -1,4 +1,4 @@
-"""The column of slices that a table may store: what it is to Delta, to the rows and to a sample."""
+"""The slice column that a table may store: in its schema, in its rows and in samples."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from qbeast_core.model.slices import SLICE_COLUMN, slice_expression
 from qbeast_core.spark.columns import weight_text
 from qbeast_core.spark.schema import GENERATION_KEY
 
-_COMMENT = "Which samples the row is in: where it is k or more, that of 1 / 2^k of the rows"
+_COMMENT = "The rows with k or more are the sample of 1 / 2^k of the table"
 
 
 def with_slices(schema: StructType, weight_columns: Sequence[str]) -> StructType:
-    """The schema of a table with these columns that also stores slices, as its last column.
+    """The schema with the slice column added as the last column.
 
-    Delta computes it in every write, and lets no program write that could not.
+    Delta computes it in every write, and rejects programs that cannot compute it.
     """
     computed = slice_expression(weight_text(weight_columns))
     metadata = {GENERATION_KEY: computed, "comment": _COMMENT}
@@ -31,18 +31,18 @@ def row_slice(weight_columns: Sequence[str]) -> Column:
 
 
 def has_slice_column(rows: DataFrame) -> bool:
-    """Whether there is a column of that name, whatever it means."""
+    """Whether the rows have a column with the name of the slice column."""
     return SLICE_COLUMN in map(str.lower, rows.columns)
 
 
 def own_rows(given: DataFrame, stores_slices: bool) -> DataFrame:
-    """Rows for a table, without slices that it computes itself; they may have been read from it."""
+    """Rows for a table, without the slices that it computes; rows read from a table have them."""
     return given.drop(SLICE_COLUMN) if stores_slices and has_slice_column(given) else given
 
 
 def reaches(lowest: int) -> Column:
-    """Whether a row's stored slice is at least so high; files from before it was stored have none.
+    """Whether a row's stored slice is `lowest` or more; null, as in older files, counts as true.
 
-    The number is of the column's type: a cast would have to be taken away again by the optimizer.
+    The literal has the column's type, so the optimizer need not remove a cast.
     """
     return F.expr(f"{SLICE_COLUMN} >= {lowest}Y or {SLICE_COLUMN} is null")

@@ -1,4 +1,4 @@
-"""The first pass over a query's rows: exact counts and bounds, and a bounded uniform sample."""
+"""The first pass over a query's rows: exact count and bounds, and a bounded uniform sample."""
 
 from __future__ import annotations
 
@@ -39,11 +39,12 @@ from qbeast_core.spark.drawing import ROWS, aggregated_and_drawn
 from qbeast_core.tree.path import PathLayout
 
 SAMPLED_TEXT = 128
-"""Characters of a text that the sample has; where quantiles divide texts, more rarely matter."""
+"""The number of characters that the sample keeps of a string; quantiles rarely need more."""
 
 _VARIED_SHARE = 0.5
-"""Different values for each row of the sample, from which on a column is written without Parquet's
-dictionary: it saves little, and a range that needs a page or two has to read all of it."""
+"""If a column has more distinct values per sample row than this, it is written without Parquet's
+dictionary. The dictionary would save little, and a range that needs one or two pages must read all
+of it."""
 
 _BOUNDED = (LinearTransformer, NumericQuantilesTransformer)
 _TEXTS = (StringQuantilesTransformer, StringHistogramTransformer)
@@ -51,7 +52,7 @@ _TEXTS = (StringQuantilesTransformer, StringHistogramTransformer)
 
 @dataclass(frozen=True)
 class Bounds:
-    """The smallest and the largest finite value of a column; None where it has none."""
+    """The smallest and the largest finite value of a column; None without such a value."""
 
     minimum: Number | None
     maximum: Number | None
@@ -59,19 +60,19 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class RowSample:
-    """Some rows, each as likely as any other, whatever its weight."""
+    """A uniform sample of rows, independent of their weights."""
 
     numbers: NDArray[np.float64]
-    """float64[rows, columns]: ordinals, or coordinates of hashed columns; NaN also for null, and
-    for the columns of `texts`."""
+    """float64[rows, columns]: ordinals, or coordinates of hashed columns; NaN for null and for the
+    columns in `texts`."""
     is_null: NDArray[np.bool_]
     """bool[rows, columns]."""
     weights: NDArray[np.int32]
     """int32[rows]."""
     texts: Mapping[int, Sequence[str | None]] = field(default_factory=dict)
-    """By position, the beginnings of the texts of columns that quantiles place."""
+    """The prefixes of the strings of columns indexed by quantiles, by the column's position."""
     located: tuple[Revision, NDArray[np.int64]] | None = None
-    """The paths to the rows' points in the space of one revision, where Spark found them."""
+    """A revision and the paths to the rows' points in its space, if Spark computed them."""
 
     def words(self, revision: Revision) -> NDArray[np.int64]:
         """The paths to the rows' points in the space of a revision, int64[words, rows]."""
@@ -97,7 +98,7 @@ class RowSample:
         return points
 
     def high_cardinality(self, transformers: Sequence[Transformer]) -> tuple[str, ...]:
-        """The numeric columns with so many different values that few rows of a file share one."""
+        """The numeric columns with so many distinct values that few rows of a file share one."""
         return tuple(
             transformer.column
             for position, transformer in enumerate(transformers)
@@ -106,7 +107,7 @@ class RowSample:
         )
 
     def quantiles(self, position: int, bounds: Bounds) -> tuple[float, ...] | tuple[str, ...]:
-        """The quantiles of a column's values; none where it has fewer than two."""
+        """The quantiles of a column's values; empty if it has fewer than two distinct ones."""
         if position in self.texts:
             return measured_texts([text for text in self.texts[position] if text is not None])
         if bounds.minimum is None or bounds.maximum is None:
@@ -118,19 +119,19 @@ class RowSample:
 
 @dataclass(frozen=True, eq=False)
 class InputStatistics:
-    """What one pass over the rows says of them."""
+    """The results of one pass over the rows."""
 
     rows: int
     bounds: tuple[Bounds, ...]
-    """One for each indexed column; without values for hashed ones and texts."""
+    """The bounds of each indexed column; without values for hashed columns and strings."""
     sample: RowSample
     given_quantiles: Mapping[int, tuple[float, ...] | tuple[str, ...]] = field(default_factory=dict)
-    """By the position of the column, the quantiles that the user gives."""
+    """The quantiles given by the user, by the column's position."""
     warnings: tuple[str, ...] = ()
-    """What the user should know of samples of the rows."""
+    """Warnings for the user about samples of the rows."""
 
     def with_given(self, given: Sequence[ColumnStats]) -> InputStatistics:
-        """The same with what the user says of each column beforehand; ranges only get wider."""
+        """The statistics combined with the user's `column_stats`, which can only widen ranges."""
         return replace(
             self,
             bounds=tuple(
@@ -153,7 +154,7 @@ def collect(
 ) -> InputStatistics:
     """Count, bound and sample the rows.
 
-    `sample_rows` says how large the sample may be, by how many rows there are about.
+    `sample_rows` gives the largest size of the sample from the approximate number of rows.
     """
     phases.enter(phases.MEASURING)
     measured = rows.select(*_measured(catalyst, transformers, weight_columns))
@@ -172,16 +173,16 @@ def collect(
 
 @dataclass(frozen=True, eq=False)
 class EveryRow:
-    """How rows are measured that are few enough for the driver to get them all."""
+    """Measures rows that are few enough for the driver to collect all of them."""
 
     revision: Revision
     measured: Sequence[Column]
 
     @staticmethod
     def of(catalyst: Catalyst, revision: Revision, cells: Sequence[Column]) -> EveryRow:
-        """For rows that are indexed as those of a revision, in its space or beyond it.
+        """For rows that are indexed like those of a revision, in its space or outside it.
 
-        `cells` are theirs there.
+        `cells` are the rows' cells in this space.
         """
         layout = PathLayout(revision.dimensions)
         words = columns.path_words(catalyst, cells, layout, layout.max_depth)
@@ -191,7 +192,7 @@ class EveryRow:
         )
 
     def collect(self, rows: DataFrame) -> InputStatistics:
-        """The rows' statistics, with each of them in the sample and its path in the space."""
+        """The rows' statistics; the sample has every row, with its path in the revision's space."""
         phases.enter(phases.MEASURING)
         transformers = self.revision.transformers
         table = rows.select(*self.measured).toArrow()
@@ -208,7 +209,7 @@ class EveryRow:
 def _measured(
     catalyst: Catalyst, transformers: Sequence[Transformer], weight_columns: Sequence[str]
 ) -> list[Column]:
-    """`x0`, `x1` and so on for the indexed columns, and `weight`."""
+    """The columns `x0`, `x1` and so on for the indexed columns, and `weight`."""
     numbers = [_number(catalyst, transformer) for transformer in transformers]
     return [
         *(number.alias(f"x{i}") for i, number in enumerate(numbers)),
@@ -217,7 +218,7 @@ def _measured(
 
 
 def _bounds(values: pa.ChunkedArray, transformer: Transformer) -> Bounds:
-    """What `_extremes` find, of values that are here."""
+    """The same bounds as `_extremes`, for values on the driver."""
     if not isinstance(transformer, _BOUNDED):
         return Bounds(None, None)
     if transformer.data_type in FLOATING:
@@ -231,7 +232,7 @@ def _number(catalyst: Catalyst, transformer: Transformer) -> Column:
     if isinstance(transformer, _BOUNDED):
         return columns.ordinal(value, transformer.data_type)
     if isinstance(transformer, HashTransformer):
-        # A hashed column's coordinate does not depend on the other rows; null stays null here.
+        # A hash coordinate does not depend on other rows, so it can be computed; null stays null.
         hashed = columns.coordinate(catalyst, value, HashTransformation(null_value=0))
         return F.when(value.isNotNull(), hashed)
     if isinstance(transformer, _TEXTS):
@@ -242,7 +243,7 @@ def _number(catalyst: Catalyst, transformer: Transformer) -> Column:
 
 
 def _extremes(transformers: Sequence[Transformer]) -> list[Column]:
-    """`min0`, `max0` and so on, for columns that have bounds."""
+    """The aggregates `min0`, `max0` and so on, for columns that have bounds."""
     aggregates = []
     for i, transformer in enumerate(transformers):
         if not isinstance(transformer, _BOUNDED):

@@ -1,1 +1,1 @@
-"""The OTree as numbers: building it, walking it, rolling it up into files. numpy, no Spark."""
+"""The OTree in numpy: building it, walking it and grouping its cubes into files. No Spark."""

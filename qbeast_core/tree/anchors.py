@@ -1,9 +1,9 @@
-"""Blocks without rows that keep a tree walkable (docs/format.md 8.3).
+"""Anchors: blocks without rows, for readers that walk the tree (docs/format.md 8.3).
 
-Readers that walk the tree stop at a cube when the sample wanted ends below its weight, which is the
-smallest `max_weight` of its blocks. So a row may only lie below cubes of a lower weight. A write
-that lowers a cube's weight without a row for it, and a rewrite that drops the block with the lowest
-weight, would break this; a block with that weight and no rows mends it.
+These readers do not go below a cube whose weight (the smallest `max_weight` of its blocks) the
+sample does not exceed. So all cubes above a row must have a lower weight than the row. A write that
+lowers a cube's weight without giving it a row, and a rewrite that drops the block with the lowest
+weight, would break this rule. An anchor with that weight restores it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from qbeast_core.tree.otree import OTree
 def missing_anchors(
     live_after: Iterable[Block], weights_before: Mapping[CubeId, int]
 ) -> list[Block]:
-    """The blocks without rows that a commit must add to the live blocks of one revision.
+    """The anchors that a commit must add to the live blocks of one revision.
 
-    `live_after` are the blocks that will be live, `weights_before` the weights of the cubes that
-    the rows were placed by (of the write, or of the tree before a rewrite). Afterwards every cube
-    with live blocks has a weight below each block underneath. A cube of `weights_before` that
-    would have no block at all, but blocks underneath, gets one too: appends by other writers need
-    the upper levels.
+    `live_after` are the blocks that will be live. `weights_before` are the cube weights by which
+    the rows were placed: those of the write, or of the tree before a rewrite. With the anchors,
+    every cube with live blocks has a weight below that of each block underneath. A cube of
+    `weights_before` that would have no block of its own but blocks underneath also gets an anchor,
+    because appends by other writers need the upper levels.
 
-    A block underneath with the lowest weight of all cannot be helped; `violations` tells of it.
+    No anchor can fix a block that starts at `MIN_WEIGHT` below another cube; `violations` lists it.
     """
     blocks = list(live_after)
     if not blocks:
@@ -57,7 +57,7 @@ def missing_anchors(
 
 @dataclass(frozen=True)
 class Violation:
-    """A block that readers may not find, since a cube around it has no lower weight."""
+    """A block that readers may miss, because an ancestor of its cube has no lower weight."""
 
     block: Block
     ancestor: CubeId
@@ -71,9 +71,9 @@ class Violation:
 
 
 def violations(live: Iterable[Block]) -> list[Violation]:
-    """Where the live blocks of one revision break docs/format.md 8.3; empty for a sound tree.
+    """The live blocks of one revision that break docs/format.md 8.3; empty for a valid tree.
 
-    Each block is named once, with the cube of the highest weight above it.
+    Each block is listed once, with the ancestor that has the highest weight.
     """
     blocks = list(live)
     if not blocks:
@@ -94,7 +94,7 @@ def violations(live: Iterable[Block]) -> list[Violation]:
 
 
 def _highest_above(tree: OTree, weights_before: Mapping[CubeId, int]) -> dict[CubeId, int]:
-    """The highest weight among the cubes around each cube."""
+    """The highest weight among the ancestors of each cube."""
     highest: dict[CubeId, int] = {}
     for cube in tree.cubes:
         if cube.depth == 0:

@@ -1,14 +1,14 @@
-"""From a row to its cube and its file, by two binary searches (docs/format.md 8.1).
+"""Finds the cube and the file of a row with two binary searches (docs/format.md 8.1).
 
-The rule: walk the cubes around the row's point from the root down; the row belongs to the first one
-that has no weight in the map, or whose weight is not below the row's. At the deepest level that
-paths reach, the cube takes everything.
+The rule: walk the cubes that contain the row's point from the root down. The row belongs to the
+first cube that has no weight in the map, or whose weight is not below the row's. At the deepest
+level of the paths, the cube takes all rows.
 
-Along the line of all paths (in pre-order) the chain of cubes that a row would walk through changes
-only where a cube of the map begins or ends. A stretch between two such places is a *region*, and
-its chain is a list of *slots* with rising weights: so the row's region is found by its path, and
-its slot by its weight. Missing children of a cube need no region each: all of those in one gap
-share the slot "one level below their parent".
+Order all paths in pre-order. The chain of cubes that a row walks through changes only where a cube
+of the map starts or ends. The paths between two such points are a *region*, and its chain is a list
+of *slots* with ascending weights. So the path determines the region, and the weight determines the
+slot. Adjacent missing children of a cube share one region, with the slot "one level below their
+parent".
 """
 
 from __future__ import annotations
@@ -32,47 +32,47 @@ _LARGEST_FOLD = 1 << 62
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """The sorted arrays that send (path words, weight) to (depth of the cube, number of the file).
+    """The sorted arrays that map (path words, weight) to (depth of the cube, number of the file).
 
-    Every search below is a *lower bound*: the index of the first element not less than the key,
-    which is `numpy.searchsorted(side="left")`, or `i if i >= 0 else -i - 1` for the result `i` of
-    Java's `Arrays.binarySearch`. All arrays are sorted without duplicates where they are searched.
+    Every search below is a *lower bound*: the index of the first element not less than the key.
+    That is `numpy.searchsorted(side="left")`, or `i if i >= 0 else -i - 1` for the result `i` of
+    Java's `Arrays.binarySearch`. All arrays that are searched are sorted and have no duplicates.
 
     1. The region: lower bound of a key in `fold_ends`. With `words_used == 1` the key is word 0.
-       With more words the path is folded into one key first:
+       With more words, the path is first folded into one key:
            key = 0; exact = true
            for k in 0 .. words_used - 1:
                rank  = lower bound of word k in folds[k]
                key  += (rank if exact else 0) * fold_strides[k]
                exact = exact and (folds[k] holds word k)
     2. The slot: lower bound of `region * 2^32 + (weight + 2^31)` in `slot_upper`.
-    3. The cube is the one at `slot_depth[slot]` around the row's path; the file is
+    3. The cube is the one on the row's path at depth `slot_depth[slot]`; the file is
        `slot_file[slot]`.
 
-    Words beyond `words_used` play no part. Every path has a region, every weight a slot in it.
+    Words beyond `words_used` are ignored. Every path has a region, and every weight a slot in it.
     """
 
     layout: PathLayout
     depth_limit: int
-    """The deepest level of a cube; `layout.max_depth` but for trees of absurd size."""
+    """The deepest level of a cube; `layout.max_depth` except for extremely large trees."""
     words_used: int
-    """How many words of the path are looked at: those that the deepest cube of the map needs."""
+    """The number of path words that are used: as many as the deepest cube of the map needs."""
     slot_upper: NDArray[np.int64]
-    """int64[slots], rising: `region * 2^32 + (highest weight of the slot + 2^31)`."""
+    """int64[slots], ascending: `region * 2^32 + (highest weight of the slot + 2^31)`."""
     slot_depth: NDArray[np.int32]
-    """int32[slots]: the depth of the cube that the slot's rows belong to."""
+    """int32[slots]: the depth of the cube to which the slot's rows belong."""
     slot_file: NDArray[np.int32]
-    """int32[slots]: the file that the slot's rows go to."""
+    """int32[slots]: the file to which the slot's rows go."""
     folds: tuple[NDArray[np.int64], ...]
     """For `words_used > 1`, the distinct values of each word of the regions' ends; else empty."""
     fold_strides: tuple[int, ...]
-    """What one step in each of `folds` counts in the folded key; empty for one word."""
+    """The increment of the folded key per step in each of `folds`; empty for one word."""
     fold_ends: NDArray[np.int64]
-    """int64[regions], rising: the key of the last path (inclusive) of each region."""
+    """int64[regions], ascending: the key of the last path (inclusive) of each region."""
 
     @property
     def levels(self) -> int:
-        """How many levels of a path are looked at; what lies below plays no part."""
+        """The number of path levels that are used; deeper levels are ignored."""
         return int(self.slot_depth.max())
 
     @staticmethod
@@ -82,13 +82,13 @@ class Assignment:
         file_of: Mapping[CubeId, int] | None = None,
         bands: Sequence[tuple[int, int]] = (),
     ) -> Assignment:
-        """Prepares the search for a map of cube weights (any set of cubes, gaps included).
+        """Prepares the search in a map of cube weights, which may have gaps.
 
-        `file_of` numbers the files from 0. A cube that it does not name goes to the file of its
-        nearest ancestor that it does, and to file 0 without one. None means file 0 for all.
+        `file_of` numbers the files from 0. A cube that is missing in it goes to the file of its
+        nearest ancestor that is there, or to file 0 without one. None means file 0 for all.
 
-        `bands` are (highest weight, file), rising and below the root's weight: rows of the root up
-        to such a weight go to that file instead of the root's own.
+        `bands` are (highest weight, file), ascending and below the root's weight: the root's rows
+        up to this weight go to this file instead of the root's own.
         """
         files = file_of or {}
         depth_limit = layout.max_depth
@@ -102,8 +102,8 @@ class Assignment:
             folds, strides, fold_ends = _fold(ends)
             if fold_ends is not None:
                 break
-            # Hundreds of thousands of regions that differ in every word: cut the tree where the
-            # last word begins. The cubes there take what would have gone below.
+            # The keys overflow: hundreds of thousands of regions differ in every word. Cut the tree
+            # where the last word starts; the cubes there take the rows of those below.
             depth_limit = (words_used - 1) * layout.levels_per_word
         return Assignment(
             layout=layout,
@@ -120,9 +120,9 @@ class Assignment:
     def assign_rows(
         self, words: NDArray[np.int64], weights: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The depth of the cube and the file of each row, int32[rows] both.
+        """The depth of the cube and the file of each row; both are int32[rows].
 
-        `words` is int64[words, rows] as `PathLayout.path_words` gives, `weights` int32[rows].
+        `words` is int64[words, rows] from `PathLayout.path_words`, `weights` int32[rows].
         """
         slots = self.slots_of(words, weights)
         return self.slot_depth[slots], self.slot_file[slots]
@@ -130,9 +130,9 @@ class Assignment:
     def cubes_of(
         self, words: NDArray[np.int64], weights: NDArray[np.int32]
     ) -> tuple[list[CubeId], NDArray[np.int64]]:
-        """The distinct cubes of rows, and which of them each row belongs to.
+        """The distinct cubes of the rows, and int64[rows]: the index in them of each row's cube.
 
-        The arguments are those of `assign_rows`; the second result, int64[rows], indexes the first.
+        The arguments are those of `assign_rows`.
         """
         depths, _ = self.assign_rows(words, weights)
         return self.layout.cubes_of(words, depths)
@@ -158,9 +158,9 @@ class Assignment:
 
 
 def _reachable(weights: Mapping[CubeId, int], depth_limit: int) -> list[tuple[CubeId, int]]:
-    """The cubes that a row can walk into, in pre-order, with the weight that they take up to.
+    """The cubes that rows can reach, in pre-order, with the weight up to which they take rows.
 
-    A cube below a missing one or below a leaf never sees a row.
+    No row reaches a cube below a missing cube or below a leaf.
     """
     reachable: list[tuple[CubeId, int]] = []
     inner: list[CubeId] = []
@@ -179,7 +179,7 @@ def _reachable(weights: Mapping[CubeId, int], depth_limit: int) -> list[tuple[Cu
 
 @dataclass(frozen=True)
 class _Open:
-    """An inner cube whose interval the walk is in: its last path, slots so far, depth, file."""
+    """An inner cube whose interval contains the walk's position."""
 
     last: int
     slots: tuple[tuple[int, int, int], ...]
@@ -188,7 +188,7 @@ class _Open:
 
 
 class _Regions:
-    """Collects the regions of a tree on one walk in pre-order."""
+    """Collects the regions of a tree in one walk in pre-order."""
 
     def __init__(
         self, layout: PathLayout, words: int, bands: Sequence[tuple[int, int, int]]
@@ -203,7 +203,7 @@ class _Regions:
         self.slot_file: list[int] = []
 
     def walk(self, tree: list[tuple[CubeId, int]], files: Mapping[CubeId, int]) -> None:
-        """Emits all regions; `tree` is in pre-order and has every cube's parent."""
+        """Emits all regions; `tree` is in pre-order and contains every cube's parent."""
         if not tree:
             root = CubeId.root(self.layout.dimensions)
             last = self.layout.span(root, self.words)[1]
@@ -237,7 +237,7 @@ class _Regions:
         self._gap(cube, cube.last)
 
     def _gap(self, around: _Open, last: int) -> None:
-        """Children that the map does not have, up to the path `last`."""
+        """Emits the children that the map lacks, up to the path `last`."""
         if self.next_path <= last:
             self._emit(last, (*around.slots, (MAX_WEIGHT, around.depth + 1, around.file)))
 
@@ -254,13 +254,13 @@ class _Regions:
 def _fold(
     ends: NDArray[np.int64],
 ) -> tuple[tuple[NDArray[np.int64], ...], tuple[int, ...], NDArray[np.int64] | None]:
-    """The values of each word, their strides and the folded keys; no keys if they overflow."""
+    """The values of each word, their strides and the folded keys; None if the keys overflow."""
     if len(ends) == 1:
         return (), (), ends[0]
     folds = tuple(np.unique(word) for word in ends)
     strides = [1]
     for values in reversed(folds[1:]):
-        # One more than there are values: a word above all of them has that rank.
+        # One more than the number of values, because a word above all of them has that rank.
         strides.append(strides[-1] * (len(values) + 1))
     if strides[-1] * (len(folds[0]) + 1) >= _LARGEST_FOLD:
         return (), (), None

@@ -1,9 +1,9 @@
-"""The root's rows in files of their own by weight, so that a small sample reads a small file.
+"""Bands: the root's rows split into files by weight, so that a small sample reads a small file.
 
-Every sample reads the root, which holds the smallest weights of all: a twentieth of the table, say,
-where a thousandth is wanted. A *band* of the root is its rows up to some weight that are in no band
-before. Bands end where samples of a tenth, a hundredth, a thousandth of the table do, as people ask
-for them: such a sample is whole files then, and no row of theirs needs to be weighed.
+Every sample reads the root, which holds the smallest weights. The root may have a twentieth of the
+table where the sample is a thousandth. A *band* holds the root's rows with weights between two
+limits. The limits are those of common samples: a tenth, a hundredth, a thousandth of the table and
+so on. Such a sample then consists of whole files, whose rows need not be filtered by weight.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from qbeast_core.model.cube import CubeId
 from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
 
 _ENDS = tuple(weight_of_fraction(10.0**-power) - 1 for power in range(1, 10))
-"""The highest weights in samples of a tenth, a hundredth, and so on."""
+"""The highest weights in the samples of a tenth, a hundredth, and so on."""
 
 
 def root_bands(
@@ -28,16 +28,16 @@ def root_bands(
     scale: float,
     smallest_rows: int,
 ) -> tuple[int, ...]:
-    """The highest weight of each band of the root but the last, rising.
+    """The highest weight of each band of the root except the last, ascending.
 
-    Empty where the root has no file of its own or too few rows for two bands.
+    Empty if the root shares its file with other cubes or has too few rows for two bands.
 
     Args:
-        weights, file_of: of cubes, as in `Assignment.of`.
+        weights, file_of: those of `Assignment.of`.
         with_rows: the cubes that get rows.
         sample_weights: int32[rows], the weights of a sample of all rows, in any order.
-        scale: rows for each row of the sample.
-        smallest_rows: the fewest rows that are worth a file, at least 1.
+        scale: the number of rows per row of the sample.
+        smallest_rows: the smallest number of rows that is worth a file, at least 1.
     """
     root = next((cube for cube in with_rows if not cube.depth), None)
     if root is None or len(with_rows) == 1:

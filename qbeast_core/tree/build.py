@@ -1,9 +1,8 @@
-"""Cube weights from a uniform sample of rows (docs/format.md 8.4).
+"""Cube weights, estimated from a uniform sample of rows (docs/format.md 8.4).
 
-A cube takes the rows with the lowest weights until it has about the desired size; the others go on
-to its children. How many rows a cube would see is counted in a sample of rows that is independent
-of their weights: rows with the same indexed values share one weight, so a sample by weight would
-see all or none of them.
+A cube takes the rows with the lowest weights until it has about the desired size; the other rows go
+to its children. The sample must be independent of the weights: rows with the same indexed values
+share one weight, so a sample by weight would contain either all or none of them.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import PathLayout
 
 SLACK = 1.25
-"""A cube may be this many times the desired size before it is split: splitting off a few rows would
-give 2^n children next to nothing each, and counts from a sample are not exact anyway."""
+"""A cube is split only if it has more than this many times the desired size. A smaller excess would
+leave 2^n children almost empty, and counts from a sample are not exact anyway."""
 
 
 def estimate_weights(
@@ -34,9 +33,9 @@ def estimate_weights(
     """The weight of each cube for writing `total_rows` new rows; MAX_WEIGHT for leaves.
 
     `sample_words` int64[words, rows] and `sample_weights` int32[rows] are a uniform sample of the
-    new rows. The result has every cube with a sample row that the rows can reach, and every cube
-    of the `existing` tree (missing parents filled in). Existing weights are never raised. From a
-    parent to its child weights rise strictly, unless the existing tree has it otherwise.
+    new rows. The result has every cube that sample rows reach, and every cube of the `existing`
+    tree, with missing parents filled in. Existing weights are never raised. A child's weight is
+    strictly above its parent's, except where the existing tree differs.
     """
     rows = len(sample_weights)
     weights = dict(existing.weights) if existing else {}
@@ -55,7 +54,7 @@ def estimate_weights(
 class _Level:
     """The cubes of one depth that have sample rows, with these rows sorted by path.
 
-    Cube i has the rows first[i] to end[i] - 1. `cube_of_row` is the inverse.
+    Cube i has the rows first[i] to end[i] - 1; `cube_of_row` is the inverse.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class _Level:
         )
 
     def children(self, weights: NDArray[np.int64], layout: PathLayout) -> _Level:
-        """The children with sample rows of the cubes that these weights leave rows for."""
+        """The children that have sample rows, of the cubes that these weights make inner cubes."""
         kept = (weights < MAX_WEIGHT)[self.cube_of_row] & (self.depth < layout.max_depth)
         parent = self.cube_of_row[kept]
         words = self.words[:, kept]
@@ -106,7 +105,7 @@ class _Level:
         )
 
     def rows_between(self, upper: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many sample rows of each cube lie above the parent's weight and up to `upper`."""
+        """The sample rows per cube with weights above the parent's and up to `upper`."""
         inside = (self.row_weights > self.parent_weights[self.cube_of_row]) & (
             self.row_weights <= upper[self.cube_of_row]
         )
@@ -114,7 +113,7 @@ class _Level:
         return counts
 
     def one_path_each(self) -> NDArray[np.bool_]:
-        """Which cubes have the same full path in all their sample rows."""
+        """bool[cubes]: whether all sample rows of the cube have the same full path."""
         same: NDArray[np.bool_] = np.all(
             self.words[:, self.first] == self.words[:, self.end - 1], axis=0
         )
@@ -129,7 +128,7 @@ def _weights_of_level(
     existing: OTree | None,
     layout: PathLayout,
 ) -> NDArray[np.int64]:
-    """The weights int64[cubes] of one level, when those above are known."""
+    """The weights int64[cubes] of one level, given those of the level above."""
     splittable = ~level.one_path_each()
     domains = scale * (level.end - level.first)
     old_weights = np.full(len(cubes), MAX_WEIGHT)
@@ -139,8 +138,8 @@ def _weights_of_level(
         old_weights = np.array([existing.weights.get(cube, MAX_WEIGHT) for cube in cubes])
     splittable &= level.depth < layout.max_depth
 
-    # Where few distinct values share few weights, the rows between two weights are not what the
-    # difference of the weights says. Then the rows of the sample are believed instead.
+    # With few distinct values there are few weights, so the number of rows between two weights does
+    # not follow from their difference. The rows of the sample decide in this case.
     wanted = max(desired_cube_size / scale, 1.0)
     too_many = SLACK * wanted + 3.0 * math.sqrt(wanted)
     above = np.maximum(fraction_of_weight(level.parent_weights), 0.0)
@@ -149,7 +148,7 @@ def _weights_of_level(
     is_leaf &= level.rows_between(everything) <= too_many
     is_leaf |= ~splittable
     proposed = _weights_of_normalized(above + desired_cube_size / domains)
-    # Strictly above the parent's, or the cube could hold nothing.
+    # Strictly above the parent's weight, or the cube could hold no rows.
     proposed = np.maximum(proposed, level.parent_weights + 1)
     weights = np.where(is_leaf, MAX_WEIGHT, proposed)
 
@@ -169,7 +168,7 @@ def _weights_of_level(
 def _lowered(
     row_weights: NDArray[np.int64], above: int, upper: int, wanted: float, too_many: float
 ) -> int:
-    """The weight up to which at most the wanted number of these rows lie above `above`."""
+    """The weight up to which at most `wanted` of these rows have a weight above `above`."""
     values, counts = np.unique(
         row_weights[(row_weights > above) & (row_weights <= upper)], return_counts=True
     )
@@ -178,8 +177,8 @@ def _lowered(
         return int(values[fitting - 1])
     if counts[0] <= too_many:
         return int(values[0])
-    # One weight alone is too much: let its rows sink to where their paths part, or to a leaf of
-    # their own that range filters can skip. Half the way, since weights must rise at each level.
+    # A single weight has too many rows: let them go down to where their paths diverge, or to a leaf
+    # that range filters can skip. Stop halfway, because weights must increase at each level.
     return above + max((int(values[0]) - above) // 2, 1)
 
 

@@ -1,4 +1,4 @@
-"""How much less a sample tells where rows share their weights."""
+"""How much precision samples lose when rows share their weights."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 TOO_MANY_ALIKE = 10.0
-"""So many rows with one weight make a sample's errors three times those of independent rows."""
+"""With this many rows per weight, a sample's errors are three times those of independent rows."""
 
 FEWEST_ROWS = 1000
-"""Of smaller tables nobody takes a sample to learn something."""
+"""Smaller tables are not worth sampling, so they cause no warning."""
 
 
 def rows_per_weight(sample_weights: NDArray[np.int32], rows: int) -> float:
-    """How many of all `rows` share the weight of a row (it included), on average over the rows.
+    """How many of all `rows` share a row's weight (including the row), on average over the rows.
 
-    `sample_weights` are those of a uniform sample of rows. A sample of the table is as uncertain as
-    one of independent rows that has this many times fewer.
+    `sample_weights` are the weights of a uniform sample of rows. A sample of the table is as
+    imprecise as a sample of independent rows that is this many times smaller.
     """
     drawn = len(sample_weights)
     if drawn < 2:
@@ -27,5 +27,5 @@ def rows_per_weight(sample_weights: NDArray[np.int32], rows: int) -> float:
 
 
 def is_cluster_sample(alike: float, rows: int) -> bool:
-    """Whether samples of such a table should be warned of."""
+    """Whether users should be warned about samples of the table."""
     return rows >= FEWEST_ROWS and alike >= TOO_MANY_ALIKE

@@ -1,11 +1,12 @@
-"""Which columns of a table an index prunes best by (`columns_to_index: auto`).
+"""Chooses the columns by which an index prunes best (`columns_to_index: auto`).
 
-A column is worth its dimension as far as its values can be told apart and are not told by another
-indexed column already. Both are measured in a sample of rows:
-- *spread*: the entropy of its values, 1.0 from 256 equally frequent ones on;
-- *overlap* with another column: their rank correlation, or the part of its entropy that the other
-  one explains beyond what chance does, whichever is more.
-Columns are taken one by one, each time the one with the most spread that those before it leave.
+A column deserves a dimension if it has many different values that the other indexed columns do not
+predict. Both are measured in a sample of rows:
+- *spread*: the entropy of its values; 256 or more equally frequent values give 1.0;
+- *overlap* with another column: their rank correlation, or the share of its entropy that the other
+  column explains beyond chance, whichever is larger.
+Columns are chosen one by one. Each is the one with the most spread that does not overlap with those
+already chosen.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from numpy.typing import NDArray
 from qbeast_core.model.datatypes import DataType
 
 WORTH_A_DIMENSION = 0.25
-"""The least value of a further column; less would cost the others more than it gives."""
+"""The least value of a further column; below it, a dimension costs more than it gains."""
 
 _ENOUGH_BITS = 8.0
 ENOUGH_ROWS = int(2**_ENOUGH_BITS)
-"""Fewer rows cannot show that a column has the full spread: a choice from them is a guess."""
+"""Fewer rows cannot show full spread, so a choice from them is a guess."""
 _LINEAR_BINS = 64
 _MANY_DISTINCT = 0.9
 _SEED = 7
@@ -34,18 +35,18 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class SampledColumn:
-    """A column's values in some rows, the same rows for each column."""
+    """A column's values in the sampled rows, which are the same rows for each column."""
 
     name: str
     data_type: DataType
     codes: _Ints
-    """int64[rows]: equal for equal values, in their order; -1 for null."""
+    """int64[rows]: codes with the same order as the values, equal for equal values; -1 for null."""
     numbers: NDArray[np.float64] | None = None
     """float64[rows]: the ordinates of an ordered column, NaN for null."""
 
     @property
     def distinct(self) -> int:
-        """How many values there are, null not counted."""
+        """The number of distinct values, without null."""
         return len(np.unique(self.codes[self.codes >= 0]))
 
 
@@ -55,19 +56,19 @@ class ChosenColumn:
 
     name: str
     kind: str | None
-    """None for the default of its type."""
+    """The kind of index; None for the default of the column's type."""
     why: str
 
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """The columns that were chosen, the first one first."""
+    """The chosen columns, in the order of choice."""
 
     columns: tuple[ChosenColumn, ...]
     considered: int
-    """How many columns of the table could be indexed."""
+    """The number of the table's columns that can be indexed."""
     rows: int
-    """How many rows were looked at."""
+    """The number of sampled rows."""
 
     def __str__(self) -> str:
         named = ", ".join(f"{c.name}:{c.kind}" if c.kind else c.name for c in self.columns)
@@ -79,7 +80,7 @@ class ColumnChoice:
 
 
 def choose_columns(candidates: Sequence[SampledColumn], at_most: int) -> ColumnChoice:
-    """The columns to index, one at least and not more than `at_most`; `candidates` has some."""
+    """The columns to index: at least one, at most `at_most`. `candidates` must not be empty."""
     values = np.array([_spread(column) * _preference(column) for column in candidates])
     overlaps = np.zeros(len(candidates))
     chosen: list[ChosenColumn] = []
@@ -101,7 +102,7 @@ def choose_columns(candidates: Sequence[SampledColumn], at_most: int) -> ColumnC
 
 
 def most_distinct(candidates: Sequence[SampledColumn]) -> SampledColumn | None:
-    """The column that tells most rows apart, if it tells half of them apart."""
+    """The column with the most distinct values, if it has at least half as many as rows."""
     best = max(candidates, key=lambda column: column.distinct, default=None)
     if best is None or 2 * best.distinct < max(len(best.codes), 1):
         return None
@@ -111,23 +112,23 @@ def most_distinct(candidates: Sequence[SampledColumn]) -> SampledColumn | None:
 def _spread(column: SampledColumn) -> float:
     rows = len(column.codes)
     if rows < 2:
-        return 1.0  # nothing is known but the type
+        return 1.0  # only the type is known
     return min(1.0, _entropy(column.codes) / min(_ENOUGH_BITS, math.log2(rows)))
 
 
 def _preference(column: SampledColumn) -> float:
-    """Among columns of about the same value: how likely queries filter by ranges of it."""
+    """A factor for how likely queries filter by ranges of the column."""
     if column.data_type in (DataType.TIMESTAMP, DataType.DATE):
         return 1.0
     if column.data_type is not DataType.STRING:
         return 0.95
-    # Texts are found by equality alone; those that hardly ever repeat are seldom looked for.
+    # Strings are hashed, so only equality uses the index; filters on unique strings are rare.
     return 0.4 if column.distinct > _MANY_DISTINCT * len(column.codes) else 0.8
 
 
 def _is_uneven(column: SampledColumn) -> bool:
-    """Whether a straight line would leave most values in few places where quantiles would not."""
-    # qbeast-spark cannot append to quantiles of decimals, so only a user who asks gets them.
+    """Whether a linear index would put most values into few places and quantiles would not."""
+    # qbeast-spark cannot append to quantiles of decimals, so they must be set explicitly.
     if column.numbers is None or column.data_type is DataType.DECIMAL:
         return False
     finite = np.isfinite(column.numbers)
@@ -144,7 +145,7 @@ def _is_uneven(column: SampledColumn) -> bool:
 
 
 def _overlap(one: SampledColumn, other: SampledColumn) -> float:
-    """How much of a column another one tells, from 0 to 1."""
+    """How much of one column the other one predicts, from 0 to 1."""
     if min(len(np.unique(column.codes)) for column in (one, other)) < 2:
         return 0.0
     both = np.corrcoef(_ranks(one.codes), _ranks(other.codes))
@@ -153,10 +154,10 @@ def _overlap(one: SampledColumn, other: SampledColumn) -> float:
 
 
 def _explained(one: _Ints, other: _Ints) -> float:
-    """The mutual information beyond that of shuffled rows, as a part of what it could be.
+    """The mutual information beyond that of shuffled rows, as a share of its possible maximum.
 
-    It finds columns that name the same things in another order. Between columns with about as many
-    values as there are rows chance explains everything, and nothing is said.
+    It detects columns that encode the same things in a different order. If both columns have about
+    as many values as there are rows, chance explains everything and the result is 0.
     """
     shuffled = np.random.default_rng(_SEED).permutation(other)
     least = min(_entropy(one), _entropy(other))
@@ -172,14 +173,14 @@ def _mutual(one: _Ints, other: _Ints) -> float:
 
 
 def _entropy(codes: _Ints) -> float:
-    """In bits."""
+    """The entropy of the codes in bits."""
     counts = np.unique(codes, return_counts=True)[1]
     shares = counts / max(len(codes), 1)
     return float(-(shares * np.log2(shares)).sum())
 
 
 def _ranks(codes: _Ints) -> NDArray[np.float64]:
-    """The rank of each row, the mean of them for equal values."""
+    """The rank of each row; equal values have their mean rank."""
     _, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     mean: NDArray[np.float64] = (ends - (counts - 1) / 2.0)[inverse]
@@ -191,5 +192,5 @@ def _reason(column: SampledColumn, kind: str | None, overlap: float, taken: Sequ
         return f"for its type, {column.data_type.value}"
     text = f"has {column.distinct:,} values"
     if taken:
-        text += f", {overlap:.0%} told by the columns before it"
+        text += f", {overlap:.0%} predicted by the columns before it"
     return text + (", unevenly spread" if kind else "")

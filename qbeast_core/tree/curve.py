@@ -1,13 +1,13 @@
-"""Hilbert's curve: the order of the rows inside of a file.
+"""The Hilbert curve: the order of the rows within a file.
 
-In the order of paths (the Z curve) a run of rows may cross the whole space from one row to the
-next. Hilbert's curve visits the cubes of each level one after the other too, and goes on in a cell
-that touches the last one. So a run, such as a page of Parquet, lies in a compact region, which
-fewer ranges meet.
+In the order of paths (the Z curve), two consecutive rows can be at opposite ends of the space. The
+Hilbert curve also visits the cubes of each level one after the other, but each cell touches the
+previous one. So consecutive rows, such as those of a Parquet page, lie in a compact region, which
+fewer range filters overlap.
 
-The curve is followed level by level: how it runs through a cube (the *state*: where it enters, and
-along which dimension it leaves) says the order of the children, and how it runs through each of
-them (C. Hamilton, Compact Hilbert Indices, 2006). A *step* takes some levels by one look-up.
+The curve is followed level by level. Its course through a cube (the *state*: where it enters, and
+along which dimension it leaves) determines the order of the children and the state of each of them
+(C. Hamilton, Compact Hilbert Indices, 2006). A *step* descends several levels with one lookup.
 
 >>> curve = HilbertCurve(dimensions=2)
 >>> curve.positions(np.array([[0, 0, 1, 1], [0, 1, 0, 1]]), levels=4).tolist()
@@ -28,11 +28,11 @@ from qbeast_core.tree.path import PathLayout
 _STEP_BITS = 8
 _MOST_STEPS = 4
 _MOST_DIMENSIONS = 4
-"""In more, the table has a hundred thousand entries, and a page is not compact anyway."""
+"""With more, the table has a hundred thousand entries, and a page is not compact anyway."""
 CELL_ROWS = 150
-"""So many rows, a small part of a page, may lie in any order among themselves."""
+"""The order within this many rows, a small part of a page, does not matter."""
 _CROWD = 8
-"""Sampled rows from which on a cell is known to have many rows, and not by chance."""
+"""The number of sampled rows above which a cell has many rows, not just by chance."""
 _CROWDED_SHARE = 0.01
 
 
@@ -47,35 +47,36 @@ class HilbertCurve:
     def of(dimensions: int) -> HilbertCurve | None:
         """The curve; None where the order of paths is as good, or not much worse.
 
-        A process makes its table once, for a small append would notice the 4 to 30 ms.
+        Cached per process, because building its table takes 4 to 30 ms: too long for each of many
+        small appends.
         """
         return HilbertCurve(dimensions) if 2 <= dimensions <= _MOST_DIMENSIONS else None
 
     @property
     def step_levels(self) -> int:
-        """How many levels a step goes down."""
+        """The number of levels that a step descends."""
         return _STEP_BITS // self.dimensions
 
     @property
     def step_bits(self) -> int:
-        """How many bits a step adds to the position."""
+        """The number of bits that a step adds to the position."""
         return self.step_levels * self.dimensions
 
     @property
     def most_steps(self) -> int:
-        """After so many the order of paths is as good."""
+        """The number of steps after which the order of paths is as good."""
         return _MOST_STEPS
 
     @cached_property
     def table(self) -> NDArray[np.int64]:
-        """int64[states << step_bits]: what a step finds, `next state << step_bits | position`.
+        """int64[states << step_bits]: the result of a step, `next state << step_bits | position`.
 
-        It is looked up at `state << step_bits | cells`, where `cells` has `step_levels` bits of
-        each dimension's cell, dimension 0 in the highest; the first state is 0.
+        The index is `state << step_bits | cells`, where `cells` has `step_levels` bits of each
+        dimension's cell, dimension 0 in the highest bits. The initial state is 0.
         """
         states = [(0, 0)]
         entries = []
-        for state in states:  # grows meanwhile
+        for state in states:  # grows during the loop
             for cells in range(1 << self.step_bits):
                 following, position = self._step(state, cells)
                 if following not in states:
@@ -84,9 +85,9 @@ class HilbertCurve:
         return np.array(entries, dtype=np.int64)
 
     def positions(self, cells: NDArray[np.int64], levels: int) -> NDArray[np.int64]:
-        """Where cells lie along the curve, int64[rows]; cells int64[n, rows] have `levels` bits.
+        """The positions int64[rows] of cells along the curve.
 
-        `levels` is a multiple of `step_levels`.
+        `cells` is int64[n, rows] with `levels` bits each; `levels` is a multiple of `step_levels`.
         """
         mask = (1 << self.step_levels) - 1
         found = np.zeros(cells.shape[1], dtype=np.int64)
@@ -100,7 +101,7 @@ class HilbertCurve:
         return position
 
     def _step(self, state: tuple[int, int], cells: int) -> tuple[tuple[int, int], int]:
-        """The next state and the position of one entry of the table, level by level."""
+        """The next state and the position for one entry of the table, computed level by level."""
         n, mask = self.dimensions, (1 << self.step_levels) - 1
         parts = [cells >> self.step_levels * (n - 1 - i) & mask for i in range(n)]
         entry, direction = state
@@ -116,36 +117,36 @@ class HilbertCurve:
         return (entry, direction), position
 
     def _rotated(self, bits: int, by: int) -> int:
-        """The bits of one digit rotated to the left."""
+        """The bits of one digit, rotated left."""
         by %= self.dimensions
         return (bits << by | bits >> self.dimensions - by) & (1 << self.dimensions) - 1
 
     def _direction_of(self, child: int) -> int:
-        """Along which dimension the curve leaves the child of that number."""
+        """The dimension along which the curve leaves the child with this number."""
         if not child:
             return 0
         return _trailing_ones(child if child % 2 else child - 1) % self.dimensions
 
 
 def levels_that_part(layout: PathLayout, words: NDArray[np.int64], scale: float) -> int:
-    """How many levels it takes until nearly all rows are in cells with few of them.
+    """The number of levels after which nearly all rows are in cells with few rows.
 
-    Deeper levels would only put the rows of a cell in order, which are a small part of a page.
+    Deeper levels would only sort the rows within a cell, which are a small part of a page.
 
     Args:
         words: the paths of a uniform sample of the rows, int64[words, rows].
-        scale: how many rows each of them stands for.
+        scale: the number of rows per row of the sample.
     """
     first = np.sort(words[0])
     crowd = max(_CROWD, CELL_ROWS / scale)
-    # Below the cells that the sample can tell apart, rows are taken to lie evenly.
+    # Below the resolution of the sample, rows are assumed to be spread evenly.
     unseen = max(0, math.ceil(math.log2(crowd * scale / CELL_ROWS) / layout.dimensions))
     for levels in range(1, layout.first_levels):
         cells = first >> (layout.levels_per_word - levels) * layout.dimensions
         starts = np.flatnonzero(np.diff(cells, prepend=-1))
         ends = np.append(starts[1:], len(first))
         rows = ends - starts
-        # Equal rows are in one cell at every level.
+        # Rows with equal paths share a cell at every level, so deeper levels cannot separate them.
         crowded = rows[(rows > crowd) & (first[starts] < first[ends - 1])]
         if crowded.sum() <= _CROWDED_SHARE * len(first):
             return min(levels + unseen, layout.first_levels)
@@ -153,7 +154,7 @@ def levels_that_part(layout: PathLayout, words: NDArray[np.int64], scale: float)
 
 
 def _entry_of(child: int) -> int:
-    """The corner where the curve enters the child of that number."""
+    """The corner where the curve enters the child with this number."""
     first = max(child - 1, 0) // 2 * 2
     return first ^ first >> 1
 

@@ -1,4 +1,4 @@
-"""Whether a tree suits rows that were placed by it, or that are expected where others were."""
+"""Whether a tree fits the rows that were placed by it, or new rows with a similar distribution."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from qbeast_core.model.cube import CubeId
 from qbeast_core.tree.fragments import CROWDED, SMALL_SHARE
 
 _CROWDED_ROWS = 0.1
-"""The share of the rows that may lie in crowded cubes."""
+"""The largest share of rows that may lie in crowded cubes."""
 
 
 def still_fits(rows_in: Mapping[CubeId, float], files: int, desired_rows: int) -> bool:
-    """Whether the cubes are about as full as they are meant to be; False without rows.
+    """Whether the cubes are about as full as intended; False without rows.
 
-    A row that is more than a tree was made for stays in the leaf around it, and fills that up.
+    Rows beyond those that a tree was built for stay in the leaves, which they make crowded.
 
     Args:
-        rows_in: the rows of each cube.
-        files: how many files they lie in, the bands of the root counted as one.
-        desired_rows: the cube size.
+        rows_in: the number of rows of each cube.
+        files: the number of files, where all bands of the root count as one.
+        desired_rows: the cube size in rows.
     """
     rows = sum(rows_in.values())
     crowded = sum(count for count in rows_in.values() if count > CROWDED * desired_rows)

@@ -1,7 +1,7 @@
-"""Which files of a revision gain by being written again together, from their blocks alone.
+"""Which files of a revision are worth compacting together, judged by their blocks alone.
 
-A write puts each cube into one file, and next to it only its neighbours. Appends undo that: each of
-them has its own small part of every cube, so that a sample or a range reads a file of each append.
+A write puts each cube into one file, together with neighbouring cubes only. Appends undo this: each
+append adds a small part of every cube, so a sample or a range filter reads a file of each append.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ CROWDED = 2.0
 """A cube with more rows than this many times the cube size is crowded."""
 
 SCATTERED_OVER = 3
-"""Parts of a cube in so many files are worth gathering."""
+"""A cube in at least this many files is worth gathering into one."""
 
 MINOR_SHARE = 0.5
-"""A file with less than this share of a cube's rows has a minor part of it."""
+"""A file with less than this share of a cube's rows has a minor part of the cube."""
 
 SCATTERED_SHARE = 0.5
 """A file with more than this share of its rows in such parts is worth rewriting."""
 
 
 class HeldBlocks(Protocol):
-    """What a file holds of the tree."""
+    """The contents of a file in terms of the tree."""
 
     @property
     def blocks(self) -> Sequence[Block]: ...
 
     @property
     def highest_weight(self) -> int | None:
-        """Of its rows, for a file with a band of the root."""
+        """The highest weight of the rows in a file with a band of the root; else None."""
 
 
 def compaction_candidates(files: Mapping[int, HeldBlocks], desired_rows: int) -> list[int]:
-    """The keys of the files that gain by being written anew together, sorted.
+    """The sorted keys of the files that are worth rewriting together.
 
     These are small files if there are several, files that share a crowded cube, and files that are
-    scattered over the tree. When they are rewritten as `rollup` has it, none gains any more: each
-    cube of theirs is in a single new file then, or in bands (`tree.bands`).
+    scattered over the tree. After a rewrite in the layout of `rollup`, none of the new files is a
+    candidate, because each cube is in a single file or in bands (`tree.bands`).
     """
     joined = _with_bands_joined(files)
     held = {keys: rows_by_cube(blocks) for keys, blocks in joined.items()}
     small = {keys for keys, rows in held.items() if sum(rows.values()) < SMALL_SHARE * desired_rows}
-    # Two small files become one; a single one is what every tree may have left over.
+    # Several small files can become one. A single one is normal: a write may leave one over.
     gaining = small if len(small) > 1 else set()
     gaining |= _crowded(held, desired_rows) | _scattered(held)
     return sorted(key for keys in gaining for key in keys)
@@ -61,7 +61,7 @@ _Keys = tuple[int, ...]
 
 
 def _with_bands_joined(files: Mapping[int, HeldBlocks]) -> dict[_Keys, Sequence[Block]]:
-    """The blocks of files that count as one: bands of the root that do not overlap, in a chain."""
+    """The blocks of files, where bands of the root that do not overlap count as one file."""
     chains: list[list[int]] = []
     ends: list[int] = []
     for key, lowest, highest in sorted(_bands(files), key=lambda band: band[1:]):
@@ -78,7 +78,7 @@ def _with_bands_joined(files: Mapping[int, HeldBlocks]) -> dict[_Keys, Sequence[
 
 
 def _bands(files: Mapping[int, HeldBlocks]) -> Iterator[tuple[int, int, int]]:
-    """(key, lowest weight, highest weight) of each file with a band of the root."""
+    """Yields (key, lowest weight, highest weight) of each file with a band of the root."""
     for key, file in files.items():
         in_root = [b.min_weight for b in file.blocks if b.element_count and not b.cube.depth]
         if file.highest_weight is not None and in_root:
@@ -101,10 +101,10 @@ def _crowded(held: Mapping[_Keys, Mapping[CubeId, int]], desired_rows: int) -> s
 
 
 def _scattered(held: Mapping[_Keys, Mapping[CubeId, int]]) -> set[_Keys]:
-    """The largest set of files of which each has most of its rows in minor parts of cubes that
-    several files of the set share.
+    """The largest set of files that are scattered relative to each other: each has most of its rows
+    in minor parts of cubes that at least `SCATTERED_OVER` files of the set share.
 
-    Files with the major parts of their cubes are none of them: they lie where they should.
+    Files that hold the major part of their cubes are not in the set; their layout is good.
     """
     rows_in: dict[CubeId, int] = defaultdict(int)
     for rows in held.values():

@@ -1,4 +1,4 @@
-"""How good a revision's tree is, from its blocks alone."""
+"""Metrics of a revision's tree, computed from its blocks alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qbeast_core.tree.fragments import compaction_candidates
 from qbeast_core.tree.otree import OTree
 
 FRACTIONS = (0.001, 0.01, 0.1)
-"""The samples whose cost the metrics foretell."""
+"""The samples whose cost the metrics predict."""
 
 
 @dataclass(frozen=True)
@@ -26,22 +26,22 @@ class FileBlocks:
     size_bytes: int
     blocks: tuple[Block, ...]
     highest_weight: int | None = None
-    """Of its rows, for a file with a band of the root."""
+    """The highest weight of the rows in a file with a band of the root; else None."""
 
 
 @dataclass(frozen=True)
 class TableSize:
-    """All rows of a table, under whatever revision, and those that no index describes."""
+    """The size of a table over all its revisions, including files that are not indexed."""
 
     files: int
     rows: int | None
-    """None where the log does not say of each file."""
+    """None if the log does not have the row count of every file."""
     size_bytes: int
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Smallest, quartiles and largest of some row counts; all 0 for none."""
+    """Minimum, quartiles and maximum of some counts; all 0 if there are none."""
 
     smallest: int
     lower_quartile: int
@@ -51,7 +51,7 @@ class Spread:
 
     @staticmethod
     def of(counts: Sequence[int]) -> Spread:
-        """The spread of counts in any order; quartiles are counts that occur."""
+        """The spread of counts in any order; each quartile is one of the counts."""
         if not counts:
             return Spread(0, 0, 0, 0, 0)
         quartiles = np.quantile(counts, [0, 0.25, 0.5, 0.75, 1], method="inverted_cdf")
@@ -64,7 +64,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class SampleCost:
-    """What a sample of a fraction reads of the revision: whole files, as the index chooses."""
+    """What a sample of a fraction reads of the revision: the whole files that the index selects."""
 
     fraction: float
     files: int
@@ -74,7 +74,7 @@ class SampleCost:
 
 @dataclass(frozen=True)
 class Gain:
-    """Files that an optimize would rewrite, and about how many it would make of them."""
+    """The files that an optimize would rewrite, and about how many files would replace them."""
 
     files: int
     rows: int
@@ -95,12 +95,12 @@ NO_GAIN = Gain(0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class IndexMetrics:
-    """The numbers of one revision. Sizes of cubes and files are in rows unless named otherwise."""
+    """The metrics of one revision. Sizes are in rows unless the name says otherwise."""
 
     revision_id: int
     columns: tuple[str, ...]
     sample_key: tuple[str, ...]
-    """The columns that decide in which samples a row is; empty where the indexed ones do."""
+    """The columns that decide which samples a row is in; empty if these are the indexed columns."""
     desired_cube_size: int
     rows: int
     size_bytes: int
@@ -108,13 +108,14 @@ class IndexMetrics:
     blocks: int
     cubes: int
     inner_cubes: int
-    """Cubes that leave rows to cubes below them."""
+    """Cubes that pass rows on to cubes below them."""
     height: int
-    """Levels of the tree: 1 for a root alone, 0 for no data."""
+    """Levels of the tree: 1 for a root alone, 0 without data."""
     average_fan_out: float
-    """Children per cube that has any; at most 2 to the number of columns."""
+    """Children per cube with children; at most 2 to the power of the number of columns."""
     balance: float
-    """Height over that of a full tree with as many cubes: 1.0 is flat, more is lopsided."""
+    """The height divided by that of a full tree with as many cubes. 1.0 is balanced; a larger value
+    means a lopsided tree."""
     inner_cube_rows: Spread
     leaf_cube_rows: Spread
     block_rows: Spread
@@ -126,20 +127,20 @@ class IndexMetrics:
     unindexed_files: int = 0
     unindexed_bytes: int = 0
     gaining: Gain = NO_GAIN
-    """What an optimize of this revision would rewrite, unindexed files aside."""
+    """What an optimize of this revision would rewrite, not counting unindexed files."""
 
     @property
     def blocks_per_cube(self) -> float:
-        """1.0 after a single write; appends raise it, and optimize lowers it."""
+        """1.0 after a single write; appends increase it, and optimize reduces it."""
         return self.blocks / self.cubes if self.cubes else 0.0
 
     @property
     def unindexed_share(self) -> float:
-        """The part of the table's bytes that no index describes, from 0 to 1."""
+        """The share of the table's bytes that are not indexed, from 0 to 1."""
         return self.unindexed_bytes / self.table.size_bytes if self.table.size_bytes else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """All the numbers, as values that JSON can hold."""
+        """All metrics, as values that JSON can represent."""
         numbers = asdict(self)
         numbers["columns"], numbers["sample_key"] = list(self.columns), list(self.sample_key)
         numbers["sample_costs"] = list(numbers["sample_costs"])
@@ -153,12 +154,12 @@ class IndexMetrics:
             ("cubes", f"{self.cubes:,} ({self.inner_cubes:,} inner), {self.blocks:,} blocks"),
             ("tree", self._shape()),
             ("desired cube size", f"{self.desired_cube_size:,} rows"),
-            ("rows of inner cubes", f"{self.inner_cube_rows}  (min / quartiles / max)"),
-            ("rows of leaf cubes", str(self.leaf_cube_rows)),
-            ("rows of blocks", str(self.block_rows)),
-            ("rows of files", str(self.file_rows)),
-            ("bytes of files", str(self.file_bytes)),
-            ("blocks of files", str(self.blocks_per_file)),
+            ("rows per inner cube", f"{self.inner_cube_rows}  (min / quartiles / max)"),
+            ("rows per leaf cube", str(self.leaf_cube_rows)),
+            ("rows per block", str(self.block_rows)),
+            ("rows per file", str(self.file_rows)),
+            ("bytes per file", str(self.file_bytes)),
+            ("blocks per file", str(self.blocks_per_file)),
         ]
         for cost in self.sample_costs:
             lines.append((f"{cost.fraction * 100:g} % sample reads", self._share(cost)))
@@ -191,10 +192,10 @@ def index_metrics(
     unindexed_files: int = 0,
     unindexed_bytes: int = 0,
 ) -> IndexMetrics:
-    """The metrics of a revision from its live files.
+    """The metrics of a revision, from its live files.
 
-    `table` counts the files of all revisions. `unindexed_files` and `unindexed_bytes` are those of
-    the table that no index describes; every sample reads them in addition.
+    `table` covers the files of all revisions. `unindexed_files` and `unindexed_bytes` are the
+    number and size of the table's files that are not indexed; every sample reads these too.
     """
     listed = list(files)
     blocks = [block for file in listed for block in file.blocks]
@@ -260,7 +261,8 @@ def _cost(fraction: float, files: list[FileBlocks], file_rows: list[int]) -> Sam
 
 
 def _balance(height: int, cubes: int, dimensions: int) -> float:
-    """A full tree of h levels has (2^(n h) - 1) / (2^n - 1) cubes."""
+    """The height divided by that of a full tree; one of h levels has (2^(n h) - 1) / (2^n - 1)
+    cubes."""
     if cubes == 0:
         return 0.0
     fan_out = 1 << dimensions

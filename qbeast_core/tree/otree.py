@@ -1,4 +1,4 @@
-"""What the live blocks of a revision say about its tree (docs/format.md 8.2)."""
+"""The tree of a revision, from its live blocks (docs/format.md 8.2)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
 
 @dataclass(frozen=True)
 class OTree:
-    """The cubes of one revision, summed up over all their blocks.
+    """The cubes of one revision, aggregated over all their blocks.
 
-    Other writers may leave out the root, a parent or a whole level; every method takes such trees
-    and treats a missing cube around a present one as an empty cube. The mappings that methods
-    return are shared: read them, don't change them.
+    Other writers may leave out the root, a parent or a whole level. Every method accepts such trees
+    and treats a missing ancestor of a cube as an empty cube. The mappings that methods return are
+    shared: read them, don't change them.
     """
 
     dimensions: int
     max_weight: Mapping[CubeId, int]
-    """Of each cube with a block, the smallest `max_weight` of its blocks."""
+    """For each cube with a block: the smallest `max_weight` of its blocks."""
     min_weight: Mapping[CubeId, int]
-    """Of the same cubes, the smallest `min_weight` of their blocks."""
+    """For the same cubes: the smallest `min_weight` of their blocks."""
     element_count: Mapping[CubeId, int]
-    """Of the same cubes, the rows in all their blocks."""
+    """For the same cubes: the number of rows in all their blocks."""
 
     @staticmethod
     def of(blocks: Iterable[Block], dimensions: int) -> OTree:
-        """Sums up blocks in any order. Blocks without rows count: their weights still hold."""
+        """Aggregates blocks in any order. Blocks without rows count, because they carry weights."""
         max_weight: dict[CubeId, int] = {}
         min_weight: dict[CubeId, int] = {}
         element_count: dict[CubeId, int] = {}
@@ -49,7 +49,7 @@ class OTree:
     def without(self, blocks: Iterable[Block]) -> OTree:
         """The same cubes with the same weights, without the rows of these blocks.
 
-        It is the tree that rows taken out of it are put back into.
+        Rows taken out of the tree are placed by the result when they are written again.
         """
         counts = dict(self.element_count)
         for block in blocks:
@@ -58,24 +58,24 @@ class OTree:
 
     @cached_property
     def cubes(self) -> tuple[CubeId, ...]:
-        """The cubes with a block and all the cubes around them, by depth."""
+        """The cubes with a block and all their ancestors, by depth."""
         cubes = set(self.element_count)
         for cube in self.element_count:
             for around in cube.ancestors():
                 if around in cubes:
                     break
                 cubes.add(around)
-        # A cube whose walk stopped at a present one relies on that one's own walk for the rest.
+        # A walk may stop at a cube that is present, because that cube's own walk adds the rest.
         return tuple(sorted(cubes, key=lambda cube: (cube.depth, cube.path)))
 
     @cached_property
     def inner_cubes(self) -> frozenset[CubeId]:
-        """The cubes with another cube below."""
+        """The cubes with at least one cube below them."""
         return frozenset(cube.parent for cube in self.cubes if cube.depth)
 
     @cached_property
     def tree_size(self) -> Mapping[CubeId, int]:
-        """The rows in each cube and below it."""
+        """The number of rows in each cube and below it."""
         sizes = {cube: self.element_count.get(cube, 0) for cube in self.cubes}
         for cube in reversed(self.cubes):
             if cube.depth:
@@ -84,9 +84,10 @@ class OTree:
 
     @cached_property
     def domains(self) -> Mapping[CubeId, float]:
-        """How many rows of the tree have their point in each cube, wherever they are stored.
+        """The number of rows whose point lies in each cube, whichever cube stores them.
 
-        Estimated from the top down: a cube's rows spread over its children as those below do.
+        Estimated from the top down, assuming that a cube's own rows are distributed over its
+        children like the rows below it.
         """
         below: dict[CubeId, int] = dict.fromkeys(self.inner_cubes, 0)
         for cube in self.cubes:
@@ -107,9 +108,10 @@ class OTree:
     def weights(self) -> Mapping[CubeId, int]:
         """The weight up to which each cube may take new rows, missing cubes included.
 
-        It is `max_weight`, but always below the weight of every block underneath: readers that walk
-        the tree stop at a cube whose weight a sample does not reach, so a row may not be hidden
-        below one (docs/format.md 8.3). In a sound tree nothing is lowered.
+        This is `max_weight`, lowered where needed to stay below the weights of all blocks
+        underneath. Readers that walk the tree stop at a cube whose weight the sample does not
+        exceed, and would miss the rows of such blocks (docs/format.md 8.3). In a valid tree nothing
+        is lowered.
         """
         lowest_below: dict[CubeId, int] = {}
         weights: dict[CubeId, int] = {}

@@ -1,10 +1,10 @@
-"""Points as paths: the way from the root to a point, packed into 64-bit words.
+"""Paths: the way from the root to a point, packed into 64-bit words.
 
-At each level of the tree a point lies in one of 2^n children; the child's number is that level's
+At each level of the tree, a point lies in one of 2^n children. The child's number is that level's
 *digit* (n bits, dimension 0 most significant, as in `CubeId.path`). A *word* is a non-negative
-int64 that holds `62 // n` digits, the first level in the highest bits; bits below the last digit
-do not exist (a word of n = 3 holds 20 digits in its low 60 bits). Deep or many-dimensional paths
-take several words, and comparing the words of two paths in turn compares them in pre-order.
+int64 with `62 // n` digits, the first level in the highest bits and the last digit in the lowest (a
+word of n = 3 holds 20 digits in its low 60 bits). Deep paths and paths of many dimensions take
+several words. Comparing paths word by word compares them in pre-order.
 
 >>> layout = PathLayout(2)
 >>> layout.words, layout.levels_per_word, layout.max_depth
@@ -26,8 +26,8 @@ from qbeast_core.model.cube import CubeId
 
 WORD_BITS = 62
 MAX_DEPTH = 50
-# With three or more dimensions one word would end after 20 levels or fewer, which is too few to
-# part values that lie close together; words are added until there are this many levels.
+# With three or more dimensions, one word has 20 levels or fewer, which is too few to separate
+# values that lie close together; words are added until there are at least this many levels.
 _LEVELS_WANTED = 24
 
 
@@ -43,32 +43,32 @@ class PathLayout:
 
     @property
     def levels_per_word(self) -> int:
-        """How many digits one word holds."""
+        """The number of digits in one word."""
         return WORD_BITS // self.dimensions
 
     @property
     def first_levels(self) -> int:
-        """How many levels the first word has digits of."""
+        """The number of levels that the first word covers."""
         return min(self.levels_per_word, self.max_depth)
 
     @property
     def words(self) -> int:
-        """How many words a full path has."""
+        """The number of words in a full path."""
         return 1 if self.dimensions <= 2 else -(-_LEVELS_WANTED // self.levels_per_word)
 
     @property
     def max_depth(self) -> int:
-        """The depth of the deepest cubes that paths tell apart.
+        """The depth of the deepest cubes that paths distinguish.
 
-        Digits of levels beyond it (only one dimension has room for any) are 0.
+        Digits of deeper levels, for which only one dimension has room, are 0.
         """
         return min(self.words * self.levels_per_word, MAX_DEPTH)
 
     def path_words(self, coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The paths of points: coordinates float64[rows, n] give int64[words, rows].
+        """The paths int64[words, rows] of points with coordinates float64[rows, n].
 
-        Coordinates are clamped into [0, 1], NaN counts as 1.0, and 1.0 lies in the last cube of
-        every level.
+        Coordinates are clamped to [0, 1], NaN counts as 1.0, and 1.0 lies in the last cube of every
+        level.
         """
         rows, dimensions = coordinates.shape
         if dimensions != self.dimensions:
@@ -83,15 +83,15 @@ class PathLayout:
         return words
 
     def cells(self, coordinates: NDArray[np.float64]) -> NDArray[np.int64]:
-        """In which of `2^max_depth` cells coordinates lie, from 0; the rules of `path_words`."""
+        """The cells of coordinates, from 0 to `2^max_depth - 1`, by the rules of `path_words`."""
         cells = 1 << self.max_depth
         clamped = np.clip(np.where(np.isnan(coordinates), 1.0, coordinates), 0.0, 1.0)
-        # Scaling by a power of two is exact, so these are the very bits that doubling gives.
+        # Scaling by a power of two is exact, so this gives the same bits as repeated doubling.
         found: NDArray[np.int64] = np.floor(clamped * float(cells)).astype(np.int64)
         return np.minimum(found, cells - 1)
 
     def digits(self, words: NDArray[np.int64], level: int) -> NDArray[np.int64]:
-        """The digits int64[rows] of the paths int64[words, rows] at a level (0: below the root)."""
+        """The digits int64[rows] of paths int64[words, rows] at a level; 0 is below the root."""
         word, shift = self._place(level)
         digits: NDArray[np.int64] = (words[word] >> shift) & ((1 << self.dimensions) - 1)
         return digits
@@ -107,9 +107,9 @@ class PathLayout:
     def cubes_of(
         self, words: NDArray[np.int64], depths: NDArray[np.integer[Any]]
     ) -> tuple[list[CubeId], NDArray[np.int64]]:
-        """The distinct cubes of rows with these paths and depths, and which one each row is in.
+        """The distinct cubes at these depths on these paths, and the index of each row's cube.
 
-        `words` is int64[words, rows], `depths` int[rows]; the second result indexes the first.
+        `words` is int64[words, rows], `depths` int[rows]; the indices are int64[rows].
         """
         levels_kept = depths.astype(np.int64)
         keys = [levels_kept]
@@ -130,7 +130,7 @@ class PathLayout:
         ], cube_of_row
 
     def cube_interval(self, cube: CubeId) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The first and the last path words inside a cube, both inclusive.
+        """The words of the first and the last path in a cube, both inclusive.
 
         A cube deeper than `max_depth` has the interval of its ancestor at that depth.
         """
@@ -147,7 +147,7 @@ class PathLayout:
         return path << free_bits, ((path + 1) << free_bits) - 1
 
     def split(self, path: int, words: int) -> tuple[int, ...]:
-        """An integer of `words` words cut into its words, the first levels first."""
+        """Splits an integer of `words` words into its words, the first levels first."""
         bits, mask = self._bits_per_word, (1 << self._bits_per_word) - 1
         return tuple((path >> (bits * k)) & mask for k in range(words - 1, -1, -1))
 
@@ -156,6 +156,6 @@ class PathLayout:
         return self.levels_per_word * self.dimensions
 
     def _place(self, level: int) -> tuple[int, int]:
-        """The word that holds a level's digit, and how far left it stands there."""
+        """The word that holds a level's digit, and the digit's left shift in it."""
         word, place = divmod(level, self.levels_per_word)
         return word, (self.levels_per_word - 1 - place) * self.dimensions

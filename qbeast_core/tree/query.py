@@ -1,11 +1,11 @@
-"""Which cubes can hold a row that a filter keeps (docs/format.md 9.2).
+"""Finds the cubes that may hold a row that satisfies a filter (docs/format.md 9.2).
 
-A filter comes as a small tree of the classes below, whatever engine it was written for. Columns are
-compared as they are stored: a comparison of a cast column (`cast(a as float) = 1`) is `Anything`.
+A filter is a small tree of the classes below, independent of any engine. Columns are compared as
+they are stored: a comparison of a cast column (`cast(a as float) = 1`) is `Anything`.
 
-The answer errs to one side only: `False` means that no row of the cube can satisfy the filter.
-Equal values have equal coordinates and transformations never turn an order around, so an interval
-of values is an interval of coordinates, ends included.
+The result is conservative: `False` means that no row of the cube can satisfy the filter. Equal
+values have equal coordinates, and transformations never reverse the order, so an interval of values
+maps to an interval of coordinates, ends included.
 
 >>> And((Comparison("a", ">=", 5), Comparison("a", "<", 7), In("s", ("x", "y"))))
 And(parts=(Comparison(column='a', op='>=', value=5), Comparison(column='a', op='<', value=7), \
@@ -37,26 +37,26 @@ from qbeast_core.model.transformation import (
 from qbeast_core.model.transformer import HashTransformer, Transformer
 
 DATE_SLACK_MILLIS = 26 * 3_600_000
-"""Dates are midnights; other writers take those of their own time zone, up to a day off."""
+"""Dates are midnights; other writers use those of their own time zone, up to a day off."""
 
 
 @dataclass(frozen=True)
 class And:
-    """All parts hold; none is true."""
+    """All parts are true; also true without parts."""
 
     parts: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True)
 class Or:
-    """Some part holds; none is false."""
+    """At least one part is true; false without parts."""
 
     parts: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A column against a value: int, float, Decimal, str, date, or datetime with a time zone."""
+    """Compares a column with an int, float, Decimal, str, date, or datetime with a time zone."""
 
     column: str
     op: Literal["<", "<=", "=", ">=", ">"]
@@ -80,7 +80,7 @@ class IsNull:
 
 @dataclass(frozen=True)
 class Anything:
-    """A filter that the index knows nothing about: any row may satisfy it."""
+    """A condition that the index cannot evaluate: any row may satisfy it."""
 
 
 Predicate = And | Or | Comparison | In | IsNull | Anything
@@ -95,26 +95,26 @@ def may_match(
     """Whether each of many cubes of a revision may hold a row that satisfies the filter.
 
     `lower` and `upper` are float64[cubes, n], the corners of the cubes; the result is bool[cubes].
-    Columns that the revision does not index, values of another type than the column, and whatever
-    else cannot be judged are satisfied by any cube.
+    Any cube may satisfy a condition that the index cannot evaluate, such as one on a column that is
+    not indexed or with a value of another type than the column.
     """
     return _Cubes(revision, lower, upper).matching(predicate)
 
 
 _Intervals = list[tuple[float, float]]
-"""Coordinates in [0, 1]: disjoint intervals in rising order, both ends included."""
+"""Disjoint intervals of coordinates in [0, 1], ascending, both ends included."""
 
 _EVERYWHERE: _Intervals = [(0.0, 1.0)]
 
 
 class _Cubes:
-    """The cubes that are asked about."""
+    """The cubes to which a filter is applied."""
 
     def __init__(
         self, revision: Revision, lower: NDArray[np.float64], upper: NDArray[np.float64]
     ) -> None:
         self.lower = lower
-        # The upper end belongs to the cube only at 1.0; any number above stands for that.
+        # The upper end belongs to the cube only if it is 1.0; a larger number then makes `<` work.
         self.end = np.where(upper >= 1.0, 2.0, upper)
         self.columns = {
             transformer.column: (dimension, transformer, transformation)
@@ -138,7 +138,7 @@ class _Cubes:
                 return np.ones(len(self.lower), dtype=np.bool_)
 
     def _all(self, predicate: And) -> NDArray[np.bool_]:
-        """Parts about one column are joined first: `a > 5 and a < 3` matches no cube."""
+        """Intersects conditions on the same column first: `a > 5 and a < 3` matches no cube."""
         result = np.ones(len(self.lower), dtype=np.bool_)
         of_column: dict[str, _Intervals] = {}
         for part in _flattened(predicate):
@@ -152,10 +152,10 @@ class _Cubes:
         return result
 
     def _inside(self, column: str, intervals: _Intervals) -> NDArray[np.bool_]:
-        """Whether each cube has a coordinate in some interval."""
+        """bool[cubes]: whether the cube overlaps an interval."""
         dimension = self.columns[column][0]
         low, high = np.array(intervals).reshape(-1, 2).T
-        # The first interval that does not end before the cube; a last one catches the rest.
+        # The first interval that does not end before the cube; infinity if there is none.
         first = np.searchsorted(high, self.lower[:, dimension], side="left")
         inside: NDArray[np.bool_] = np.append(low, np.inf)[first] < self.end[:, dimension]
         return inside
@@ -192,7 +192,7 @@ _PLACING = (
 def _satisfying(
     op: str, value: Any, transformer: Transformer, transformation: Transformation
 ) -> _Intervals:
-    """The coordinates of the values that stand in the relation `op` to a value."""
+    """The coordinates of the values v for which `v op value` holds."""
     try:
         places = sorted(_places(op, value, transformer, transformation))
     except (ValueError, ArithmeticError):
@@ -220,49 +220,49 @@ def _satisfying(
 def _places(
     op: str, value: Any, transformer: Transformer, transformation: Transformation
 ) -> list[float]:
-    """The coordinates of a value, in any order, not clamped; ValueError if it has none."""
+    """The coordinates of a value, unsorted and not clamped. Raises ValueError if it has none."""
     if value is None or isinstance(value, bool):
-        raise ValueError(f"{value!r} is not compared by an index")
+        raise ValueError(f"an index does not compare {value!r}")
     stored = [value]
     match transformation:
         case LinearTransformation(data_type=data_type) | NumericQuantiles(data_type=data_type):
             is_instant = isinstance(value, datetime.datetime)
             if data_type is DataType.DATE:
                 if is_instant:
-                    raise ValueError("which instant a date is depends on the time zone")
+                    raise ValueError("comparing dates and timestamps depends on the time zone")
                 midnight = to_millis(value)
                 stored = [midnight - DATE_SLACK_MILLIS, midnight + DATE_SLACK_MILLIS]
             elif is_instant is not (data_type is DataType.TIMESTAMP):
-                raise ValueError("timestamps are compared with timestamps only")
+                raise ValueError("timestamps are only compared with timestamps")
         case HashTransformation():
             if op != "=" or not isinstance(transformer, HashTransformer):
                 raise ValueError("a hash has no order")
             stored = _hashed_values(value, transformer)
         case StringQuantiles() | StringHistogram():
-            # Filters order texts by UTF-8 bytes, transformations by UTF-16 units. The orders
-            # differ among characters from U+D800 on, where the surrogates begin.
+            # Filters order strings by UTF-8 bytes, transformations by UTF-16 units. The orders
+            # differ for characters from U+D800 on, where the surrogates start.
             if op != "=" and isinstance(value, str) and any(c >= "\ud800" for c in value):
-                raise ValueError("the order of this text depends on its encoding")
+                raise ValueError("the order of this string depends on its encoding")
         case _:
             raise ValueError("every value has the same coordinate")
     return [transformation.transform(each) for each in stored]
 
 
 def _hashed_values(value: Any, transformer: HashTransformer) -> list[Any]:
-    """The stored values that equal a value: hashes go by the text of the stored type."""
+    """The stored values that equal a value, in the type whose text was hashed."""
     data_type = transformer.data_type
     if data_type is DataType.STRING and isinstance(value, str):
         return [value]
     is_whole = isinstance(value, int | float | Decimal) and int(value) == value
     if data_type in (DataType.INTEGER, DataType.LONG) and is_whole:
         return [int(value)]
-    # Of floats the text depends on the version of Java that wrote the row (docs/format.md 4.4), of
-    # decimals on the scale, which revisions do not store.
+    # The text of a float depends on the Java version that wrote the row (docs/format.md 4.4), that
+    # of a decimal on its scale, which revisions do not store.
     raise ValueError(f"{value!r} has no hash in a column of type {data_type.value}")
 
 
 def _clamped(coordinate: float) -> float:
-    """As paths do it: rows outside the range of their revision lie in its outermost cubes."""
+    """Clamps like paths: rows outside the range of their revision lie in its outermost cubes."""
     return 1.0 if math.isnan(coordinate) else min(max(coordinate, 0.0), 1.0)
 
 

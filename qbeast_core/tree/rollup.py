@@ -1,4 +1,4 @@
-"""Which cubes share a file (docs/format.md 8.5)."""
+"""Groups cubes into files (docs/format.md 8.5)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from qbeast_core.tree.assignment import Assignment
 from qbeast_core.tree.path import PathLayout
 
 OWN_FILE_SHARE = 0.8
-"""A cube with this share of a file's rows has a file of its own."""
+"""A cube with at least this share of the desired rows of a file gets its own file."""
 
 SMALLEST_FILE_SHARE = 0.25
-"""What is left over in the end joins another file if it is less than this share of a file."""
+"""Cubes left over at the end join another file if they have less than this share of the desired
+rows of a file."""
 
 
 def plan_files(cube_rows: Mapping[CubeId, float], desired_rows: int) -> dict[CubeId, int]:
-    """A file number for every cube with (estimated) rows, and for every cube around them.
+    """A file number for every cube with (estimated) rows, and for all their ancestors.
 
-    A large cube has its own file, so that a small sample, which needs the upper cubes alone, reads
-    no leaf. Small cubes join their siblings in pre-order until they make a file; what is left over
-    joins the parent's siblings. So no file has 2 * desired_rows unless one cube alone has, all but
-    one file have at least OWN_FILE_SHARE * desired_rows, and a file's cubes lie close together.
-    Files are numbered from 0 in pre-order of their first cube. Raises ValueError for
-    `desired_rows` < 1.
+    A large cube has its own file, so a small sample, which needs only the upper cubes, reads no
+    leaves. Small cubes are grouped with their siblings in pre-order until they fill a file; the
+    remainder joins the parent's siblings. So no file has 2 * desired_rows unless a single cube has,
+    all files except one have at least OWN_FILE_SHARE * desired_rows, and the cubes of a file lie
+    close together. Files are numbered from 0 in pre-order of their first cube. Raises ValueError
+    for `desired_rows` < 1.
     """
     if desired_rows < 1:
-        raise ValueError(f"a file must be meant to have at least 1 row, got {desired_rows}")
+        raise ValueError(f"the desired rows per file must be at least 1, got {desired_rows}")
     if sum(cube_rows.values()) <= desired_rows:
         return dict.fromkeys(_connected(cube_rows), 0)
     groups = _groups(_connected(cube_rows), desired_rows)
@@ -46,10 +47,10 @@ def expected_rows(
     sample_weights: NDArray[np.int32],
     scale: float,
 ) -> dict[CubeId, float]:
-    """The rows that a write would put in each cube, as its sample says.
+    """The rows that a write would put in each cube, estimated from its sample.
 
-    The sample is that of `estimate_weights`; `scale` is rows of the write per row of the sample.
-    Cubes that no sample row belongs to are left out, cubes that `weights` lacks may be in it.
+    The sample is that of `estimate_weights`; `scale` is the number of rows per row of the sample.
+    The result leaves out cubes without sample rows and may contain cubes that `weights` lacks.
     """
     cubes, cube_of_row = Assignment.of(layout, weights).cubes_of(sample_words, sample_weights)
     counts = np.bincount(cube_of_row, minlength=len(cubes))
@@ -58,7 +59,7 @@ def expected_rows(
 
 @dataclass
 class _Group:
-    """Cubes that go together, with their rows."""
+    """Cubes that share a file, and their rows."""
 
     cubes: list[CubeId] = field(default_factory=list)
     rows: float = 0.0
@@ -69,7 +70,7 @@ class _Group:
 
 
 def _connected(cube_rows: Mapping[CubeId, float]) -> dict[CubeId, float]:
-    """The same with all the cubes around them, without rows, in pre-order."""
+    """The cubes and, with 0 rows, their missing ancestors, in pre-order."""
     connected = dict(cube_rows)
     for cube in cube_rows:
         for around in cube.ancestors():
@@ -80,9 +81,9 @@ def _connected(cube_rows: Mapping[CubeId, float]) -> dict[CubeId, float]:
 
 
 def _groups(cube_rows: dict[CubeId, float], desired_rows: int) -> list[_Group]:
-    """The files; `cube_rows` is connected and in pre-order."""
+    """The groups of cubes, one per file; `cube_rows` is connected and in pre-order."""
     files: list[_Group] = []
-    # pending[d] collects below the cube at depth d - 1 around the walk's place; pending[0] is for
+    # pending[d] collects cubes below the walk's current cube at depth d - 1; pending[0] collects
     # what the root leaves over.
     pending = [_Group()]
     around: list[CubeId] = []
@@ -112,7 +113,7 @@ def _groups(cube_rows: dict[CubeId, float], desired_rows: int) -> list[_Group]:
         pass_up()
     rest = pending[0]
     if rest.rows < SMALLEST_FILE_SHARE * desired_rows:
-        # Not the root's file, which every sample reads.
+        # Not into the root's file, because every sample reads it.
         for file in reversed(files):
             if file.cubes[0].depth and file.rows + rest.rows < 2 * desired_rows:
                 file.add(rest.cubes, rest.rows)

@@ -1,1 +1,1 @@
-"""How rows become indexed files and one commit."""
+"""Write rows as indexed files, in one commit."""

@@ -1,4 +1,4 @@
-"""What keeps trees walkable that lose files (docs/format.md 8.3)."""
+"""Anchors: keep a tree walkable when it loses files (docs/format.md 8.3)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from qbeast_core.tree.anchors import missing_anchors
 def anchor_tags(
     index: TableIndex, removed: NDArray[np.int64], but: int | None = None
 ) -> dict[int, dict[str, str]]:
-    """New tags for files that stay and take over what lost blocks said of their cubes' weights.
+    """New tags for remaining files, which take over the cube weights of removed blocks.
 
     Args:
-        removed: indices of the files that are lost.
-        but: the number of a revision that is left out, since new files say it.
+        removed: indices of the files that the commit removes.
+        but: the number of a revision to skip, because new files carry its weights.
+
+    Returns:
+        The tags of each file that changes, by its index.
     """
     gone = set(removed.tolist())
     mended = {index.files[i].revision_id for i in gone if index.files[i].is_indexed}

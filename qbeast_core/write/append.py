@@ -1,4 +1,4 @@
-"""A write of more rows for an indexed table."""
+"""Append rows to an indexed table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from qbeast_core.write.writer import IndexWriter
 
 
 def append(request: WriteRequest, table: WritableTable, given: DataFrame) -> WriteResult:
-    """Add rows that are measured before they are written."""
+    """Append rows that are measured before they are written."""
     rows, index = _joined(request, table, given)
     writer = IndexWriter(table, index)
     return _commit(request, writer, index, Measured().write(writer, rows))
@@ -29,7 +29,7 @@ def append(request: WriteRequest, table: WritableTable, given: DataFrame) -> Wri
 def append_single_file(
     request: WriteRequest, table: WritableTable, given: DataFrame
 ) -> WriteResult | DoesNotFit:
-    """Add rows that are few enough for one file, and are measured in it."""
+    """Append rows that fit in one file; they are measured from this file."""
     rows, index = _joined(request, table, given)
     writer = IndexWriter(table, index)
     with table.transaction.pinned_reads():
@@ -45,8 +45,9 @@ def _joined(
     """The rows in the table's schema, and the index that they join.
 
     Raises:
-        NotAQbeastTable, IndexMismatch: the table has no such index.
-        IncompatibleTable: Delta is to fill a column that rows are placed by.
+        NotAQbeastTable: the table has no index.
+        IndexMismatch: the table's index differs from the options.
+        IncompatibleTable: Delta generates a column that rows are placed by.
     """
     rows = aligned(given, table.snapshot.schema, table.label)
     known, transformers = request.continued(table, rows)
@@ -54,9 +55,9 @@ def _joined(
     if late:
         raise IncompatibleTable(
             f"{table.label} is indexed or sampled by {', '.join(map(repr, late))}, an identity "
-            "column whose values Delta generates after rows are placed; append by plain Delta "
-            "and optimize afterwards, or write the table anew by write_table(..., "
-            "mode='overwrite') with other columns_to_index or another sample_key"
+            "column whose values Delta generates only after rows are placed in the index; append "
+            "with plain Delta and then run optimize, or rewrite the table with write_table(..., "
+            "mode='overwrite') and other columns_to_index or another sample_key"
         )
     index = JoinedIndex(
         replace(known, stored=request.options.kept_by_append(known.stored)),

@@ -1,4 +1,4 @@
-"""A write of all rows of a table: a new one, or one whose rows, schema and index it replaces."""
+"""Write all rows of a table: create it, or replace its rows, schema and index."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from qbeast_core.write.writer import IndexWriter
 def create(
     request: WriteRequest, table: WritableTable, rows: DataFrame, schema: StructType
 ) -> WriteResult:
-    """Write a new table, or all of an existing one anew, with the schema of its rows."""
+    """Create a table, or replace all rows and the schema of an existing one."""
     index = NewIndex.for_rows(request, table, rows, schema)
     writer = IndexWriter(table, index)
     return _commit(request, writer, index, Measured().write(writer, rows))
@@ -34,7 +34,7 @@ def create(
 def rebuild_by_tree(
     request: WriteRequest, table: WritableTable, rows: DataFrame
 ) -> WriteResult | DoesNotFit:
-    """Write all of an existing table anew where the one before has its rows."""
+    """Rebuild a table with the tree that it has, if the tree suits the new rows."""
     if not may_reuse_tree(table):
         return DoesNotFit()
     schema = request.stored_schema(table, rows)
@@ -53,7 +53,7 @@ def rebuild_by_tree(
 def _commit(
     request: WriteRequest, writer: IndexWriter, index: NewIndex, written: WrittenFiles
 ) -> WriteResult:
-    """Commit a table's first files, or those that replace all that it has, and register it."""
+    """Commit the files of a new or replaced table, and register it in the catalog."""
     table = writer.table
     exists = table.snapshot.exists
     try:

@@ -1,6 +1,6 @@
-"""Rows into files: place every row, write, and tag the files with what they really hold.
+"""Write rows to files: place every row, write it, and tag each file with its actual contents.
 
-Both a write of new rows and an optimize of old ones end here.
+Both writes of new rows and optimize end here.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from qbeast_core.write.read_back import Counting, FileContents, RowsOutside, con
 
 @dataclass(frozen=True)
 class DoesNotFit:
-    """A way of writing is not for these rows. Nothing is committed."""
+    """A way of writing does not suit these rows. Nothing is committed."""
 
     rows: DataFrame | None = None
-    """The rows in files that were written to find out; None where that was known before."""
+    """The rows, read from files that were written to find out; None if none were written."""
 
 
 @dataclass(frozen=True)
 class WrittenFiles:
-    """Files written by one transaction, tagged and not committed yet."""
+    """Files written by one transaction, tagged but not committed yet."""
 
     revision: Revision
-    """The one that their rows belong to."""
+    """The revision that their rows belong to."""
     staged: tuple[StagedFile, ...] = ()
     contents: tuple[FileContents, ...] = ()
-    """What each file holds."""
+    """The contents of each file, in the same order."""
     warnings: tuple[str, ...] = ()
-    """What the user should know of samples of their rows."""
+    """Warnings for the user about samples of these rows."""
 
     @cached_property
     def in_cubes(self) -> Mapping[CubeId, int]:
-        """How many rows each cube has, for cubes that have any."""
+        """The number of rows in each cube that has rows."""
         return rows_by_cube(block for held in self.contents for block in held.blocks)
 
     @property
     def cubes(self) -> int:
-        """How many cubes their rows belong to."""
+        """The number of cubes that have rows."""
         return len(self.in_cubes)
 
     @property
@@ -73,23 +73,24 @@ def write_indexed(
     counted_rows: int | None,
     kept_blocks: Sequence[Block] = (),
 ) -> WrittenFiles | DoesNotFit:
-    """Write the rows as files of the plan's revision, tagged with what they really hold.
+    """Write the rows as files of the plan's revision, tagged with their actual contents.
 
     Args:
-        rows: in the table's schema; evaluated once more by this call.
-        counted_rows: how many rows the plan was made for; None for a plan that was not made for
-            these rows, but for others that are expected to lie as they do, and may not fit.
-        kept_blocks: live blocks of the revision that the commit leaves alone.
+        rows: in the table's schema; this call evaluates them once.
+        counted_rows: the number of rows that the plan was made for; None for a plan that was made
+            for other rows with a similar distribution, and therefore may not fit.
+        kept_blocks: live blocks of the revision that the commit does not touch.
 
     Raises:
-        SourceChanged: other rows were written than the plan was made for. Nothing is committed.
+        SourceChanged: the written rows differ from those that the plan was made for. Nothing is
+            committed.
     """
     phases.enter(phases.WRITING)
     catalyst = Catalyst(Jvm(rows.sparkSession))
     row_layout = RowLayout.of(catalyst, plan)
     in_files = placed(rows, plan, row_layout, transaction.stores_slices)
     with ThreadPoolExecutor(1) as pool:
-        # While Spark writes: of a small append it would be a twentieth of the time.
+        # Concurrently with Spark's write, because this is 5 % of the time of a small append.
         in_session = inheritable_thread_target(rows.sparkSession)
         counting = pool.submit(in_session(Counting.of), plan, row_layout, rows.columns)
         staged = transaction.write_files(in_files, plan.expected_rows, plan.without_dictionary)
@@ -110,7 +111,7 @@ def write_indexed(
     elif counted_rows != (written := sum(in_cubes.values())):
         raise SourceChanged(
             f"{written} rows were written where {counted_rows} were counted before; the source "
-            "changed in between or a task failed. Nothing was committed; run the write again"
+            "changed in between, or a task failed. Nothing was committed; run the write again"
         )
     files = staged.with_statistics()
     return tagged(transaction, files, [held[file.name] for file in files], plan, kept_blocks)
@@ -123,15 +124,18 @@ def tagged(
     plan: TreePlan,
     kept_blocks: Sequence[Block],
 ) -> WrittenFiles:
-    """Files with what the log is to say of their contents, and with what keeps the tree walkable.
+    """Tag files with their contents and with the anchors that keep the tree walkable.
 
-    `plan` and `kept_blocks` are those of `write_indexed`.
+    Args:
+        contents: of each file, in the same order.
+        plan: as for `write_indexed`.
+        kept_blocks: as for `write_indexed`.
     """
     blocks = [block for held in contents for block in held.blocks]
     if anchors := missing_anchors([*kept_blocks, *blocks], plan.weights):
         contents[0].blocks.extend(anchors)
     revision = plan.revision
-    # Delta decides within the transaction what the columns of a new table are called in its files.
+    # Delta only decides within the transaction how a new table's columns are named in its files.
     identity = transaction.identity_of(revision.layout_columns)
     tagged_files = (
         file.tagged(

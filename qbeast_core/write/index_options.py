@@ -1,4 +1,4 @@
-"""The options of an index as one write asks for them, and what they come to for a new index."""
+"""The index options of one write, and their resolved values for a new index."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from qbeast_core.write.revision import (
 
 @dataclass(frozen=True)
 class IndexOptions:
-    """What a write says of the index; None where it says nothing."""
+    """The index options of a write; None for those that are not set."""
 
     columns: tuple[IndexedColumn, ...] | None
     automatic_columns: int | None
-    """How many columns are to be chosen at most; None where they are named."""
+    """The maximum number of columns to choose; None if `auto` is not set."""
     rechoose: bool
-    """Whether columns that were chosen before are chosen anew by a rebuild."""
+    """Whether a rebuild chooses automatic columns again."""
     cube_size: int | None
     """None for `auto`."""
     column_stats: Mapping[str, Any]
@@ -69,7 +69,7 @@ class IndexOptions:
         slices: bool | None = None,
         rechoose: bool = False,
     ) -> IndexOptions:
-        """The options of `write_table`. Raises InvalidOptions."""
+        """Parse the options of `write_table`. Raises InvalidOptions."""
         automatic = parse_automatic(columns_to_index)
         named = None if automatic is not None else columns_to_index
         return IndexOptions(
@@ -84,11 +84,11 @@ class IndexOptions:
 
     @property
     def says_columns(self) -> bool:
-        """Whether the columns are named, or to be chosen; else those of the table are meant."""
+        """Whether the option is set, to names or to `auto`; if not, the table's columns apply."""
         return self.columns is not None or self.automatic_columns is not None
 
     def check_new(self, table: OpenTable, schema: StructType) -> None:
-        """Find what a new index over rows of this schema would fail at. Raises InvalidOptions."""
+        """Check the options for a new index over this schema. Raises InvalidOptions."""
         self.new_sample_key(table, schema)
         columns = self.known_columns(table, schema)
         if columns is not None:
@@ -97,24 +97,23 @@ class IndexOptions:
             self.check_columns(schema)
 
     def check_columns(self, schema: StructType) -> None:
-        """Raises InvalidOptions where rows of this schema do not have the columns, or none that
-        could be chosen."""
+        """Raise InvalidOptions if the schema lacks the columns, or has none to choose from."""
         if self.columns is not None:
             resolve_columns(self.columns, schema)
         elif not candidate_columns(schema):
             raise UnsupportedColumnType(
-                "columns_to_index 'auto': no column has a type that can be indexed; types that "
-                f"can: {', '.join(SUPPORTED_SPARK_TYPES)}"
+                "columns_to_index 'auto': no column has a type that can be indexed; the supported "
+                f"types are {', '.join(SUPPORTED_SPARK_TYPES)}"
             )
 
     def stats_of(self, transformers: Sequence[Transformer]) -> tuple[ColumnStats, ...]:
-        """What is said beforehand of each indexed column. Raises InvalidOptions."""
+        """The option `column_stats` of each indexed column. Raises InvalidOptions."""
         return resolve_column_stats(self.column_stats, transformers)
 
     def new_columns(
         self, table: OpenTable, rows: DataFrame, schema: StructType
     ) -> tuple[tuple[IndexedColumn, ...], ColumnChoice | None]:
-        """The columns of a new index, and how they were chosen if they are chosen now."""
+        """The columns of a new index, and the choice if this write makes it."""
         known = self.known_columns(table, schema)
         if known is not None:
             return known, None
@@ -124,7 +123,7 @@ class IndexOptions:
     def columns_for(
         self, rows: DataFrame, schema: StructType
     ) -> tuple[tuple[IndexedColumn, ...], ColumnChoice | None]:
-        """The columns that are named, or those chosen for the rows."""
+        """The named columns, or columns chosen for the rows."""
         if self.columns is not None:
             return self.columns, None
         return self._chosen(rows, schema, self.automatic_columns or 1)
@@ -132,10 +131,10 @@ class IndexOptions:
     def known_columns(
         self, table: OpenTable, schema: StructType
     ) -> tuple[IndexedColumn, ...] | None:
-        """Those asked for, or those of the table that is replaced; None if they are to be chosen.
+        """The named columns, or those of the replaced table; None if they must be chosen.
 
-        Columns that were chosen for the table before stay, unless they are a guess, as long as the
-        new rows have them with types that can be indexed in the same way.
+        A rebuild keeps columns that were chosen before, unless they are a guess or the new rows
+        lack a column or have it with a type that the same kind of index does not support.
         """
         if self.columns is None and is_guess(table):
             return None
@@ -144,8 +143,10 @@ class IndexOptions:
     def columns_of_tree(
         self, table: OpenTable, schema: StructType
     ) -> tuple[IndexedColumn, ...] | None:
-        """The same for a rebuild by the tree of the table, whose rows are about as many: a guess
-        stays then."""
+        """The same for a rebuild that reuses the table's tree.
+
+        It keeps a guess too, because the table has about as many rows as before.
+        """
         if self.columns is not None:
             return self.columns
         stored = table.snapshot.configuration
@@ -172,7 +173,7 @@ class IndexOptions:
         if configuration.last_revision_id is None:
             raise InvalidOptions(
                 "columns_to_index is needed to create a table with an index; name the columns "
-                "that filters use most, such as ['ts', 'user_id:hash'], or let 'auto' choose them"
+                "that queries filter by most, such as ['ts', 'user_id:hash'], or use 'auto'"
             )
         return tuple(
             IndexedColumn(transformer.column, wanted_kind(transformer))
@@ -185,7 +186,7 @@ class IndexOptions:
         return () if wanted is None else resolve_sample_key(wanted, schema)
 
     def _wanted_sample_key(self, table: OpenTable) -> tuple[str, ...] | str | None:
-        """The one asked for. A rebuild that does not say by which columns keeps the table's."""
+        """The option, or the table's sample key in a rebuild that sets no columns either."""
         known = table.configuration
         if self.sample_key is not None or self.says_columns or known.last_revision_id is None:
             return self.sample_key
@@ -194,16 +195,19 @@ class IndexOptions:
         return known.latest.sample_key or None
 
     def new_slices(self, table: OpenTable) -> bool:
-        """Whether a new index stores slices. A rebuild that says neither that nor by which columns
-        keeps to what the table does."""
+        """Whether a new index stores slices.
+
+        A rebuild that sets neither this option nor the columns does what the table does.
+        """
         if self.slices is not None:
             return self.slices
         return table.snapshot.stores_slices and not self.says_columns
 
     def left_open(self, table: OpenTable, choice: ColumnChoice | None) -> dict[str, str]:
-        """The keys that store which options the write was left to choose, where there are some.
+        """The keys that record the options that the write chose by itself; empty for none.
 
-        `choice` is how it chose the columns; None for columns that were known.
+        Args:
+            choice: how the write chose the columns; None if they were known.
         """
         were_chosen = chosen_automatically(table.snapshot.configuration, COLUMNS)
         options = {
@@ -219,8 +223,10 @@ class IndexOptions:
         return keys | ({CHOSEN_FROM_KEY: known} if known and options[COLUMNS] else {})
 
     def kept_by_append(self, stored: Mapping[str, str]) -> dict[str, str]:
-        """A table's configuration after an append, but for the index; a given cube size is not
-        automatic any more."""
+        """The table's configuration after an append, before changes to the index.
+
+        A cube size that the append sets is no longer automatic.
+        """
         left = [name for name in stored.get(AUTOMATIC_KEY, "").split(",") if name]
         if self.cube_size is not None:
             left = [name for name in left if name != CUBE_SIZE]
@@ -228,6 +234,6 @@ class IndexOptions:
         return {**kept, AUTOMATIC_KEY: ",".join(left)} if left else kept
 
     def given_stats(self, transformers: Sequence[Transformer]) -> dict[str, str]:
-        """The key that stores what the user said of the columns, where that was anything."""
+        """The key that stores `column_stats`; empty if the option is not set."""
         text = column_stats_text(self.stats_of(transformers), transformers)
         return {COLUMN_STATS_KEY: text} if text else {}

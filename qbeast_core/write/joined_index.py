@@ -1,4 +1,4 @@
-"""The index that rows join which are added to a table, or come back to it from other files."""
+"""The existing index that appended or rewritten rows join."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ NO_FILES_LEAVE = np.array([], dtype=np.int64)
 
 @dataclass(frozen=True)
 class JoinedIndex:
-    """The index of a table at the start of a transaction, and the files that leave by it."""
+    """The index of a table at the start of a transaction, and the files that the commit removes."""
 
     known: KnownIndex
     current: Revision
-    """The revision that the rows belong to if they fit it."""
+    """The revision that the rows belong to, if they fit it."""
     transformers: tuple[Transformer, ...]
     """How each column is indexed from now on."""
     removed: NDArray[np.int64] = field(default_factory=NO_FILES_LEAVE.copy)
-    """Indices of the files that leave; rows of these come back."""
+    """Indices of the files that the commit removes and whose rows it rewrites."""
     keeps_weights: bool = True
-    """Whether cubes keep the weights that they have by the files that leave."""
+    """Whether cubes keep the weights that the removed files gave them."""
     cube_size: int | None = None
-    """The one that is asked for; None for none."""
+    """The option; None if it is not set."""
     may_outgrow: bool = False
-    """Whether a table that has outgrown an automatic cube size gets another one."""
+    """Whether a table that has outgrown its automatic cube size gets a larger one."""
     column_stats: tuple[ColumnStats, ...] | None = None
     new_keys: Mapping[str, str] = field(default_factory=dict)
-    """Further keys for the table's configuration, where it gets a revision."""
+    """Further keys for the table's configuration if it gets a new revision."""
 
     @classmethod
     def of(
         cls, known: KnownIndex, revision: Revision | None = None, *, removed: NDArray[np.int64]
     ) -> JoinedIndex:
-        """The index of rows that come back, of a revision or of the latest one."""
+        """The index for rewritten rows, at a revision or at the latest one."""
         current = known.current if revision is None else revision
         schema, label = known.table.snapshot.schema, known.table.label
         transformers = continued_transformers(current, None, schema, label)
@@ -112,9 +112,9 @@ class JoinedIndex:
             self.known.with_revision(revision, self.new_keys).store(transaction)
 
     def _fitting_cube_size(self, rows: int) -> int | None:
-        """The cube size that an automatic one becomes by so many rows; None if it stays.
+        """The new automatic cube size after a write of `rows` rows; None if it does not change.
 
-        While nothing is indexed it is that of a new table.
+        While nothing is indexed, the table gets the cube size of a new table.
         """
         snapshot, current = self.table.snapshot, self.current
         gone = set(self.removed.tolist())

@@ -1,7 +1,7 @@
-"""The index that a table has for the rows that join it.
+"""The index of a table, as the rows that join it find it.
 
-A table that was created or converted without rows has a guess for its automatic columns, made by
-their types alone. A guess is not kept: while nothing is indexed by it, the first rows decide.
+The automatic columns of a table that was created or converted without rows are a guess from their
+types alone. While no file is indexed by a guess, the first rows replace it.
 """
 
 from __future__ import annotations
@@ -33,42 +33,42 @@ from qbeast_core.write.revision import (
 
 @dataclass(frozen=True)
 class KnownIndex:
-    """What a table's configuration says of its index, once its first rows have decided."""
+    """A table's index configuration, after its first rows have replaced a guess."""
 
     table: OpenTable
-    """As the log has it."""
+    """The table as committed."""
     stored: Mapping[str, str]
     """The table's whole configuration."""
     configuration: IndexConfiguration
     schema: StructType | None = None
-    """The table's new schema, if its slices depend on the columns that were chosen."""
+    """The table's new schema, if its slices depend on the chosen columns; else None."""
     column_choice: ColumnChoice | None = None
-    """How the columns were chosen, if these rows decided."""
+    """How the columns were chosen, if these rows replaced a guess."""
 
     @staticmethod
     def of(table: OpenTable) -> KnownIndex:
-        """The index as the log has it."""
+        """The index as committed."""
         return KnownIndex(table, table.snapshot.configuration, table.configuration)
 
     @property
     def current(self) -> Revision:
-        """The latest revision, as more rows continue it."""
+        """The latest revision, as the next rows continue it."""
         return self.configuration.latest if self.column_choice else self.table.index.current
 
     @staticmethod
     def for_rows(
         table: OpenTable, rows: DataFrame | None, at_most: int | None = None
     ) -> KnownIndex:
-        """The index for the table's rows and those that join them; they decide while it is open.
+        """The index for the table's rows and new rows, which together replace a guess.
 
         Args:
-            rows: those that join, in the table's schema; read once more if they decide.
-            at_most: how many columns may be chosen; None for as many as the table has.
+            rows: the new rows in the table's schema; read once more if they replace a guess.
+            at_most: the maximum number of columns to choose; None for as many as the table has.
         """
         known = KnownIndex.of(table)
         if not is_open(table):
             return known
-        # New rows may lack what Delta generates.
+        # New rows may lack columns that Delta generates.
         schema = table.snapshot.schema
         candidates = [column(name) for name, _ in candidate_columns(schema)]
         every_row = table.snapshot.dataframe().select(*candidates)
@@ -81,7 +81,7 @@ class KnownIndex:
         return known._decided(choice) if choice.rows else known
 
     def with_revision(self, revision: Revision, keys: Mapping[str, str]) -> KnownIndex:
-        """The same once the table has a revision that becomes its latest, and further keys."""
+        """The same index with a new latest revision and further configuration keys."""
         stored = {
             **self.stored,
             **keys,
@@ -93,7 +93,7 @@ class KnownIndex:
         )
 
     def store(self, transaction: Transaction) -> None:
-        """Give the table the configuration, and the schema where that changes."""
+        """Store the configuration in the table, and the schema if it changes."""
         transaction.update_configuration(self.stored, self.schema)
 
     def _decided(self, choice: ColumnChoice) -> KnownIndex:
@@ -114,22 +114,22 @@ class KnownIndex:
 
 
 def is_guess(table: OpenTable) -> bool:
-    """Whether the table's columns were chosen automatically, from too few rows to tell."""
+    """Whether the table's columns were chosen automatically from too few rows."""
     stored = table.snapshot.configuration
     if not chosen_automatically(stored, COLUMNS):
         return False
     rows = stored.get(CHOSEN_FROM_KEY, "")
     if rows.isascii() and rows.isdecimal():
         return int(rows) < ENOUGH_ROWS
-    # Older versions did not store it. What they chose for a table without files was a guess.
+    # Older versions did not store the number. Their choice for a table without files was a guess.
     return table.configuration.latest.is_staging and not table.snapshot.files
 
 
 def is_open(table: OpenTable) -> bool:
-    """Whether the columns are a guess that the next rows replace: nothing is indexed by it yet."""
+    """Whether the next rows replace the columns, which are a guess that indexes no file yet."""
     if not is_guess(table):
         return False
     snapshot, latest = table.snapshot, table.configuration.latest
-    # Files of other writers have slices, whose weights the guess decides without a sample key.
+    # Other writers' files store slices, which depend on the guess if there is no sample key.
     needs_guess = snapshot.stores_slices and snapshot.files and not latest.sample_key
     return latest.is_staging and not needs_guess

@@ -1,4 +1,4 @@
-"""The first pass over the rows of a write, with a sample that is as large as its tree needs."""
+"""The first pass over the rows of a write, with a sample large enough to plan the tree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ def measure(
     weight_columns: Sequence[str],
     cube_size: int | None,
 ) -> InputStatistics:
-    """Count, bound and sample the rows; without a cube size, the automatic one is expected."""
+    """Count and sample the rows and find their bounds.
+
+    Args:
+        weight_columns: the columns whose hash is a row's weight.
+        cube_size: in rows; None for the automatic one.
+    """
     schema = rows.schema
     return collect(
         Catalyst(Jvm(rows.sparkSession)),

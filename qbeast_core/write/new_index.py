@@ -1,4 +1,4 @@
-"""The index of a table that is created, or whose rows, schema and index are replaced."""
+"""The new index of a created or replaced table."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from qbeast_core.write.sample_warning import sample_warnings
 from qbeast_core.write.sizing import automatic_cube_size
 from qbeast_core.write.writer import Standing
 
-# Parquet columns may not have these in their names unless Delta maps them to others.
+# Delta allows these characters in column names only with column mapping.
 _NEED_COLUMN_MAPPING = set(" ,;{}()\n\t=")
 
 
 @dataclass(frozen=True)
 class NewIndex:
-    """An index that no file is under yet."""
+    """An index that no file belongs to yet."""
 
     request: WriteRequest
     table: OpenTable
-    """As it was before; it may not exist."""
+    """The table before the write; it may not exist."""
     schema: StructType
     columns: tuple[IndexedColumn, ...]
     transformers: tuple[Transformer, ...]
     sample_key: tuple[str, ...]
     column_choice: ColumnChoice | None = None
-    """How the columns were chosen, if they are chosen now."""
+    """How the columns were chosen, if this write chose them."""
 
     @staticmethod
     def of(
@@ -59,7 +59,7 @@ class NewIndex:
         columns: tuple[IndexedColumn, ...],
         choice: ColumnChoice | None = None,
     ) -> NewIndex:
-        """The index by these columns. Raises InvalidOptions."""
+        """The index on these columns. Raises InvalidOptions."""
         return NewIndex(
             request,
             table,
@@ -74,7 +74,7 @@ class NewIndex:
     def for_rows(
         request: WriteRequest, table: OpenTable, rows: DataFrame, schema: StructType
     ) -> NewIndex:
-        """The index that a request asks for, or that its rows choose."""
+        """The index on the columns of the request, or on columns chosen for its rows."""
         columns, choice = request.options.new_columns(table, rows, schema)
         return NewIndex.of(request, table, schema, columns, choice)
 
@@ -92,7 +92,7 @@ class NewIndex:
 
     @property
     def given_stats(self) -> dict[str, str]:
-        """The key that stores what the user says of the columns beforehand."""
+        """The key that stores `column_stats`; empty if the option is not set."""
         return self.request.options.given_stats(self.transformers)
 
     def warnings(self, rows: DataFrame, statistics: InputStatistics) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ class NewIndex:
         plan: TreePlan | None,
         statistics: InputStatistics,
     ) -> None:
-        # What is told of its samples is to be told by the next rebuild too.
+        # The next rebuild must measure its rows again to repeat a warning about samples.
         may_be_rebuilt = plan is not None and not statistics.warnings
         keys = rebuild_key(self.table, plan) if plan and may_be_rebuilt else {}
         self.describe(transaction, revision, keys)
@@ -128,7 +128,7 @@ class NewIndex:
     def describe(
         self, transaction: Transaction, revision: Revision, rebuild: Mapping[str, str]
     ) -> None:
-        """Say what the table is from this transaction on; `rebuild` is for the next rebuild."""
+        """Set the table's schema and configuration; `rebuild` has the keys for the next rebuild."""
         options = self.request.options
         slices = options.new_slices(self.table)
         configuration = {
@@ -154,9 +154,9 @@ class NewIndex:
 
 
 def own_properties(request: WriteRequest, table: OpenTable, schema: StructType) -> dict[str, str]:
-    """The properties of a new or replaced table, but for those of its index.
+    """The properties of a new or replaced table, without those of its index.
 
-    Raises InvalidOptions where Delta does not take those that are given.
+    Raises InvalidOptions if Delta rejects a given property.
     """
     given = request.properties
     if given is not None:
@@ -167,10 +167,10 @@ def own_properties(request: WriteRequest, table: OpenTable, schema: StructType) 
 
 
 def _kept_properties(given: Mapping[str, str] | None, present: Mapping[str, str]) -> dict[str, str]:
-    """The table's own properties, which a rebuild keeps unless it is given others."""
+    """The given properties; without them, those that the table has."""
     own = {key: value for key, value in present.items() if not is_index_key(key)}
     if given is None:
         return own
-    # Delta does not let a table go back to unmapped column names.
+    # Delta does not allow a table to switch column mapping off.
     mapping = {k: v for k, v in own.items() if k.startswith("delta.columnMapping.")}
     return {**mapping, **given}

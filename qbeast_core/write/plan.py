@@ -1,4 +1,4 @@
-"""Which cube and which file each row of a write goes to."""
+"""Plan which cube and which file each row of a write goes to."""
 
 from __future__ import annotations
 
@@ -36,31 +36,31 @@ _EVEN_WEIGHTS = 1 << 20
 
 @dataclass(frozen=True)
 class TreePlan:
-    """Which cube and file each row of a write goes to."""
+    """The cube and the file of each row of a write."""
 
     revision: Revision
     weights: Mapping[CubeId, int]
     assignment: Assignment
     in_cubes: Mapping[CubeId, float]
-    """How many rows each cube is expected to get, for cubes that get any."""
+    """The expected number of rows of each cube, for cubes that get rows."""
     files: int
     bands: int
-    """How many of the files have rows of the root by their weight, beside the root's own file."""
+    """The number of files that hold a weight band of the root, besides the root's own file."""
     without_dictionary: tuple[str, ...]
-    """The columns whose values hardly repeat within a file."""
+    """The columns whose values rarely repeat within a file."""
     order_levels: int
-    """By how many levels the rows of a file are ordered."""
+    """The number of tree levels by which the rows of a file are sorted."""
 
     @property
     def expected_rows(self) -> int:
         return round(sum(self.in_cubes.values()))
 
     def fits(self, in_cubes: Mapping[CubeId, float]) -> bool:
-        """Whether it suits rows of which each cube gets so many."""
+        """Whether the plan suits rows that are distributed over cubes in these numbers."""
         return still_fits(in_cubes, self.files - self.bands, self.revision.desired_cube_size)
 
     def max_weight(self, cube: CubeId) -> int:
-        """The weight that a block of the cube is tagged with."""
+        """The maximum weight in the tag of the cube's blocks."""
         if cube.depth >= self.assignment.depth_limit:
             return MAX_WEIGHT
         return self.weights.get(cube, MAX_WEIGHT)
@@ -75,10 +75,14 @@ def plan_tree(
     *,
     grows: bool = True,
 ) -> TreePlan:
-    """Plan where `rows` rows of the schema go, of which `sample` is a uniform sample.
+    """Plan where rows go, from a uniform sample of them.
 
-    `existing` is the tree of the revision's other files, which the new rows grow. Rows that were
-    taken out of that tree do not grow it: without `grows` they go back to where they were.
+    Args:
+        rows: the number of rows to write.
+        schema: the table's.
+        existing: the tree of the revision's other files, which the new rows join.
+        grows: whether the rows are new to the tree. Rows that were taken out of it do not grow it
+            but return to their cubes.
     """
     phases.enter(phases.PLANNING)
     layout = PathLayout(revision.dimensions)
@@ -103,10 +107,14 @@ def plan_again(
     without_dictionary: tuple[str, ...],
     order_levels: int,
 ) -> TreePlan:
-    """Plan where rows go that are expected to lie as those of a tree do, whose place they take."""
+    """Plan where rows go, with the tree of the rows that they replace.
+
+    Args:
+        tree: of rows with a similar distribution.
+    """
     phases.enter(phases.PLANNING)
     in_cubes = {cube: float(rows) for cube, rows in tree.element_count.items() if rows}
-    # Weights are hashes, as often here as there.
+    # Weights are hashes, so they are evenly distributed.
     weights = np.linspace(MIN_WEIGHT, MAX_WEIGHT, _EVEN_WEIGHTS).astype(np.int32)
     return _planned(
         revision, schema, tree.weights, in_cubes, weights, without_dictionary, order_levels
@@ -122,14 +130,14 @@ def _planned(
     without_dictionary: tuple[str, ...],
     order_levels: int,
 ) -> TreePlan:
-    """The plan for cubes of these weights with so many rows each."""
+    """The plan for cubes with these weights and numbers of rows."""
     file_of = plan_files(in_cubes, revision.desired_cube_size)
     files = max(file_of.values()) + 1
     scale = sum(in_cubes.values()) / len(sample_weights)
     bands = root_bands(
         weights, file_of, in_cubes.keys(), sample_weights, scale, smallest_band_rows(schema)
     )
-    # The last band goes to the file that the root has anyway.
+    # The last band goes to the root's own file.
     file_of_band = [(end, files + number) for number, end in enumerate(bands)]
     layout = PathLayout(revision.dimensions)
     return TreePlan(
@@ -146,14 +154,14 @@ def _planned(
 
 @dataclass(frozen=True, eq=False)
 class RowLayout:
-    """The expressions that place a row of the table."""
+    """The Spark expressions that place a row in a cube and a file."""
 
     words: list[Column]
-    """Of its path, by as many levels as the tree has."""
+    """The words of the row's path, with as many levels as the tree."""
     weight: Column
     target: columns.Target
     order: columns.Order
-    """Its place in its file."""
+    """The row's position in its file."""
 
     @staticmethod
     def of(catalyst: Catalyst, plan: TreePlan) -> RowLayout:
@@ -167,13 +175,13 @@ class RowLayout:
 
 
 def placed(rows: DataFrame, plan: TreePlan, row_layout: RowLayout, by_slice: bool) -> DataFrame:
-    """The rows, one Spark partition per file, sorted in space inside it.
+    """The rows in one Spark partition per file, each sorted along the space-filling curve.
 
-    With `by_slice` the rows of a slice lie together, sorted like this, so that a small sample reads
-    the end of a file only.
+    With `by_slice`, rows are sorted by slice first, so that a small sample reads only the end of a
+    file.
 
-    File and order are expressions of the shuffle and of the sort, never columns: rows with columns
-    more would have to be copied once again to lose them.
+    File and order are expressions of the shuffle and the sort rather than columns, because dropping
+    extra columns would copy every row once more.
     """
     in_files = repartition_by_id(rows, plan.files, row_layout.target.file.cast("int"))
     return in_order(in_files, plan.revision, row_layout.order, by_slice)
@@ -182,9 +190,9 @@ def placed(rows: DataFrame, plan: TreePlan, row_layout: RowLayout, by_slice: boo
 def in_order(
     partitions: DataFrame, revision: Revision, order: columns.Order, by_slice: bool
 ) -> DataFrame:
-    """The rows of each partition in the order of a file, as `placed` has them."""
-    # Neighbours in space become neighbours in the file, so that readers skip inside of it. Spark
-    # sorts by a single bigint in linear time.
+    """Sort the rows of each partition into the order of a file, as `placed` does."""
+    # Neighbours in space become neighbours in the file, so readers can skip row groups and pages.
+    # Spark sorts by a single bigint in linear time.
     if not by_slice:
         return partitions.sortWithinPartitions(order.place)
     slices = row_slice(revision.weight_columns).cast("bigint")

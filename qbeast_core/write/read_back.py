@@ -1,4 +1,4 @@
-"""What files hold that were just written: counted from their rows, not believed."""
+"""Count the contents of newly written files from their rows instead of trusting the plan."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ _KEY_SEEDS = 16
 
 
 class RowsOutside(SourceChanged):
-    """Rows lie outside of the revision's space, whose files say that there are none."""
+    """Written rows lie outside the revision's space, although the plan excludes them."""
 
 
 @dataclass
 class FileContents:
-    """What one file holds."""
+    """The blocks of one file."""
 
     blocks: list[Block] = field(default_factory=list)
     """In pre-order of their cubes."""
     highest_weight: int | None = None
-    """Of its rows, in a file with a band of the root and nothing else."""
+    """The highest weight of the file's rows, if it holds a band of the root and nothing else."""
 
 
 @dataclass(frozen=True, eq=False)
 class Counting:
-    """The expressions that count what files hold; they need the plan of the files only."""
+    """The Spark expressions that count the contents of files; they only need the plan."""
 
     plan: TreePlan
     names: WorkingColumns
     of_row: Sequence[Column]
     of_cube: Mapping[str, Column]
-    """The path words of a row's cube, from what `of_row` says."""
+    """The path words of a row's cube, computed from the columns of `of_row`."""
     of_rows: Sequence[Column]
 
     @staticmethod
     def of(plan: TreePlan, row_layout: RowLayout, columns: Sequence[str]) -> Counting:
-        """`row_layout` places rows of those columns when they are written."""
+        """The expressions for rows with these columns, which `row_layout` places in the write."""
         layout = plan.assignment.layout
         names = WorkingColumns(columns, plan.revision.dimensions)
         return Counting(
@@ -85,14 +85,14 @@ class Counting:
 def contents_of(
     counting: Counting, rows: DataFrame, file_bytes: Mapping[str, int]
 ) -> dict[str, FileContents]:
-    """What each of the files holds, by its name.
+    """The contents of each file, by its name.
 
     Args:
-        rows: as read from those files.
-        file_bytes: the size of each file, by its name.
+        rows: read from these files.
+        file_bytes: the size of each file in bytes, by its name.
 
     Raises:
-        RowsOutside: a row lies outside of the revision's space.
+        RowsOutside: a row lies outside the revision's space.
     """
     plan, names = counting.plan, counting.names
     file_key, file_by_key = _file_key(columns.file_metadata(rows), file_bytes)
@@ -100,13 +100,13 @@ def contents_of(
         dict(counting.of_cube)
     )
     if len(file_bytes) == 1:
-        # One task reads it, which can count without a shuffle.
+        # One task reads the file, so it can count without a shuffle.
         placed = placed.coalesce(1)
     by_cube = placed.groupBy(names.file, names.depth, *names.words)
     cubes = by_cube.agg(*counting.of_rows).toArrow()
     if True in cubes.column("outside").to_pylist():
         raise RowsOutside(
-            "a row lies outside of the range that was measured before; the source changed in "
+            "a row lies outside the range that was measured before; the source changed in "
             "between. Nothing was committed; run the write again"
         )
     files = [file_by_key[key] for key in cubes.column(names.file).to_pylist()]
@@ -125,7 +125,7 @@ def contents_of(
 
 
 def contents_of_all(plan: TreePlan, sample: RowSample) -> FileContents:
-    """What a file holds whose rows, all of them, are the sample."""
+    """The contents of a file if the sample has all of its rows."""
     words = sample.words(plan.revision)
     cubes, cube_of_row = plan.assignment.cubes_of(words, sample.weights)
     rows = np.bincount(cube_of_row, minlength=len(cubes))
@@ -139,10 +139,13 @@ def contents_of_all(plan: TreePlan, sample: RowSample) -> FileContents:
 
 
 def _file_key(file: Column, file_bytes: Mapping[str, int]) -> tuple[Column, Mapping[Any, str]]:
-    """What tells the files apart, and the file of each key; `file` is what Spark tells of them.
+    """An expression that identifies a row's file, and the file name of each of its values.
 
-    A number, for Spark groups rows by long strings at several times the cost: the file's size,
-    which it knows anyway, or a hash of the name where files are of one size.
+    A number, because grouping by long strings costs Spark several times as much: the file's size,
+    which Spark knows anyway, or a hash of the name if two files have the same size.
+
+    Args:
+        file: Spark's file metadata of the row.
     """
     by_size = {size: name for name, size in file_bytes.items()}
     if len(by_size) == len(file_bytes):
@@ -173,16 +176,16 @@ def _prefix(word: Column, depth: Column, layout: PathLayout, position: int) -> C
     per_word = layout.levels_per_word
     kept = F.greatest(F.least(depth - position * per_word, F.lit(per_word)), F.lit(0))
     cleared_bits = ((F.lit(per_word) - kept) * layout.dimensions).cast("int")
-    # PySpark's shift functions take plain numbers only.
+    # PySpark's shift functions only accept plain numbers, not columns.
     down = F.call_function("shiftright", word, cleared_bits)
     return F.call_function("shiftleft", down, cleared_bits)
 
 
 def _outside(revision: Revision) -> Column:
-    """Whether a row has a value beyond a bound of the revision; NaN and infinities are within.
+    """Whether a row has a value beyond a bound of the revision; NaN and infinities count as inside.
 
-    By the values, as the bounds are measured: no file is read for a filter beyond a bound, and the
-    point of a row just beyond it may be rounded to the edge.
+    Compares values rather than coordinates, because a coordinate just beyond a bound can be rounded
+    to the edge, and filters beyond a bound prune every file.
     """
     outside = F.lit(False)
     for transformer, transformation in zip(

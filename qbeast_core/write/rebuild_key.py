@@ -1,8 +1,8 @@
-"""What a table stores for its next rebuild: whether that may reuse the table's tree.
+"""The key by which a table allows its next rebuild to reuse its tree.
 
-An ordinary rebuild measures its rows before it writes them, so their query is evaluated twice or
-its rows are stored. Where it finds that the tree of the table it replaces would have done, it says
-so here, and the next rebuild tries that tree first (`ways.reuse_tree`).
+An ordinary rebuild measures its rows before it writes them, so the query is evaluated twice or its
+rows are checkpointed. If the old tree would have suited the new rows, the rebuild sets this key,
+and the next rebuild tries the tree first (`ways.reuse_tree`).
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ from qbeast_core.tree.path import PathLayout
 from qbeast_core.write.plan import TreePlan
 
 REBUILD_KEY = "qbeast.rebuild"
-"""Set where the next rebuild may reuse the table's tree; what it needs beside that, as JSON."""
+"""Set if the next rebuild can reuse the table's tree; the value has its parameters as JSON."""
 ALWAYS_FIT = (HashTransformation, NumericQuantiles, StringQuantiles)
-"""Transformations that have a place for every value."""
+"""Transformations that accept every value."""
 _HIGH_CARDINALITY = "varied"
-"""In the JSON, the columns to write without Parquet's dictionary."""
+"""In the JSON: the columns to write without Parquet's dictionary encoding."""
 _LEVELS = "levels"
-"""There, by how many levels the rows of a file are ordered."""
+"""In the JSON: the number of tree levels by which the rows of a file are sorted."""
 _SIZES_ALIKE = 1.5
-"""Two automatic cube sizes of which neither is so many times the other one are alike."""
+"""Two automatic cube sizes are alike if the larger is less than this many times the smaller."""
 
 
 def rebuild_key(table: OpenTable, plan: TreePlan) -> dict[str, str]:
-    """The key, where the tree of the table that is replaced would have done for the plan's rows.
+    """The key, if the tree of the replaced table would have suited the plan's rows; else empty.
 
-    A table that outgrows its tree with each rebuild would be written twice each time.
+    Without this test, a table that outgrows its tree in each rebuild would be written twice each
+    time.
     """
     before = table.configuration
     if before.last_revision_id is None or not plan.fits(plan.in_cubes):
@@ -55,13 +56,13 @@ def rebuild_key(table: OpenTable, plan: TreePlan) -> dict[str, str]:
 
 
 def may_reuse_tree(table: OpenTable) -> bool:
-    """Whether a rebuild of the table may try its tree, if its options stay."""
+    """Whether a rebuild of the table can try its tree, if the options do not change."""
     stored = table.snapshot.configuration
     return REBUILD_KEY in stored and not maps_columns(stored)
 
 
 def parse_rebuild_key(text: str, revision: Revision) -> tuple[tuple[str, ...], int] | None:
-    """The columns without a dictionary and the levels; None for a text that is not ours."""
+    """The columns without a dictionary and the number of levels; None if the text is not valid."""
     try:
         kept = json.loads(text)
         columns, levels = tuple(map(str, kept[_HIGH_CARDINALITY])), int(kept[_LEVELS])
@@ -72,12 +73,12 @@ def parse_rebuild_key(text: str, revision: Revision) -> tuple[tuple[str, ...], i
 
 
 def _sizes_alike(one: int, other: int) -> bool:
-    """Whether a tree for the one cube size serves where the other one is asked for."""
+    """Whether a tree for one cube size also suits the other."""
     return one < _SIZES_ALIKE * other and other < _SIZES_ALIKE * one
 
 
 def _fits(old: Transformation, new: Transformation) -> bool:
-    """Whether the old one has a place of its own for the values that the new one was made for."""
+    """Whether the old transformation covers the values that the new one was made for."""
     if isinstance(old, LinearTransformation):
         known = isinstance(new, LinearTransformation | IdentityTransformation)
         return known and not old.is_superseded_by(new)

@@ -1,4 +1,4 @@
-"""What a write of a table was asked for, and what each way of writing needs of it."""
+"""A write request: its checked options, and what every way of writing derives from them."""
 
 from __future__ import annotations
 
@@ -28,24 +28,30 @@ from qbeast_core.write.revision import check_sample_key, check_slices, continued
 
 @dataclass(frozen=True)
 class WriteResult:
-    """What a write did."""
+    """The result of a write: what it added, its duration and the table's new version."""
 
     version: int
-    """The table's version after it."""
+    """The table's version after the write."""
     revision_id: int
+    """The revision that the rows were written under."""
     rows: int
+    """The number of written rows."""
     cubes: int
-    """Cubes that rows of this write went to."""
+    """The number of cubes that received rows."""
     files: int
+    """The number of written files."""
     bytes: int
+    """The size of these files."""
     seconds: float
+    """The duration of the write."""
     mode: WriteMode
-    """APPEND if the table's earlier rows are still there, else OVERWRITE."""
+    """APPEND if the write kept the table's earlier rows, else OVERWRITE."""
     new_revision: bool
+    """Whether the write added a revision to the index."""
     column_choice: ColumnChoice | None = None
-    """Which columns `auto` chose in this write, and why; None where it chose none."""
+    """The columns that `auto` chose in this write, and why; None if it chose none."""
     warnings: tuple[str, ...] = ()
-    """What the user should know of the table's samples."""
+    """Warnings about the precision of the table's samples."""
 
     def __str__(self) -> str:
         chosen = f"; {self.column_choice}" if self.column_choice else ""
@@ -57,7 +63,7 @@ class WriteResult:
 
 @dataclass(frozen=True)
 class WriteRequest:
-    """One write of a table, its options checked."""
+    """One write of a table, with checked options."""
 
     address: TableAddress
     mode: WriteMode
@@ -70,14 +76,14 @@ class WriteRequest:
     """Whether an overwrite replaces the table's schema."""
 
     def own_rows(self, given: DataFrame) -> DataFrame:
-        """The rows without a column that the table computes, or computed before."""
+        """The rows without the column `_qbeast_slice`, if the table computes it."""
         if not has_slice_column(given):
             return given
         snapshot = TableSnapshot.load(given.sparkSession, self.address.location)
         return own_rows(given, snapshot.stores_slices or self.options.slices is True)
 
     def begin(self, spark: SparkSession) -> WritableTable:
-        """The table's present state, which this write may change."""
+        """Start a transaction on the table, and check that this write may change it."""
         table = WritableTable.begin(spark, self.address)
         self.address.check_adoptable(table.snapshot, keeps_rows=self.mode is WriteMode.APPEND)
         if self.appends(table):
@@ -87,7 +93,7 @@ class WriteRequest:
         return table
 
     def check(self, table: OpenTable, schema: StructType) -> WriteResult | None:
-        """Find what would fail before anything is computed; a result if nothing is to be done."""
+        """Check the request before anything is computed; a result if there is nothing to do."""
         if self._has_table(table) and self.mode is WriteMode.ERROR:
             raise InvalidOptions(f"{table.label} exists; use mode 'append' or 'overwrite'")
         if self._has_table(table) and self.mode is WriteMode.IGNORE:
@@ -101,13 +107,13 @@ class WriteRequest:
         return None
 
     def aligned(self, table: OpenTable, given: DataFrame) -> DataFrame:
-        """The rows as the table stores them, where it keeps its schema. Raises InvalidOptions."""
+        """The rows in the table's schema, if the write keeps it. Raises InvalidOptions."""
         if not self._keeps_schema(table):
             return given
         return aligned(given, table.snapshot.schema, table.label)
 
     def stored_schema(self, table: OpenTable, rows: DataFrame) -> StructType:
-        """The schema that the table has after the write, of rows that are aligned with it."""
+        """The table's schema after the write of these aligned rows."""
         return table.snapshot.schema if self._keeps_schema(table) else nullable(rows.schema)
 
     def _keeps_schema(self, table: OpenTable) -> bool:
@@ -115,7 +121,7 @@ class WriteRequest:
         return self.appends(table) or (overwrites and not self.overwrite_schema)
 
     def measured_columns(self, given: DataFrame) -> tuple[str, ...]:
-        """The columns that the rows are measured by before they are written; none for all."""
+        """The columns that are measured before the rows are written; empty for all columns."""
         table = self.begin(given.sparkSession)
         if self.appends(table):
             if self.decides(table):
@@ -129,15 +135,15 @@ class WriteRequest:
             transformers = resolve_columns(columns, given.schema)
             key = self.options.new_sample_key(table, given.schema)
         measured = {name.lower() for name in (*key, *(each.column for each in transformers))}
-        # An append may lack some of them.
+        # The rows of an append may lack some of them.
         return tuple(name for name in given.columns if name.lower() in measured)
 
     def appends(self, table: OpenTable) -> bool:
-        """Whether it adds to rows that the table has."""
+        """Whether the write appends to an existing table."""
         return self.mode is WriteMode.APPEND and self._has_table(table)
 
     def decides(self, table: OpenTable) -> bool:
-        """Whether the rows of an append decide by which columns the table is indexed."""
+        """Whether the rows of an append decide which columns the table is indexed by."""
         return self.options.columns is None and is_open(table)
 
     def continued(
@@ -145,14 +151,20 @@ class WriteRequest:
     ) -> tuple[KnownIndex, tuple[Transformer, ...]]:
         """The index that an append continues, and how it indexes each column from now on.
 
-        `rows`, in the table's schema, decide where the append does; None to leave that open.
+        Args:
+            rows: the rows to append in the table's schema, which can replace a guess; None to keep
+                it.
+
+        Raises:
+            NotAQbeastTable: the table has no index.
+            IndexMismatch: the options differ from the table's index.
         """
         snapshot, label = table.snapshot, table.label
         known = KnownIndex.of(table)
         if known.configuration.last_revision_id is None:
             raise NotAQbeastTable(
-                f"{label} is a Delta table without a Qbeast index; "
-                "convert it first, which keeps its rows, or replace them with mode='overwrite'"
+                f"{label} is a Delta table without a Qbeast index; convert it first, which keeps "
+                "its rows, or replace its rows with mode='overwrite'"
             )
         schema, key = snapshot.schema, self.options.sample_key
         if key is not None:
@@ -166,7 +178,7 @@ class WriteRequest:
     def result(
         self, version: int, written: WrittenFiles, mode: WriteMode, *, new_revision: bool
     ) -> WriteResult:
-        """What this write did."""
+        """The result of this write."""
         return WriteResult(
             version=version,
             revision_id=written.revision.revision_id,
@@ -180,7 +192,7 @@ class WriteRequest:
         )
 
     def unchanged(self, table: OpenTable) -> WriteResult:
-        """The result of a write that has nothing to do."""
+        """The result if the write had nothing to do."""
         return WriteResult(
             version=table.snapshot.version,
             revision_id=table.configuration.last_revision_id or 0,
@@ -194,6 +206,6 @@ class WriteRequest:
         )
 
     def _has_table(self, table: OpenTable) -> bool:
-        """Whether the user sees a table: one that the catalog does not know is none to them."""
+        """Whether the table exists for the user: by name, only if it is in the catalog."""
         by_path = self.address.name is None
         return table.snapshot.exists and (by_path or self.address.is_registered)

@@ -1,4 +1,4 @@
-"""Which revision a write belongs to (docs/format.md 3.6)."""
+"""Choose the revision of a write (docs/format.md 3.6)."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _FIRST_REVISION_ID = 1
 _BY_QUANTILES = (NumericQuantilesTransformer, StringQuantilesTransformer)
 COLUMN_STATS_KEY = "columnStats"
 AUTOMATIC_KEY = "qbeast.automatic"
-"""What was left to the first write to choose, names of options separated by commas."""
+"""The options that the first write chose automatically, names separated by commas."""
 CHOSEN_FROM_KEY = "qbeast.chosenFrom"
-"""How many rows were looked at to choose the columns, where they were left to choose."""
+"""The number of rows from which automatic columns were chosen."""
 COLUMNS, CUBE_SIZE, KEY = "columns_to_index", "cube_size", "sample_key"
 _OPTION_KEYS = frozenset((COLUMNS_KEY, "cubeSize", "tableFormat", COLUMN_STATS_KEY))
 
@@ -60,7 +60,7 @@ def first_revision(
     cube_size: int,
     sample_key: tuple[str, ...] = (),
 ) -> Revision:
-    """The revision of a new or replaced table: number 1, or number 0 while there are no rows."""
+    """The revision of a new or replaced table: number 1, or number 0 if it has no rows."""
     empty = Revision(
         revision_id=0,
         timestamp_millis=_now_millis(),
@@ -80,7 +80,7 @@ def first_revision(
 
 
 def rebuilt_revision(last: Revision) -> Revision:
-    """The revision of a table that is replaced by rows in the space of its last one."""
+    """The first revision of a rebuilt table whose rows stay in the space of its last one."""
     return replace(last, revision_id=_FIRST_REVISION_ID, timestamp_millis=_now_millis())
 
 
@@ -92,9 +92,14 @@ def continued_revision(
     *,
     cube_size: int | None,
 ) -> Revision:
-    """The revision that more rows belong to: `current` if they fit, else a new one.
+    """The revision of further rows: `current` if they fit it, else a new one.
 
-    `current` may be any of the table's revisions; the new one has a number that none of them has.
+    Args:
+        current: any of the table's revisions.
+        cube_size: in rows; None to keep that of `current`.
+
+    Returns:
+        A new revision has a number that no other revision of the table has.
     """
     revision_id = configuration.unused_id
     observed = _observed(current, transformers, statistics, revision_id)
@@ -112,21 +117,21 @@ def continued_revision(
 def continued_transformers(
     current: Revision, wanted: Sequence[IndexedColumn] | None, schema: StructType, table: str
 ) -> tuple[Transformer, ...]:
-    """The transformers of an append: those of the table, or what the user asks for explicitly.
+    """The transformers of an append: those of the table, or those that the user sets.
 
-    A column that has another type now keeps the kind of its index, if that goes with the type.
+    A column whose type has changed keeps its kind of index, if the new type supports it.
 
     Raises:
-        IndexMismatch: other columns, or another order of them, than the table is indexed by.
+        IndexMismatch: the columns, or their order, differ from those of the table's index.
     """
     if wanted is not None:
         asked = [column.name.lower() for column in wanted]
         if asked != [name.lower() for name in current.columns]:
             raise IndexMismatch(
-                f"{table} is indexed by {', '.join(current.columns)}, the write asks for "
+                f"{table} is indexed by {', '.join(current.columns)}, but the write asks for "
                 f"{', '.join(column.name for column in wanted)}; an append cannot change the "
-                "columns: leave columns_to_index as it was, or rebuild the table with "
-                "mode='overwrite', which keeps only the rows it is given"
+                "columns: set columns_to_index back, or rebuild the table with mode='overwrite', "
+                "which keeps only the rows that you write"
             )
     kinds = [column.kind for column in wanted] if wanted else [None] * len(current.columns)
     return tuple(
@@ -137,7 +142,7 @@ def continued_transformers(
 def _continued(old: Transformer, kind: str | None, schema: StructType) -> Transformer:
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
     present = types.get(old.column, "")
-    # A converted table's columns have no transformer yet, only what was asked for.
+    # The columns of a converted table have no transformer yet, only the requested kind.
     if kind is None and not isinstance(old, EmptyTransformer) and old.is_for(present):
         return old
     column = IndexedColumn(old.column, kind or kept_kind(old, present))
@@ -146,17 +151,17 @@ def _continued(old: Transformer, kind: str | None, schema: StructType) -> Transf
 
 
 def chosen_automatically(configuration: Mapping[str, str], option: str) -> bool:
-    """Whether an option of a table was left to its first write to choose."""
+    """Whether the table's first write chose the option automatically."""
     return option in configuration.get(AUTOMATIC_KEY, "").split(",")
 
 
 def chosen_from_key(choice: ColumnChoice) -> dict[str, str]:
-    """The key that stores how many rows the columns were chosen from."""
+    """The key that stores the number of rows from which the columns were chosen."""
     return {CHOSEN_FROM_KEY: str(choice.rows)}
 
 
 def renamed_staging(staging: Revision, columns: Sequence[IndexedColumn]) -> Revision:
-    """A staging revision for other columns, under which nothing is indexed."""
+    """A staging revision, under which no file is indexed, for other columns."""
     transformers = tuple(EmptyTransformer(column.name, column.kind) for column in columns)
     return replace(
         staging,
@@ -172,7 +177,7 @@ def check_sample_key(
     schema: StructType,
     table: str,
 ) -> None:
-    """Raises IndexMismatch where a table's sample key is another one than is asked for."""
+    """Raise IndexMismatch if the table's sample key differs from the requested one."""
     if wanted == ALL and chosen_automatically(configuration, KEY):
         return
     found = () if wanted == ALL else resolve_sample_key(wanted, schema, may_be_identity=True)
@@ -180,31 +185,31 @@ def check_sample_key(
         asked = ALL if wanted == ALL else ", ".join(wanted)
         has = f"the sample key {', '.join(current.sample_key)}" if current.sample_key else "none"
         raise IndexMismatch(
-            f"{table} has {has}, the write asks for sample_key {asked}; all its rows were "
-            "placed by the one it has: leave sample_key as it was, or rebuild the table with "
-            "mode='overwrite', which keeps only the rows it is given"
+            f"{table} has {has}, but the write asks for sample_key {asked}; all rows of the table "
+            "are placed by its sample key: set sample_key back, or rebuild the table with "
+            "mode='overwrite', which keeps only the rows that you write"
         )
 
 
 def check_slices(wanted: bool, stored: bool, table: str) -> None:
-    """Raises IndexMismatch where a table stores slices and is not to, or the other way round."""
+    """Raise IndexMismatch if the write asks for slices and the table has none, or vice versa."""
     if wanted != stored:
         raise IndexMismatch(
-            f"{table} {'stores' if stored else 'does not store'} slices, the write asks for slices "
-            f"{wanted}; its files have the column or not: leave slices as it was, or rebuild the "
-            "table with mode='overwrite', which keeps only the rows it is given"
+            f"{table} {'stores' if stored else 'does not store'} slices, but the write asks for "
+            f"slices={wanted}; a write cannot change this for existing files: set slices back, or "
+            "rebuild the table with mode='overwrite', which keeps only the rows that you write"
         )
 
 
 def stored_keys(configuration: IndexConfiguration, revision: Revision) -> dict[str, str]:
-    """The `qbeast.*` keys once the revision is the last one of the configuration."""
+    """The `qbeast.*` keys of the configuration with the revision as its last one."""
     if revision.revision_id == _FIRST_REVISION_ID and not configuration.revisions:
         configuration = configuration.with_revision(Revision.staging(revision))
     return configuration.with_revision(revision).write()
 
 
 def option_keys(columns: Sequence[IndexedColumn], revision: Revision) -> dict[str, str]:
-    """The options as qbeast-spark stores them beside its revisions (docs/format.md 2.1)."""
+    """The options as qbeast-spark stores them next to its revisions (docs/format.md 2.1)."""
     return {
         COLUMNS_KEY: ",".join(
             f"{transformer.column}:{column.kind}" if column.kind else transformer.column
@@ -217,7 +222,7 @@ def option_keys(columns: Sequence[IndexedColumn], revision: Revision) -> dict[st
 
 
 def slices_key(slices: bool) -> dict[str, str]:
-    """The key that stores whether the table stores slices, where it does."""
+    """The key that marks a table with slices; empty for a table without."""
     return {SLICES_KEY: "true"} if slices else {}
 
 
@@ -232,7 +237,7 @@ def _observed(
     statistics: InputStatistics,
     revision_id: int,
 ) -> tuple[Transformation, ...]:
-    """What the rows alone ask of each column's transformation."""
+    """The transformation of each column that these rows alone need."""
     has_quantiles = [
         old == new and isinstance(transformation, NumericQuantiles | StringQuantiles)
         for old, new, transformation in zip_longest(
@@ -260,10 +265,10 @@ def _observed_column(transformer: Transformer, bounds: Bounds, revision_id: int)
 def _observed_quantiles(
     transformer: Transformer, statistics: InputStatistics, position: int, *, keep: bool
 ) -> Transformation:
-    """The quantiles of a column that the user gives, else those of the rows.
+    """The quantiles of a column from the user, else from the rows.
 
-    Rows ask for nothing (the empty transformation) where the column has quantiles that it is to
-    `keep`, for these take any value, or where no two values are there to make them of.
+    Rows need nothing (the empty transformation) if the column has quantiles to `keep`, because
+    quantiles accept any value, or if there are fewer than two values to compute quantiles from.
     """
     quantiles = statistics.given_quantiles.get(position, ())
     if not quantiles and not keep:

@@ -1,4 +1,4 @@
-"""The warning that samples of a table say less than one would think."""
+"""The warning that samples of a table are less precise than their size suggests."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from qbeast_core.tree.column_choice import most_distinct
 def sample_warnings(
     rows: DataFrame, schema: StructType, statistics: InputStatistics, indexed: Sequence[str]
 ) -> tuple[str, ...]:
-    """What samples suffer from that go by the indexed columns; it names a column that helps.
+    """Warn if many rows share their values of the indexed columns, and name a column that helps.
 
-    The rows are read once more, in part, only if there is something to warn of.
+    Reads part of the rows once more, but only if there is a warning.
     """
     alike = rows_per_weight(statistics.sample.weights, statistics.rows)
     if not is_cluster_sample(alike, statistics.rows):
         return ()
     best = most_distinct(sample_candidates(rows, schema))
     advice = (
-        "no column by itself has many different values, so set sample_key='all'"
+        "set sample_key='all', because no single column has many distinct values"
         if best is None
-        else f"add a column with many different values to columns_to_index, such as {best.name!r}, "
+        else f"add a column with many distinct values to columns_to_index, such as {best.name!r}, "
         f"or set sample_key={best.name!r}"
     )
     return (
-        f"a row has the same {', '.join(indexed)} as {alike - 1:,.0f} others on average, and such "
-        "rows are in a sample together or not at all: a sample tells about as much as one of "
-        f"{alike:,.0f} times fewer rows. For better samples, {advice}",
+        f"on average {alike:,.0f} rows share {', '.join(indexed)} and are sampled together, so "
+        f"samples are only as precise as samples {alike:,.0f} times smaller. For better samples, "
+        f"{advice}",
     )

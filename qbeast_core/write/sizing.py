@@ -1,7 +1,7 @@
-"""How large cubes are when the user leaves it open (`cube_size: auto`), and samples that plan them.
+"""Automatic cube sizes (`cube_size: auto`) and the size of the samples that plan a tree.
 
-A file is to be large enough to read at full speed and small enough that a sample, which reads whole
-files, costs about what it should: a twentieth of the table, within 16 MB and 128 MB.
+A file must be large enough to read at full speed, and small enough that a sample, which reads whole
+files, costs little: a twentieth of the table, but at least 16 MB and at most 128 MB.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ _LARGEST_FILE_BYTES = 128 << 20
 _SMALLEST_BAND_BYTES = 128 << 10
 _FILES_WANTED = 21
 
-# When a table has outgrown its cube size, and how much of what its rows ask for it gets then.
+# A table outgrows its cube size when its rows want one this many times larger. It then gets this
+# share of the wanted size, if that is this many times the present one.
 _OUTGROWN = 8
 _SHARE_GRANTED = 0.25
 _LEAST_GROWTH = 2
 
-# A cube's share of the rows is then known to a tenth.
+# With this many sampled rows, a cube's share of the rows is known to about a tenth.
 _SAMPLE_ROWS_OF_A_CUBE = 1 << 7
 _FEWEST_SAMPLE_ROWS = 1 << 15
 MOST_SAMPLE_ROWS = 1 << 17
-"""So many rows of a few columns are all that the driver is sent."""
+"""The driver receives at most this many sampled rows, with a few columns each."""
 
-# Rough Parquet sizes; a factor of two more or less only moves the size of files.
+# Rough Parquet sizes in bytes. A factor of two either way only changes the size of files.
 _COMPRESSION = 0.5
 _BYTES = {
     "boolean": 1,
@@ -51,11 +52,11 @@ def automatic_cube_size(rows: int, schema: StructType) -> int:
 
 
 def outgrown_cube_size(present: int, rows: int, schema: StructType) -> int | None:
-    """The cube size for a table that has grown to `rows` rows, if the present one is too small.
+    """The new cube size, in rows, of a table that has outgrown its present one; None to keep it.
 
-    That is when the rows ask for one eight times as large. A new size opens a new revision, whose
-    tree starts from nothing, so sizes that are a little off are better kept. What there is keeps
-    its small blocks: were the size to catch up at once, the table had many for its cube size.
+    A table with `rows` rows outgrows its cube size when they want one eight times as large. A new
+    cube size opens a new revision with an empty tree, so a size that is slightly off is better
+    kept. The new size is a quarter of the wanted one, because old files keep their small blocks.
     """
     _, largest = _limits(schema)
     wanted = rows // _FILES_WANTED
@@ -64,21 +65,25 @@ def outgrown_cube_size(present: int, rows: int, schema: StructType) -> int | Non
 
 
 def sample_rows(rows: int, cube_size: int | None, schema: StructType) -> int:
-    """How large a sample plans the tree of about so many rows; None for the automatic cube size.
+    """The number of rows to sample to plan the tree.
 
-    Each task of the first pass keeps that many rows at most, and the driver gets them.
+    Each task of the first pass keeps at most this many rows, and the driver collects them.
+
+    Args:
+        rows: about how many rows the write has.
+        cube_size: in rows; None for the automatic one.
     """
     wanted = _SAMPLE_ROWS_OF_A_CUBE * rows // (cube_size or automatic_cube_size(rows, schema))
     return max(_FEWEST_SAMPLE_ROWS, min(MOST_SAMPLE_ROWS, wanted))
 
 
 def smallest_band_rows(schema: StructType) -> int:
-    """The fewest rows of the root that are worth a file of their own."""
+    """The minimum number of rows of the root that are worth a separate file."""
     return max(1, int(_SMALLEST_BAND_BYTES / row_bytes(schema)))
 
 
 def row_bytes(schema: StructType) -> float:
-    """About how many bytes a row takes in a file."""
+    """The approximate size of a row in a file, in bytes."""
     return max(1.0, _type_bytes(schema) * _COMPRESSION)
 
 

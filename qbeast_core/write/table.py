@@ -1,6 +1,6 @@
-"""Write a DataFrame into an indexed table: one evaluation of its rows, one commit.
+"""Write a DataFrame to an indexed table, with one evaluation of its query and one commit.
 
-Rows are measured before they are written, but where they can be measured in the files.
+Rows are measured before they are written, unless they can be measured from the written files.
 """
 
 from __future__ import annotations
@@ -47,63 +47,76 @@ def write_table(
     overwrite_schema: bool = True,
     issue_warnings: bool = True,
 ) -> WriteResult:
-    """Write the rows of `df`, indexed, in a single Delta commit.
+    """Write the rows of `df` to an indexed table, in one Delta commit.
+
+    The query of `df` counts as evaluated once, even if it contains `rand()` or a limit. Unless the
+    commit's state is unknown, an error leaves the table unchanged.
 
     Args:
-        df: the rows. Its query counts as evaluated once, also if it has `rand()` or a limit. An
-            append matches columns, and fields of structs at any depth, by name. A missing column
-            gets its default, its generated value or null, and a value that does not fit the
-            table's type fails the write.
-        table, path: where to; exactly one of them. A name that the catalog does not know yet is
-            registered after the commit.
-        mode: `append` (creates a missing table), `overwrite` (replaces rows, schema and index, and
-            keeps the history), `error` or `ignore` if the table exists.
-        columns_to_index: as in `["ts", "user_id:hash"]` or `"ts,user_id:hash"`, at most 8. Needed
-            for a new table; an append may repeat them and cannot change them. Kinds are `linear`,
-            `hash` and `quantiles`. `"auto"` chooses the columns that prune best, at most three, or
-            two with `"auto:2"`; they stay until a rebuild with `rechoose`. A choice from fewer than
-            256 rows is a guess: any rebuild chooses again, and so do the first rows of a table that
-            has none.
-        cube_size: rows per cube and about rows per file, or `auto`. On append, a number other than
-            the table's opens a new revision, and `auto` keeps the table's; only where that was
-            chosen by `auto` too and the table has outgrown it eight times, one is opened.
-        column_stats: what is known of indexed columns beforehand, by column: `{"min": 0, "max": 9}`
-            lets a linear one start with a wider range than its rows have (appends within it need no
-            new revision), `{"quantiles": [0, 5, 100]}` gives those of a column indexed by
-            quantiles, which are measured otherwise. Also as the format's JSON text,
-            `{"price_min": 0, "price_max": 9}`. Dates and timestamps are texts, in UTC.
-        sample_key: the columns whose hash decides in which samples a row is, as `["order_id"]` or
-            `"order_id,line"`, or `all`; without it, the indexed columns. Tables with the same key
-            are sampled alike, so that their samples join. It is fixed until a rebuild.
-        slices: whether the table gets a last column `_qbeast_slice`, by which any engine samples:
-            `_qbeast_slice >= 7` keeps 1 / 2^7 of the rows. Not without being asked for. It is fixed
-            until a rebuild. A column of that name in the rows of a table that has it is left out.
-        properties: table properties. On overwrite they replace all properties but the index's own;
-            None keeps those that the table has. An append ignores them.
-        comment: the table's description, for a new or replaced table. On overwrite None keeps the
-            one that the table has, and an empty text removes it.
-        location: where a new table of that name is to lie; it is then external.
-        user_metadata: text for the commit's `userMetadata` in the table's history.
-        rechoose: whether a rebuild chooses automatic columns anew.
-        overwrite_schema: whether an overwrite gives the table the schema of `df`, as Delta's option
-            `overwriteSchema` does. False keeps the table's schema, and aligns the rows as an append
-            does.
-        issue_warnings: whether Python's `warnings` tell what the result's `warnings` say too.
+        df: the rows to write. An append matches columns, and fields of structs at any depth, by
+            name. A missing column gets its default, its generated value or null. A value that does
+            not fit the table's type fails the write.
+        table: the table's name, `schema.table`. A new name is registered in the catalog after the
+            commit. Set exactly one of `table` and `path`.
+        path: the table's directory, as a path or URI.
+        mode: `"append"` adds rows and creates a missing table. `"overwrite"` replaces rows, schema
+            and index and keeps the history. If the table exists, `"error"` fails and `"ignore"`
+            does nothing.
+        columns_to_index: 1 to 8 columns, as `["ts", "user_id:hash"]` or `"ts,user_id:hash"`. The
+            kinds of index are `linear`, `hash` and `quantiles`. Required for a new table; an append
+            can repeat the columns but not change them. `"auto"` chooses up to three columns that
+            prune best, and `"auto:2"` up to two. The choice stays until a rebuild with `rechoose`,
+            unless it was made from fewer than 256 rows. Such a guess is replaced by any rebuild,
+            and by the first rows of an empty table.
+        cube_size: rows per cube, and roughly per file, or `"auto"`. On append, a different number
+            opens a new revision. `"auto"` keeps the table's size, unless that size was automatic
+            too and the table has outgrown it eight times.
+        column_stats: known statistics of indexed columns, by column. `{"min": 0, "max": 9}` makes
+            the range of a linear column wider than its rows, so later appends within the range need
+            no new revision. `{"quantiles": [0, 5, 100]}` sets the quantiles of a column, which are
+            measured otherwise. The format's JSON text works too,
+            `{"price_min": 0, "price_max": 9}`. Write dates and timestamps as text, in UTC.
+        sample_key: the columns whose hash decides which samples contain a row, as `["order_id"]`,
+            `"order_id,line"` or `"all"`; by default the indexed columns. Tables with the same key
+            have matching samples, so you can join them. Fixed until a rebuild.
+        slices: whether to store a last column `_qbeast_slice`, with which any engine can sample:
+            `_qbeast_slice >= 7` keeps 1 / 2^7 of the rows. Off by default. Fixed until a rebuild.
+            If `df` has a column of this name, it is ignored.
+        properties: table properties. On overwrite they replace all properties except those of the
+            index; None keeps the present ones. An append ignores them.
+        comment: the description of a new or replaced table. On overwrite, None keeps the present
+            one and an empty text removes it.
+        location: the directory of a new table named `table`, which is then external.
+        user_metadata: the commit's `userMetadata` in the table's history.
+        rechoose: whether a rebuild chooses automatic columns again.
+        overwrite_schema: whether an overwrite replaces the table's schema with that of `df`, like
+            Delta's option `overwriteSchema`. False keeps the table's schema and matches the rows
+            with it as an append does.
+        issue_warnings: whether to issue the result's `warnings` as Python warnings too.
 
-    Where rows share their weights in large groups, so that samples say little, a new or rebuilt
-    table issues a `SampleWarning`.
+    Returns:
+        The new version, and the rows, cubes, files and bytes that were written.
 
     Raises:
-        InvalidOptions: an option is wrong (also UnknownColumn, UnsupportedColumnType).
-        IndexMismatch: an append asks for other columns, another sample key or other slices than
-            the table has.
+        InvalidOptions: an option is not valid.
+        UnknownColumn: a named column does not exist.
+        UnsupportedColumnType: a column cannot be indexed or be part of the sample key.
+        IndexMismatch: an append asks for other columns, sample key or slices than the table has.
         NotAQbeastTable: an append to a Delta table without an index.
-        IncompatibleTable: the table has features that a write would break, or has lost a column
-            that its index needs.
+        IncompatibleTable: the table has features that an indexed write cannot maintain, or has lost
+            a column that its index needs.
         SourceChanged: the rows changed while they were written.
-        CommitConflict: other writers came first on every attempt.
+        CommitConflict: other writers changed the table during every attempt.
         CommitStateUnknown: the commit may have been written; the message says how to find out.
-        In every other case the table is as it was.
+
+    Warns:
+        SampleWarning: in a new or rebuilt table, so many rows share the values that decide which
+            samples contain them that samples are imprecise.
+
+    Example:
+        ```python
+        write_table(df, table="db.events", columns_to_index=["ts", "user_id:hash"])
+        ```
     """
     started = time.monotonic()
     spark = df.sparkSession
@@ -120,7 +133,7 @@ def write_table(
         overwrite_schema=overwrite_schema,
     )
     checked = request.begin(spark)
-    # Before the rows are evaluated: a column's default may be the present time.
+    # Before the rows are evaluated, because a column's default can be the current time.
     given = request.aligned(checked, request.own_rows(df))
     skipped = request.check(checked, given.schema)
     if skipped is not None:
@@ -128,7 +141,7 @@ def write_table(
     if not request.appends(checked):
         schema = request.stored_schema(checked, given)
         check_planned(checked, schema, own_properties(request, checked, schema))
-    # The log is not read again for the first attempt.
+    # The first attempt reuses the snapshot that was checked.
     tables = chain([checked], iter(lambda: request.begin(spark), None))
     result = until_committed(
         request.address.label, lambda: _in_one_pass(request, next(tables), given)
@@ -148,7 +161,7 @@ def write_table(
 def _in_one_pass(
     request: WriteRequest, table: WritableTable, rows: DataFrame
 ) -> WriteResult | DoesNotFit:
-    """Write the rows by reading them once, where they fit a way that does."""
+    """Write the rows in one pass, if there is a way that suits them."""
     if request.mode is WriteMode.OVERWRITE:
         return rebuild_by_tree(request, table, request.aligned(table, rows))
     if request.appends(table) and not request.decides(table):
@@ -157,7 +170,7 @@ def _in_one_pass(
 
 
 def _measured(request: WriteRequest, table: WritableTable, rows: DataFrame) -> WriteResult:
-    """Write the rows by reading them twice."""
+    """Write the rows in two passes."""
     with table.transaction.pinned_reads():
         if request.appends(table):
             return append(request, table, rows)

@@ -1,12 +1,12 @@
-"""The one way of rows into a table's files: every operation that writes rows goes through it.
+"""The write pipeline that every operation which writes rows uses.
 
     writer = IndexWriter(table, index)
     statistics = writer.measure(rows)
     files = writer.write_measured(rows, statistics)
     version = writer.commit(Operation.APPEND, files)
 
-What differs between operations is the index that the rows join: a new one (`new_index`) or the one
-that the table has (`joined_index`).
+Operations only differ in the index that the rows join: a new one (`new_index`) or the table's
+existing one (`joined_index`).
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from qbeast_core.write.plan import TreePlan, plan_tree
 
 @dataclass(frozen=True)
 class Standing:
-    """What stays of a revision's tree while rows are written under it."""
+    """The part of a revision's tree that remains while rows are written to the revision."""
 
     tree: OTree | None = None
-    """The tree that the rows grow; None for a revision without files that stay."""
+    """The tree that the rows join; None for a revision without remaining files."""
     blocks: Sequence[Block] = ()
-    """Live blocks of the revision that the commit leaves alone."""
+    """Live blocks of the revision that the commit does not touch."""
     joined_by_others: bool = False
-    """Whether rows come that were not in this tree before, although none are new to the table."""
+    """Whether rewritten rows move into this tree from other revisions or unindexed files."""
 
 
 class TargetIndex(Protocol):
-    """The index that rows are written under."""
+    """The index that rows are written to."""
 
     @property
     def transformers(self) -> tuple[Transformer, ...]:
@@ -60,20 +60,20 @@ class TargetIndex(Protocol):
 
     @property
     def expected_cube_size(self) -> int | None:
-        """The cube size to draw a sample for; None for the automatic one."""
+        """The cube size, in rows, that determines the sample's size; None for the automatic one."""
 
     @property
     def column_stats(self) -> tuple[ColumnStats, ...] | None:
-        """What the user says of each column beforehand; None for nothing."""
+        """The user's statistics of each column; None if there are none."""
 
     def warnings(self, rows: DataFrame, statistics: InputStatistics) -> tuple[str, ...]:
-        """What the user should know of samples of these rows."""
+        """Warnings for the user about samples of these rows."""
 
     def revision_for(self, statistics: InputStatistics) -> Revision:
-        """The revision that measured rows belong to."""
+        """The revision that the measured rows belong to."""
 
     def standing(self, revision: Revision) -> Standing:
-        """What stays of the revision's tree."""
+        """The part of the revision's tree that remains."""
 
     def record(
         self,
@@ -82,17 +82,17 @@ class TargetIndex(Protocol):
         plan: TreePlan | None,
         statistics: InputStatistics,
     ) -> None:
-        """Give the table the revision, where it does not have it; `plan` is None without rows."""
+        """Store the revision in the table if it is new; `plan` is None if there are no rows."""
 
 
 @dataclass(frozen=True)
 class WritePlan:
-    """Where rows go, beside what stays."""
+    """Where rows go, and the blocks that stay."""
 
     tree: TreePlan
     kept_blocks: Sequence[Block] = ()
     counted_rows: int | None = None
-    """How many rows it was made for; None for rows that are expected to lie as others do."""
+    """The number of rows it was made for; None if it was made for other, similar rows."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class IndexWriter:
     index: TargetIndex
 
     def measure(self, rows: DataFrame) -> InputStatistics:
-        """Look at the rows once."""
+        """Measure the rows, in one pass."""
         index = self.index
         statistics = measure(
             rows, index.transformers, index.weight_columns, index.expected_cube_size
@@ -113,19 +113,19 @@ class IndexWriter:
         return replace(statistics, warnings=index.warnings(rows, statistics))
 
     def completed(self, statistics: InputStatistics) -> InputStatistics:
-        """Statistics of rows with what the user says of the columns beforehand."""
+        """Complete measured statistics with the user's statistics of the columns."""
         given = self.index.column_stats
         return statistics if given is None else statistics.with_given(given)
 
     def plan_write(
         self, schema: StructType, statistics: InputStatistics, *, grows: bool = True
     ) -> WritePlan:
-        """Choose the revision of measured rows, give it to the table, and plan their tree.
+        """Choose the revision of measured rows, store it in the table, and plan their tree.
 
         Args:
             schema: the table's.
-            statistics: of the rows, at least one.
-            grows: whether rows are new to the tree, or come to other places of it.
+            statistics: of the rows, of which there is at least one.
+            grows: whether rows are new to the tree or move within it.
         """
         revision = self.index.revision_for(statistics)
         stays = self.index.standing(revision)
@@ -143,12 +143,12 @@ class IndexWriter:
     def write_measured(
         self, rows: DataFrame, statistics: InputStatistics, *, grows: bool = True
     ) -> WrittenFiles:
-        """Write rows where their statistics place them; the arguments are those of `plan_write`.
+        """Write rows as their statistics place them; the arguments are those of `plan_write`.
 
-        Without rows the table gets its index all the same, if it has none.
+        Without rows, a table that has no index still gets one.
 
         Raises:
-            SourceChanged: other rows were written than were measured. Nothing is committed.
+            SourceChanged: the written rows differ from the measured ones. Nothing is committed.
         """
         if not statistics.rows:
             return self._without_rows(statistics)
@@ -156,17 +156,17 @@ class IndexWriter:
         return replace(written, warnings=statistics.warnings)
 
     def write(self, rows: DataFrame, planned: WritePlan) -> WrittenFiles:
-        """Write the rows that a plan was made for, tagged with what the files really hold.
+        """Write the rows that a plan was made for, and tag the files with their actual contents.
 
         Raises:
-            SourceChanged: other rows were written than were measured. Nothing is committed.
+            SourceChanged: the written rows differ from the measured ones. Nothing is committed.
         """
         written = self.try_write(rows, planned)
         assert isinstance(written, WrittenFiles)
         return written
 
     def try_write(self, rows: DataFrame, planned: WritePlan) -> WrittenFiles | DoesNotFit:
-        """The same for a plan that was made for other rows."""
+        """The same for a plan that was made for other, similar rows."""
         return write_indexed(
             self.table.transaction,
             rows,
@@ -185,14 +185,17 @@ class IndexWriter:
         predicate: str | None = None,
         metrics: Mapping[str, int] | None = None,
     ) -> int:
-        """Commit the files in place of the removed ones; the version that has them.
+        """Commit the files in place of the removed ones, and keep all trees walkable.
 
-        Trees that lose files stay walkable. The arguments are those of `Transaction.commit`.
+        The arguments are those of `Transaction.commit`.
+
+        Returns:
+            The version of the commit.
         """
         failpoints.reach(failpoints.BEFORE_COMMIT)
         retags: Mapping[int, Mapping[str, str]] = {}
         if removes is not None and len(removes) < len(self.table.snapshot.files):
-            # The revision of new files needs none: these files say what the removed ones did.
+            # The revision of the new files needs no anchors: these files carry its weights.
             but = written.revision.revision_id if written.staged else None
             retags = anchor_tags(self.table.index, removes, but)
         return self.table.transaction.commit(
@@ -212,7 +215,7 @@ class IndexWriter:
 
 
 class Way(Protocol):
-    """A way to find out where rows go, and to write them there."""
+    """A way to decide where rows go and to write them."""
 
     def write(self, writer: IndexWriter, rows: DataFrame) -> WrittenFiles | DoesNotFit:
-        """The files, not committed yet. Raises SourceChanged."""
+        """Write the files without committing them. Raises SourceChanged."""

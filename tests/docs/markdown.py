@@ -50,7 +50,7 @@ def missing_line(expected: list[str], output: str) -> str | None:
     >>> missing_line(["d", "a"], "a\\nd")
     'a'
     """
-    rest = iter(_plain(output).splitlines())
+    rest = iter(plain(output).splitlines())
     for line in expected:
         pattern = re.compile(".*".join(re.escape(part) for part in line.strip().split("…")))
         if not any(pattern.search(candidate) for candidate in rest):
@@ -58,6 +58,6 @@ def missing_line(expected: list[str], output: str) -> str | None:
     return None
 
 
-def _plain(output: str) -> str:
-    """Without the codes that colour a terminal."""
+def plain(output: str) -> str:
+    """The text without the codes that colour a terminal."""
     return re.sub(r"\x1b\[[0-9;]*m", "", output)

@@ -79,10 +79,10 @@ def test_the_report_names_both_tables_and_all_reads(
         assert text in shown
 
 
-def test_the_readme_shows_what_the_report_finds(
+def test_its_readme_shows_what_the_report_finds(
     spark: SparkSession, schema: Path, report: ModuleType
 ) -> None:
-    (shown_there,) = [b.text for b in code_blocks(ROOT / "README.md") if b.language == "text"]
+    (shown_there,) = [b.text for b in code_blocks(EXAMPLE / "README.md") if b.language == "text"]
     found = figures(printed(report.sample_table(spark, schema / "lineitem")))
     assert list(found) == ["1% sample", "10% sample", "everything"]
     assert figures(shown_there) == found

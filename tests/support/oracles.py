@@ -1,4 +1,4 @@
-"""The format worked out one value at a time: what the library's columns and arrays must equal."""
+"""Reference implementation of the format, one value at a time, to compare the library with."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def moments_of_clusters(
     group: NDArray[np.int64] | None = None,
     groups: int = 1,
 ) -> Moments:
-    """The moments of clusters given one by one; `group` numbers the group of each."""
+    """The moments of the given clusters; `group` is the number of each cluster's group."""
     numbers = np.zeros(len(y), dtype=np.int64) if group is None else group
     return Moments(
         fraction,
@@ -42,7 +42,7 @@ def moments_of_clusters(
 
 
 def point_of(revision: Revision, values: Sequence[Any]) -> tuple[float, ...]:
-    """The coordinates of a row's indexed values; ValueError if a value is not of its type."""
+    """The coordinates of a row's indexed values. Raises ValueError for a value of a wrong type."""
     return tuple(
         transformation.transform(_typed(value, transformer))
         for value, transformer, transformation in zip(
@@ -52,7 +52,7 @@ def point_of(revision: Revision, values: Sequence[Any]) -> tuple[float, ...]:
 
 
 def _typed(value: Any, transformer: Transformer) -> Any:
-    """The text of a hashed number depends on its width, which Python's float does not tell."""
+    """Narrow a float: a hashed number's text depends on its width, which Python's float lacks."""
     if (
         isinstance(value, float)
         and isinstance(transformer, HashTransformer)
@@ -63,10 +63,10 @@ def _typed(value: Any, transformer: Transformer) -> Any:
 
 
 def cube_containing(point: Sequence[float], depth: int) -> CubeId:
-    """The cube of that depth which holds the point; every coordinate lies in [0, 1].
+    """The cube of the given depth that contains the point.
 
     Upper bounds are exclusive, except that 1.0 belongs to the last cube. Raises ValueError for a
-    coordinate outside [0, 1], NaN included.
+    coordinate outside [0, 1], including NaN.
     """
     if depth == 0:
         return CubeId.root(len(point))
@@ -79,7 +79,7 @@ def _coordinate_bits(x: float, depth: int) -> str:
     """The first `depth` binary digits of a coordinate; 1.0 counts as 0.111..."""
     if not 0.0 <= x <= 1.0:
         raise ValueError(f"a coordinate must lie in [0, 1], got {x}")
-    # Exact integers: a double scaled by a power of two would overflow for very deep cubes.
+    # With exact integers, because a double scaled by a power of two overflows for very deep cubes.
     numerator, denominator = float(x).as_integer_ratio()
     cell = min((numerator << depth) // denominator, (1 << depth) - 1)
     return format(cell, f"0{depth}b")

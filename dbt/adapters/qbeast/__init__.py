@@ -1,4 +1,4 @@
-"""The dbt adapter of type `qbeast`: Spark in this process, and tables with a Qbeast index."""
+"""The dbt adapter of type `qbeast`: runs Spark in this process and builds indexed tables."""
 
 from dbt.adapters.base import AdapterPlugin
 from dbt.adapters.qbeast.column import QbeastColumn
@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 Plugin = AdapterPlugin(
-    # Like every adapter, it has narrower types of relation and configuration than the protocol.
+    # As in every adapter, its relation and configuration types are narrower than the protocol's.
     adapter=QbeastAdapter,  # type: ignore[arg-type]
     credentials=QbeastCredentials,
     include_path=qbeast.PACKAGE_PATH,

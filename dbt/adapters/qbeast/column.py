@@ -11,7 +11,7 @@ from qbeast_core import quoted
 class QbeastColumn(SparkColumn):
     @property
     def quoted(self) -> str:
-        """The name in backticks, with backticks of its own doubled."""
+        """The name in backticks; backticks inside it are doubled."""
         return quoted(self.column)
 
 

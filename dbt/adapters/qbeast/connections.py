@@ -1,8 +1,7 @@
-"""dbt's connections: each a Spark session of its own on the process's shared one.
+"""dbt's connections: each has its own Spark session, derived from the one the process shares.
 
-Loading this module, as all that dbt loads to register the adapter, does not load PySpark: whatever
-can be told without it (a busy warehouse) is told at once. What needs it is imported where it is
-first used.
+dbt imports this module to register the adapter. To report errors that need no Spark (such as a busy
+warehouse) at once, it does not import PySpark: modules that need PySpark are imported on first use.
 """
 
 import re
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = AdapterLogger("Qbeast")
 
-# Commands of dbt that always open the warehouse, so that a busy one is told before parsing.
+# dbt commands that always open the warehouse, so that a busy one is reported before parsing.
 _COMMANDS_WITH_A_SESSION = {"build", "run", "seed", "snapshot", "test", "run-operation", "debug"}
 _QUERY = re.compile(r"\s*(/\*.*?\*/\s*|--[^\n]*\n\s*)*(select|with|values|from)\b", re.I | re.S)
 
@@ -65,7 +64,7 @@ class QbeastConnectionManager(SparkConnectionManager):
             shared.spark,
             name,
             credentials.progress_seconds,
-            # A connection has the unique id of its node for a name.
+            # dbt names a connection after the unique id of its node.
             is_unit_test=name.startswith("unit_test."),
         )
         connection.state = ConnectionState.OPEN
@@ -73,7 +72,7 @@ class QbeastConnectionManager(SparkConnectionManager):
 
     @contextmanager
     def exception_handler(self, sql: str) -> Iterator[None]:
-        """Anything raised inside becomes a dbt error; Spark's whole text goes to the log file."""
+        """Raises errors from inside as dbt errors; Spark's full text goes to the log file."""
         try:
             yield
         except Exception as error:
@@ -98,7 +97,7 @@ class QbeastConnectionManager(SparkConnectionManager):
         sql = self._add_query_comment(sql)
         _, cursor = self.add_query(sql, auto_begin)
         response = self.get_response(cursor)
-        # Spark runs a query when its rows are asked for, which add_query does not do.
+        # Spark runs a query only when its rows are fetched, and add_query does not fetch them.
         with self.exception_handler(sql):
             if fetch:
                 return response, self.get_result_from_cursor(cursor, limit)
@@ -110,7 +109,7 @@ class QbeastConnectionManager(SparkConnectionManager):
         connection.handle.cancel()
 
     def cancel_open(self) -> list[str]:
-        """Cancels the nodes that are at work; one that has not opened its session is left so."""
+        """Cancels the running nodes; skips those that have not opened their session."""
         this_connection = self.get_if_exists()
         cancelled = []
         with self.lock:
@@ -132,13 +131,13 @@ class QbeastConnectionManager(SparkConnectionManager):
 
 
 def _require_free_warehouse(credentials: QbeastCredentials) -> None:
-    """Tells early, before any project is parsed, that another process holds the warehouse."""
+    """Raises before the project is parsed if another process holds the warehouse."""
     directory = credentials.lock_directory()
     if directory is not None and not _spark_is_running():
         lock.require_free(directory, credentials.warehouse_location())
 
 
 def _spark_is_running() -> bool:
-    """Whether this process has a Spark already, whose warehouse is then none of the profile's."""
+    """Whether Spark already runs in this process; its warehouse then replaces the profile's."""
     pyspark = sys.modules.get("pyspark")
     return pyspark is not None and pyspark.SparkContext._active_spark_context is not None

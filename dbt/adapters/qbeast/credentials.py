@@ -1,4 +1,4 @@
-"""What a profile of type `qbeast` may say."""
+"""The keys of a profile target of type `qbeast`."""
 
 import os
 from dataclasses import dataclass, field, fields
@@ -20,11 +20,11 @@ STATE_DIRECTORY = ".qbeast"
 CATALOGS = ("derby", "memory", "hive")
 
 _KEY_HINTS = {
-    "server_side_parameters": "here it is called `spark_config`",
-    "method": "a qbeast target always runs on a Spark session in this process; remove it",
-    "host": "name a cluster by `master`, such as spark://host:7077; otherwise remove it",
-    "port": "name a cluster by `master`, such as spark://host:7077; otherwise remove it",
-    "optimize": "it is the configuration of models or folders: put `+optimize: auto` into "
+    "server_side_parameters": "use `spark_config` instead",
+    "method": "remove it; a qbeast target always runs Spark in this process",
+    "host": "to use a cluster, set `master`, such as spark://host:7077; otherwise remove it",
+    "port": "to use a cluster, set `master`, such as spark://host:7077; otherwise remove it",
+    "optimize": "it is a configuration of models and folders: put `+optimize: auto` into "
     "dbt_project.yml",
 }
 
@@ -34,16 +34,15 @@ class QbeastCredentials(Credentials):
     """A target of type `qbeast`. Only `schema` is required.
 
     Attributes:
-        schema: where models are built.
+        schema: the schema that models are built in.
         master: Spark's master URL; local by default.
-        warehouse: directory or URI of managed tables; `warehouse` beside the project by default.
+        warehouse: directory or URI of managed tables; by default `warehouse` in the project.
         catalog: `derby` (embedded, survives the process), `memory` (lost with the process), `hive`
-            (what the Spark installation is configured for) or the URI of a Hive metastore.
-        spark_config: Spark settings; YAML numbers and booleans are fine.
+            (the metastore that Spark is configured for) or the URI of a Hive metastore.
+        spark_config: Spark settings; values may be YAML numbers and booleans.
         sample: fraction of the rows that all runs on this target read (`sampling/run_sample.py`).
         allow_sampled_build: whether tables of this target may be built from a sample.
-        progress: seconds after which a statement that still runs is told of, and then again;
-            `false` or 0 for never.
+        progress: seconds between progress lines for a running statement; `false` or 0 for none.
     """
 
     database: str | None = None  # type: ignore[assignment]
@@ -58,7 +57,7 @@ class QbeastCredentials(Credentials):
 
     @classmethod
     def validate(cls, data: Any) -> None:
-        """Raises DbtRuntimeError for a key that is not one of ours, ValidationError for a type."""
+        """Raises DbtRuntimeError for an unknown key, ValidationError for a wrong type."""
         known = [f.name for f in fields(cls) if not f.name.startswith("_")]
         for key in data:
             if key not in known:
@@ -67,29 +66,29 @@ class QbeastCredentials(Credentials):
 
     def __post_init__(self) -> None:
         if not self.schema:
-            raise DbtRuntimeError("`schema` is missing: name the schema that models are built in")
+            raise DbtRuntimeError("`schema` is missing: set it to the schema to build models in")
         if self.database is not None and self.database != self.schema:
             raise DbtRuntimeError(
-                f"`database` is {self.database!r} and `schema` is {self.schema!r}; on Spark they "
-                "are one thing: remove `database`"
+                f"`database` is {self.database!r} but `schema` is {self.schema!r}; Spark does not "
+                "distinguish them: remove `database`"
             )
         self.database = None
         if self.catalog is not None and self.catalog not in CATALOGS and "://" not in self.catalog:
             raise DbtRuntimeError(
-                f"`catalog` is {self.catalog!r}; it may be one of {', '.join(CATALOGS)} or the URI "
-                "of a Hive metastore, such as thrift://host:9083"
+                f"`catalog` is {self.catalog!r}; use one of {', '.join(CATALOGS)} or the URI of a "
+                "Hive metastore, such as thrift://host:9083"
             )
         if self.sample is not None:
             parse_fraction(self.sample)
             if not self.allow_sampled_build:
                 raise DbtRuntimeError(
                     f"`sample: {self.sample}` builds this target's tables from a sample: add "
-                    "`allow_sampled_build: true` if it is a target for development, or remove it"
+                    "`allow_sampled_build: true` if it is a development target, or remove `sample`"
                 )
         if self.progress < 0:
             raise DbtRuntimeError(
-                f"`progress` is {self.progress}; it may be the seconds after which a statement "
-                "that still runs is told of, or `false` for never"
+                f"`progress` is {self.progress}; set it to the seconds between progress lines or, "
+                "for none, to `false`"
             )
         self.spark_config = {str(k): _setting_text(v) for k, v in self.spark_config.items()}
 
@@ -103,14 +102,14 @@ class QbeastCredentials(Credentials):
 
     @property
     def progress_seconds(self) -> float | None:
-        """The seconds between two lines of a statement's progress; None to tell nothing."""
+        """Seconds between progress lines for a running statement; None for no lines."""
         if self.progress is True:
             return DEFAULT_PROGRESS_SECONDS
         return float(self.progress) or None
 
     @property
     def is_local(self) -> bool:
-        """Whether the executors run inside this process's JVM."""
+        """Whether the executors run in this process's own JVM."""
         return self.master.startswith("local")
 
     def warehouse_location(self) -> str:
@@ -118,7 +117,7 @@ class QbeastCredentials(Credentials):
         warehouse = self.warehouse or DEFAULT_WAREHOUSE
         if "://" in warehouse or warehouse.startswith("file:"):
             return warehouse
-        # dbt changes into the project's directory before it reads the profile.
+        # dbt changes to the project's directory before it reads the profile.
         return str(Path(os.path.expanduser(warehouse)).absolute())
 
     def catalog_kind(self) -> str:
@@ -131,7 +130,7 @@ class QbeastCredentials(Credentials):
         return Path(unquote(parsed.path)) if parsed.scheme in ("", "file") else None
 
     def lock_directory(self) -> Path | None:
-        """Where the lock of an embedded catalog lies; None where processes may share it."""
+        """Directory of the embedded catalog's lock; None if processes may share the catalog."""
         directory = self.local_warehouse()
         embedded = self.catalog_kind() in ("derby", "memory")
         return directory / STATE_DIRECTORY if directory is not None and embedded else None
@@ -156,7 +155,7 @@ def _unknown_key(key: str, known: list[str]) -> str:
 
 
 def _setting_text(value: Any) -> str:
-    """How Spark writes a setting; YAML's true becomes `true`, not Python's `True`."""
+    """A setting as Spark spells it; YAML's true becomes `true`, not Python's `True`."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)

@@ -1,6 +1,6 @@
-"""The adapter that dbt talks to. Thin: every method hands over to a module with one idea.
+"""The adapter that dbt calls. Each method is thin and delegates to a module with one purpose.
 
-The packages import their modules on first use (`connections.py` says why).
+The packages import their modules on first use; `connections.py` says why.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ class QbeastAdapter(SparkAdapter):
     Column = QbeastColumn
     ConnectionManager = QbeastConnectionManager
     AdapterSpecificConfigs = QbeastConfig
-    CONSTRAINT_SUPPORT = {  # noqa: RUF012 - as the base class has it
+    CONSTRAINT_SUPPORT = {  # noqa: RUF012 - same as in the base class
         ConstraintType.check: ConstraintSupport.ENFORCED,
         ConstraintType.not_null: ConstraintSupport.ENFORCED,
         ConstraintType.unique: ConstraintSupport.NOT_SUPPORTED,
@@ -63,23 +63,23 @@ class QbeastAdapter(SparkAdapter):
     def quote(cls, identifier: Any) -> str:
         return quoted(str(identifier))
 
-    # -- what dbt-spark's own macros need from us
+    # -- called by dbt and by dbt-spark's macros
 
     def valid_incremental_strategies(self) -> list[str]:
         return list(models.increment.STRATEGIES)
 
     def pre_model_hook(self, config: Mapping[str, Any]) -> None:
-        """Delta is the default of every table, snapshot and seed, in dbt-spark's macros too."""
+        """Makes Delta the default of every table, snapshot and seed, also in dbt-spark's macros."""
         models.configuration.refuse_misplaced_keys(config)
         models.configuration.default_to_delta(config)
 
     def _build_spark_relation_list(self, row_list: Any, relation_info_func: Any) -> Any:
-        """Without the session's temporary views, which Spark lists in every schema."""
+        """Leaves out the session's temporary views, which Spark lists in every schema."""
         stored = [row for row in row_list if row[0]]
         return super()._build_spark_relation_list(stored, relation_info_func)
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[Any]:
-        """The columns without that of slices (`models/slices.py`)."""
+        """The columns without `_qbeast_slice` (`models/slices.py`)."""
         columns = super().get_columns_in_relation(relation)
         with self._running(f"describe {relation}") as session:
             return models.slices.own_columns(session, _table(relation), columns)
@@ -87,10 +87,10 @@ class QbeastAdapter(SparkAdapter):
     def calculate_freshness_from_metadata_batch(
         self, sources: list[BaseRelation], macro_resolver: Any = None
     ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
-        """The age of each source by its Delta log (`metadata/freshness.py`).
+        """The age of each source according to its Delta log (`metadata/freshness.py`).
 
-        A source that has none is left out: dbt asks for it again, alone, and its error fails no
-        other source.
+        A source without a Delta log is left out: dbt asks for it again on its own, so that its
+        error does not fail the other sources.
         """
         found: dict[BaseRelation, FreshnessResponse] = {}
         for source in sources:
@@ -115,7 +115,7 @@ class QbeastAdapter(SparkAdapter):
         }
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> list[dict[str, Any]]:
-        """The columns with statistics; a relation that cannot be described gives a warning."""
+        """The columns with statistics; warns about a relation that Spark cannot describe."""
         with self._running(f"describe {relation}") as session:
             return metadata.catalog.catalog_rows(session, relation)
 
@@ -138,9 +138,9 @@ class QbeastAdapter(SparkAdapter):
     def _get_adapter_specific_run_info(cls, config: RelationConfig) -> dict[str, Any]:
         return {"adapter_type": "qbeast", "table_format": "delta"}
 
-    # -- names, which Spark resolves whatever their case; dbt compares them as they are written
+    # -- names: Spark ignores their case, dbt does not
 
-    # dbt-spark's own compares a schema's case.
+    # dbt-spark's version is case-sensitive.
     check_schema_exists = BaseAdapter.check_schema_exists
 
     @available.parse_none
@@ -151,8 +151,8 @@ class QbeastAdapter(SparkAdapter):
         strategy: Any,
         source_columns: Sequence[str] = (),
     ) -> None:
-        """Also that the table has `dbt_updated_at`, and nothing to tell deleted rows by that the
-        strategy would leave empty."""
+        """Also checks that the table has `dbt_updated_at`, and that it has no column
+        `dbt_is_deleted` that the strategy would leave empty."""
         lowered = {key: name.lower() for key, name in column_names.items()}
         super().assert_valid_snapshot_target_given_strategy(relation, lowered, strategy)
         present = {column.name.lower() for column in self.get_columns_in_relation(relation)}
@@ -164,7 +164,7 @@ class QbeastAdapter(SparkAdapter):
             name = column_names["dbt_is_deleted"]
             raise DbtRuntimeError(
                 f"{relation} has the column {name!r}, which only hard_deletes: new_record fills, "
-                f"and hard_deletes is {behavior!r}: go back to 'new_record', or rename the "
+                f"but hard_deletes is {behavior!r}. Set it back to 'new_record', or rename the "
                 f"table's column (alter table {relation} set tblproperties "
                 f"('delta.columnMapping.mode' = 'name'), then alter table {relation} rename "
                 f"column {name} to was_deleted)"
@@ -176,7 +176,7 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_with_types(
         self, table: "agate.Table", config: Any
     ) -> "tuple[agate.Table, dict[str, str]]":
-        """A seed's table and the types that are given for its columns (`models/seeds.py`)."""
+        """A seed's table and the types given for its columns (`models/seeds.py`)."""
         return models.seeds.with_types(
             table, config.get("column_types") or {}, config.get("delimiter")
         )
@@ -185,7 +185,7 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_load_seed(
         self, relation: BaseRelation, table: "agate.Table", types: Mapping[str, str]
     ) -> None:
-        """Inserts a seed's rows, exactly (`models/seeds.py`)."""
+        """Inserts a seed's rows with exact values (`models/seeds.py`)."""
         with self._running(f"insert seed into {relation}") as session:
             models.seeds.insert_seed(session, relation.render(), table, types)
 
@@ -210,7 +210,7 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse(lambda _, query, *__: query)
     def qbeast_own_query(self, query: str, relation: BaseRelation, spec: "ModelSpec") -> str:
-        """The query of an indexed model without slices that it reads (`models/slices.py`)."""
+        """An indexed model's query, without any `_qbeast_slice` it reads (`models/slices.py`)."""
         with self._running(query) as session:
             frame_of = self._handle().frame
             return models.slices.own_query(session, query, frame_of, _table(relation), spec)
@@ -230,7 +230,7 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_increment(self, config: Any, context: Mapping[str, Any]) -> "Increment | None":
-        """What a run does with a table that exists (`models/increment.py`); None to rebuild it."""
+        """What a run does with an existing table (`models/increment.py`); None to rebuild it."""
         increment = models.configuration.model_increment(config)
         if increment is not None and increment.is_own:
             try:
@@ -249,10 +249,10 @@ class QbeastAdapter(SparkAdapter):
         add: bool,
         is_indexed: bool,
     ) -> "Increment":
-        """The increment, once each column that it names is found (`models/column_lists.py`).
+        """The increment, after checking that its columns exist (`models/column_lists.py`).
 
-        A run that makes the table does not use the lists, and only warns, as dbt's own tests
-        expect: later runs are refused.
+        A run that creates the table does not use the column lists. It only warns, as dbt's own
+        tests expect; later runs fail.
         """
         if not models.column_lists.names_columns(increment):
             return increment
@@ -266,13 +266,13 @@ class QbeastAdapter(SparkAdapter):
             try:
                 return models.column_lists.with_known_columns(increment, schema, None, placing)
             except DbtRuntimeError as problem:
-                message = f"{relation}: {problem.msg}. Runs that add rows to it will be refused"
+                message = f"{relation}: {problem.msg}. Later runs that add rows will fail"
                 warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))
                 return increment
 
     @available.parse_none
     def qbeast_known_check_cols(self, config: Any, query: str) -> None:
-        """For a snapshot by `check_cols`, which dbt looks at in its second run only."""
+        """Checks a snapshot's `check_cols`, which dbt itself reads only from the second run on."""
         names = config.get("check_cols")
         if config.get("strategy") != "check" or not names or names == "all":
             return
@@ -301,7 +301,7 @@ class QbeastAdapter(SparkAdapter):
         spec: "ModelSpec | None",
         model: Mapping[str, Any],
     ) -> None:
-        """Makes the view of the rows that an increment brings by SQL (`models/write.py`)."""
+        """Creates the view of the rows that an increment adds by SQL (`models/write.py`)."""
         with self._running(sql) as session:
             query = partial(self._handle().frame, sql)
             names = (
@@ -320,7 +320,7 @@ class QbeastAdapter(SparkAdapter):
         for_relation: bool,
         for_columns: bool,
     ) -> None:
-        """Gives a table the comments that `persist_docs` asks for (`models/descriptions.py`)."""
+        """Stores the comments that `persist_docs` asks for (`models/descriptions.py`)."""
         found = models.configuration.descriptions(config, model)
         wanted = models.configuration.Descriptions(
             table=found.table if for_relation else None,
@@ -345,7 +345,7 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_view_of_snapshot(
         self, view: BaseRelation, sql: str, relation: BaseRelation, own_columns: Sequence[str]
     ) -> None:
-        """Makes the view of a snapshot's source, as its table stores it (`models/write.py`)."""
+        """Creates the view of a snapshot's source, as its table stores it (`models/write.py`)."""
         with self._running(sql):
             query = partial(self._handle().frame, sql)
             names = (view.identifier or "", _table(relation), str(relation.identifier))
@@ -368,7 +368,7 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_run_python(
         self, model: Mapping[str, Any], compiled_code: str, graph: Mapping[str, Any]
     ) -> str:
-        """Runs a Python model; the query of its result (`models/python_models.py`)."""
+        """Runs a Python model and returns the query of its result (`models/python_models.py`)."""
         with self._running(compiled_code) as session:
             read = RunSample(session, self.config, graph).read
             return models.python_models.run_model(session, model, compiled_code, read)
@@ -390,13 +390,13 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse(lambda _, relation, *__: relation)
     def qbeast_sampled(self, relation: QbeastRelation, fraction: Any) -> QbeastRelation:
-        """The relation standing for a sample of itself (`relation.py`)."""
+        """The relation as a sample of itself (`relation.py`)."""
         return relation.sampled(fraction)
 
     def sample_of_run(
         self, relation: QbeastRelation, relation_config: RelationConfig
     ) -> QbeastRelation:
-        """What `ref` and `source` give a node; in a run on a sample, a sample of it."""
+        """What `ref` and `source` return: the relation, or its sample in a run on a sample."""
         fraction = sampling.run_sample.fraction_of_run(self.config)
         own = getattr(relation_config, "config", None)
         if fraction is None or (own is not None and own.get("sample") is False):
@@ -411,7 +411,7 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_built_from(self, model: Mapping[str, Any], graph: Mapping[str, Any]) -> float | None:
-        """The fraction of the sample that a model is built from, None for all rows."""
+        """The fraction of the sample that a model is built from; None for all rows."""
         with self._running("what the inputs were built from") as session:
             return RunSample(session, self.config, graph).of_node(model)
 
@@ -430,17 +430,17 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_sample_notes(
         self, sql: str, model: Mapping[str, Any], graph: Mapping[str, Any]
     ) -> list[str]:
-        """What a test's output says of the samples that it looks at."""
+        """The log lines of a test about the samples that it reads."""
         with self._running("what a test samples") as session:
             samples = sampling.spans.find_samples(session, sql).rewritable
         notes = [
-            f"looks at {sampling.run_sample.describe_fraction(sample.fraction)} of {sample.label}"
+            f"reads {sampling.run_sample.describe_fraction(sample.fraction)} of {sample.label}"
             for sample in samples
         ]
         built_from = self.qbeast_built_from(model, graph) if not notes else None
         if built_from is not None:
             notes.append(
-                f"looks at what was built from {sampling.run_sample.describe_fraction(built_from)}"
+                f"reads data built from {sampling.run_sample.describe_fraction(built_from)}"
             )
         return list(dict.fromkeys(notes))
 
@@ -450,13 +450,13 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_optimize(self, relation: BaseRelation, arguments: Mapping[str, Any]) -> str:
-        """Optimizes one table and says what was done (`run_operation/operations.py`)."""
+        """Optimizes one table; returns what was done (`run_operation/operations.py`)."""
         with self._running(f"optimize {relation}") as session:
             return run_operation.operations.optimize(session, _table(relation), arguments)
 
     @available.parse_none
     def qbeast_optimize_after_run(self, relation: BaseRelation, spec: "ModelSpec") -> str | None:
-        """The model's `optimize`, after a run; what was done, None for nothing."""
+        """Applies the model's `optimize` after a run; returns what was done, None for nothing."""
         with self._running(f"optimize {relation}") as session:
             return run_operation.operations.optimize_after_run(
                 session, _table(relation), spec.optimize
@@ -478,7 +478,7 @@ class QbeastAdapter(SparkAdapter):
 
     @contextmanager
     def _running(self, what: str = "") -> Iterator["SparkSession"]:
-        """This node's session, with Spark's errors told as dbt's."""
+        """This node's session; Spark's errors are raised as dbt's."""
         with self.connections.exception_handler(what), self._handle().running() as session:
             yield session
 

@@ -1,4 +1,7 @@
-"""One process at a time on an embedded warehouse. A second one learns at once who holds it."""
+"""A lock that lets one process at a time use an embedded warehouse.
+
+A second process fails at once, with an error that names the holder.
+"""
 
 import json
 import os
@@ -15,7 +18,7 @@ _LOCK_FILE, _HOLDER_FILE = "lock", "holder.json"
 
 @dataclass(frozen=True)
 class WarehouseLock:
-    """Held until it is released; the system releases it when the process ends."""
+    """Held until it is released; the operating system releases it when the process ends."""
 
     lock: FileLock
 
@@ -24,11 +27,10 @@ class WarehouseLock:
 
 
 def acquire(state_directory: Path, warehouse: str) -> WarehouseLock:
-    """Takes the lock or raises DbtRuntimeError naming who has it and what to do.
+    """Takes the lock, or raises DbtRuntimeError that names the holder and the remedy.
 
-    The operating system's lock decides, never the pid in the holder's file: a pid that was left
-    behind by a killed process, or that another program has since received, must not lock anyone
-    out.
+    The operating system's lock decides, not the pid in the holder's file: a pid that a killed
+    process left behind, or that another program has since been given, must not lock anyone out.
     """
     state_directory.mkdir(parents=True, exist_ok=True)
     lock = FileLock(state_directory / _LOCK_FILE, blocking=False, thread_local=False)
@@ -46,7 +48,7 @@ def acquire(state_directory: Path, warehouse: str) -> WarehouseLock:
 
 
 def require_free(state_directory: Path, warehouse: str) -> None:
-    """Raises like `acquire` when another process holds the lock, and keeps nothing."""
+    """Raises like `acquire` if another process holds the lock, but does not take it."""
     path = state_directory / _LOCK_FILE
     if not path.exists():
         return
@@ -60,7 +62,7 @@ def require_free(state_directory: Path, warehouse: str) -> None:
 
 
 def _holder(state_directory: Path) -> dict[str, object]:
-    """What the holder says of itself; empty if that cannot be read."""
+    """What the holder recorded about itself; empty if that cannot be read."""
     try:
         text = (state_directory / _HOLDER_FILE).read_text(encoding="utf-8")
         return dict(json.loads(text))
@@ -73,7 +75,7 @@ def _busy(warehouse: str, holder: dict[str, object]) -> str:
     if {"pid", "command", "since"} <= holder.keys():
         who = f"process {holder['pid']} (`{holder['command']}`, since {holder['since']})"
     return (
-        f"The warehouse {warehouse} is in use by {who}. The embedded catalog takes one process at "
-        "a time: wait until that one ends, or give this target a `warehouse` of its own, or name a "
-        "shared metastore in `catalog`."
+        f"The warehouse {warehouse} is in use by {who}. The embedded catalog allows one process at "
+        "a time: wait for that process to end, set another `warehouse` for this target, or set "
+        "`catalog` to a shared metastore."
     )

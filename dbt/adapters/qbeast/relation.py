@@ -1,4 +1,4 @@
-"""Relations of dbt, which may stand for a sample of themselves."""
+"""dbt relations that can stand for a sample of themselves."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,9 +13,9 @@ from typing_extensions import Self
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QbeastRelation(SparkRelation):
-    """A table or view; with `sample` set its text is a subquery that reads just that fraction.
+    """A table or view. With `sample` set, its text is a subquery that reads only that fraction.
 
-    `render()` stays the plain name, as for dbt's own `limit` and `event_time_filter`.
+    `render()` still returns the plain name, as with dbt's own `limit` and `event_time_filter`.
     """
 
     sample: float | None = None
@@ -24,22 +24,22 @@ class QbeastRelation(SparkRelation):
     def create_from(
         cls, quoting: HasQuoting, relation_config: RelationConfig, **kwargs: Any
     ) -> Self:
-        """dbt's, and what a run on a sample makes of `ref` and `source`."""
+        """dbt's own relation, sampled if the node runs on a sample."""
         relation = super().create_from(quoting, relation_config, **kwargs)
-        # Only while a node runs they tell what it is to see of the table.
+        # dbt passes `event_time_filter` only while a node runs; only then are tables sampled.
         if "event_time_filter" not in kwargs:
             return relation
         sampled: Self = get_adapter_by_type("qbeast").sample_of_run(relation, relation_config)
         return sampled
 
     def _is_exactish_match(self, field: ComponentName, value: str) -> bool:
-        """Spark finds a name whatever its case, in backticks too."""
+        """Ignores case, because Spark does so even for names in backticks."""
         return bool(self.path.get_lowered_part(field) == value.lower())
 
     def sampled(self, fraction: Any) -> Self:
-        """This relation standing for a sample; `fraction` as in `parse_fraction`.
+        """This relation as a sample of itself; `fraction` as in `parse_fraction`.
 
-        A sample of a sample is the smaller of both, for samples of a table are nested.
+        A sample of a sample is the smaller of the two, because samples of a table are nested.
         """
         wanted = parse_fraction(fraction)
         return self.replace(sample=wanted if self.sample is None else min(wanted, self.sample))
@@ -53,7 +53,7 @@ class QbeastRelation(SparkRelation):
         plain = self.render()
         limited = str(self)
         sampled = f"(select * from {plain} tablesample ({percent(fraction)} percent))"
-        # --empty and --sample narrow the sample, they do not replace it.
+        # --empty and --sample narrow the sample; they do not replace it.
         return sampled if limited == plain else limited.replace(plain, sampled, 1)
 
 
@@ -65,13 +65,13 @@ def parse_fraction(value: Any) -> float:
         fraction = -1.0
     if isinstance(value, bool) or not 0 <= fraction <= 1:
         raise DbtRuntimeError(
-            f"a sample is a fraction between 0 and 1, such as 0.1 for ten percent, not {value!r}"
+            f"a sample is a fraction between 0 and 1, such as 0.1 for 10 percent, not {value!r}"
         )
     return fraction
 
 
 def percent(fraction: float) -> str:
-    """The fraction in percent, exactly and without an exponent, as SQL takes it.
+    """The fraction in percent, exact and without an exponent, as SQL requires.
 
     >>> percent(0.1), percent(1e-07)
     ('10', '0.00001')

@@ -1,1 +1,1 @@
-"""The ways to find out where rows go: two that spare a reading of them."""
+"""The ways to decide where rows go; two of them save a pass over the rows."""

@@ -1,4 +1,4 @@
-"""The ordinary way: rows are measured first, and then written where they belong."""
+"""The ordinary way: measure the rows first, then write them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from qbeast_core.write.writer import IndexWriter
 
 
 class Measured:
-    """Reads the rows twice. It fits all rows."""
+    """Writes any rows, in two passes."""
 
     def write(self, writer: IndexWriter, rows: DataFrame) -> WrittenFiles:
         return writer.write_measured(rows, writer.measure(rows))

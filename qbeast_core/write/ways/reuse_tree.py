@@ -1,7 +1,7 @@
-"""A rebuild in one pass: rows go where the tree of the table that they replace has its rows.
+"""Rebuild a table in one pass, with the tree of the rows that it replaces.
 
-The query is evaluated once, and what the written files hold tells whether the tree fits. Where it
-does not, an ordinary rebuild reads these files.
+The query is evaluated once. The contents of the written files then show whether the tree suits the
+new rows. If it does not, an ordinary rebuild reads these files instead of the query.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from qbeast_core.write.revision import (
 from qbeast_core.write.writer import IndexWriter, WritePlan
 
 _CHECKED = (LinearTransformation, *ALWAYS_FIT)
-"""Transformations that tell, once rows are written, whether they lie beyond them."""
+"""Transformations for which the written rows show whether they are out of range."""
 
 
 class ReuseTree:
-    """Reads the rows once. It fits rows that lie about as those before them."""
+    """Writes rows that are distributed like those that they replace, in one pass."""
 
     def __init__(self, index: NewIndex) -> None:
         self._index = index
 
     def write(self, writer: IndexWriter, rows: DataFrame) -> WrittenFiles | DoesNotFit:
         index, stored = self._index, self._index.table.snapshot.configuration
-        # Files that do not suit the tree are read again as rows, which may not give identity
-        # values.
+        # If the tree does not suit the files, they are read back as rows, and such rows cannot
+        # supply identity values.
         if is_filled_by_delta(rows, index.schema):
             return DoesNotFit()
         if index.given_stats.get(COLUMN_STATS_KEY, "") != stored.get(COLUMN_STATS_KEY, ""):
@@ -49,10 +49,10 @@ class ReuseTree:
 
 
 def plan_by_tree(index: NewIndex) -> TreePlan | None:
-    """The plan that puts rows where the tree of the table before has them.
+    """The plan that places rows with the tree of the replaced table.
 
-    None for another index than that has, where it does not have its files in one tree, or has too
-    many or too few rows in it.
+    None if the index options differ, if the table's files are not all in one tree, or if the tree
+    has too many or too few rows for its cube size.
     """
     table, cube_size = index.table, index.expected_cube_size
     stored, last = table.snapshot.configuration, table.configuration.latest
@@ -64,7 +64,7 @@ def plan_by_tree(index: NewIndex) -> TreePlan | None:
         not same_size
         or (last.transformers, last.sample_key) != (index.transformers, index.sample_key)
         or len(table.index.files_of(last.revision_id)) != len(table.snapshot.files)
-        # Rows beyond what any other was made for would not be found to be.
+        # The written rows would not show whether they are beyond other transformations.
         or not all(isinstance(each, _CHECKED) for each in last.transformations)
     ):
         return None

@@ -1,8 +1,8 @@
-"""A small append in one pass: its rows are written to a file first, and measured in it.
+"""Append a few rows in one pass: write them to one file, then measure them from it.
 
-Which cubes rows belong to depends on all of them, so that an append measures its rows before it
-writes them. Where they go to one file anyway, the cubes are nothing but what the log says of it: so
-it can be said afterwards, and the query is evaluated once.
+The cubes of rows depend on all rows, so an append normally measures them before it writes them. If
+all rows go to one file anyway, the cubes only appear in the file's tags. These can be computed
+afterwards, so the query is evaluated once.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from qbeast_core.write.sizing import MOST_SAMPLE_ROWS, row_bytes
 from qbeast_core.write.writer import IndexWriter
 
 _LEVELS_BELOW = 4
-"""By which the rows of a file are ordered, below the deepest cube of the table: a small append has
-few of the rows of such a cube."""
+"""The tree levels below the table's deepest cube by which the rows of a file are sorted. A small
+append has few of the rows of such a cube."""
 
 
 class SingleFile:
-    """Reads the rows once. It fits rows that are few enough for one file."""
+    """Writes rows that fit in one file, in one pass."""
 
     def __init__(self, index: JoinedIndex) -> None:
         self._index = index
@@ -46,7 +46,7 @@ class SingleFile:
     def write(self, writer: IndexWriter, rows: DataFrame) -> WrittenFiles | DoesNotFit:
         table, index = writer.table, self._index
         if is_filled_by_delta(rows, table.snapshot.schema):
-            # Delta changes the metadata then, which a new revision cannot do once more.
+            # Delta then changes the metadata itself, so a new revision could not change it again.
             return DoesNotFit()
         if not fits_single_file(rows, index):
             return DoesNotFit()
@@ -66,19 +66,19 @@ class SingleFile:
 
 @dataclass(frozen=True, eq=False)
 class _WrittenFile:
-    """Rows in a file of their own, written and not committed yet."""
+    """A file of rows that is written but not committed yet."""
 
     file: StagedFile
     rows: DataFrame
-    """They, read from the file."""
+    """The rows, read from the file."""
     statistics: InputStatistics
-    """Of all the rows, each of which is in the sample."""
+    """The statistics of the rows; the sample has all of them."""
 
 
 def fits_single_file(rows: DataFrame, index: JoinedIndex) -> bool:
-    """Whether rows are expected to be few enough for a file, in the space of a revision or near it.
+    """Whether the rows probably fit in one file, in or near the space of the current revision.
 
-    By what the optimizer expects to be read for them, rather too much.
+    Decided by the optimizer's estimate of the bytes to read, which tends to be too high.
     """
     revision = index.current
     if index.transformers != revision.transformers:
@@ -93,12 +93,12 @@ def fits_single_file(rows: DataFrame, index: JoinedIndex) -> bool:
 def _write_one_file(
     table: WritableTable, rows: DataFrame, revision: Revision
 ) -> _WrittenFile | DoesNotFit | None:
-    """Write the rows in the order of the revision's space; None where there are no rows.
+    """Write the rows along the curve through the revision's space; None if there are no rows.
 
-    Values beyond the revision's bounds count as the bounds.
+    Values beyond the revision's bounds are sorted as if they were the bounds.
 
     Raises:
-        SourceChanged: others are in the file. Nothing is committed.
+        SourceChanged: the file has another number of rows than were written. Nothing is committed.
     """
     phases.enter(phases.WRITING)
     transaction = table.transaction
@@ -109,7 +109,7 @@ def _write_one_file(
     order = columns.order(catalyst, cells_of_row, layout, levels)
     in_file = in_order(rows.coalesce(1), revision, order, transaction.stores_slices)
     with ThreadPoolExecutor(1) as pool:
-        # While Spark writes.
+        # Concurrently with Spark's write.
         in_session = inheritable_thread_target(rows.sparkSession)(EveryRow.of)
         every_row = pool.submit(in_session, catalyst, revision, cells_of_row)
         staged = transaction.write_files(in_file, expected_rows=0)
@@ -129,11 +129,11 @@ def _write_one_file(
 
 
 def _contents(written: _WrittenFile, plan: TreePlan) -> FileContents:
-    """What the file holds by a plan that was made for its rows."""
+    """The contents of the file under a plan that was made for its rows."""
     sample = written.statistics.sample
     if sample.located and sample.located[0] is plan.revision:
         return contents_of_all(plan, sample)
-    # Only Spark knows exactly where the rows lie in the space of another revision.
+    # Only Spark computes the exact position of rows in the space of another revision.
     row_layout = RowLayout.of(Catalyst(Jvm(written.rows.sparkSession)), plan)
     counting = Counting.of(plan, row_layout, written.rows.columns)
     name = written.file.name
@@ -141,5 +141,5 @@ def _contents(written: _WrittenFile, plan: TreePlan) -> FileContents:
 
 
 def _deepest(table: WritableTable, revision: Revision) -> int:
-    """The depth of the deepest cubes that a table has."""
+    """The depth of the deepest cube of the revision."""
     return max((block.cube.depth for block in table.index.blocks_of(revision)), default=0)

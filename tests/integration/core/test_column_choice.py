@@ -79,7 +79,7 @@ def test_without_a_column_to_choose_nothing_is_written(spark: SparkSession, tmp_
 
 def test_samples_of_groups_are_warned_of(spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.range(2000).selectExpr("id", "id % 20 as kind", "uuid() as text")
-    with pytest.warns(SampleWarning, match="same kind as 99 others.*such as 'id'.*sample_key='id'"):
+    with pytest.warns(SampleWarning, match="100 rows share kind.*such as 'id'.*sample_key='id'"):
         result = write_table(rows, path=str(tmp_path / "kind"), columns_to_index="kind")
     assert len(result.warnings) == 1
     with warnings.catch_warnings():

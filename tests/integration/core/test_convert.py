@@ -338,7 +338,7 @@ def with_a_directory(spark: SparkSession, path: str, kind: str) -> None:
     [
         ("delta", partitioned, "partitioned by b"),
         ("parquet", partitioned, "partitioned by b"),
-        ("parquet", with_a_directory, "directories below it .more"),
+        ("parquet", with_a_directory, "subdirectories .more"),
     ],
 )
 def test_paths_with_partitions_or_directories_are_refused(

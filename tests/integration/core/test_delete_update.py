@@ -154,7 +154,7 @@ def test_a_value_of_several_rows_is_refused_as_by_delta(
         lambda: table.merge(source, "id", update={"a": of_source}),
         lambda: table.merge(source, "id", insert={"id": "source.id", "a": of_source}),
     ):
-        with pytest.raises(InvalidOptions, match=r"cannot be understood: \["):
+        with pytest.raises(InvalidOptions, match=r"is not valid: \["):
             refused()
     with pytest.raises(AnalysisException):
         spark.sql(f"update delta.`{unchanged}` set a = {value.format('')}")

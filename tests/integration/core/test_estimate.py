@@ -231,7 +231,7 @@ def test_an_estimate_is_for_people_and_for_json(table: QbeastTable) -> None:
     assert " of the rows, 0.95 confidence; read " in text
     with pytest.raises(ValueError, match="groups"):
         _ = estimate.value
-    assert "exact, for " in str(table.estimate("avg(giant)"))
+    assert "exact, because " in str(table.estimate("avg(giant)"))
 
 
 def test_spark_sums_up_the_sample_as_numpy_does(spark: SparkSession, shared: QbeastTable) -> None:

@@ -295,6 +295,18 @@ def test_rows_are_not_stored_for_columns_that_are_not_measured(
     path, ids = str(tmp_path), [row.id for row in rows.select("id").collect()]
     write_table(rows, path=path, columns_to_index=["id", "k"], cube_size=100)
     assert_sound(spark, path, ids)
+
+
+def test_rows_are_not_stored_for_an_append_or_a_rebuild_either(
+    spark: SparkSession,
+    sources: dict[str, DataFrame],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(evaluation, "checkpointed", never_stored)
+    rows = SIDE_COLUMNS["rand"](sources["delta"])
+    path, ids = str(tmp_path), [row.id for row in rows.select("id").collect()]
+    write_table(rows, path=path, columns_to_index=["id", "k"], cube_size=100)
     write_table(rows, path=path, cube_size=100)
     assert_sound(spark, path, [*ids, *ids])
     assert_rows_in_their_cubes(spark, path)

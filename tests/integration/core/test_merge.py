@@ -362,11 +362,11 @@ def test_keys_in_a_narrow_range_touch_few_files(
         ({"on": "id", "update": {"s": "'x'", "S": "'y'"}}, InvalidOptions, "as 's' and as 'S'"),
         ({"on": "id", "where": "rand() < 0.5"}, InvalidOptions, "not deterministic"),
         ({"on": "id", "where": "target.id in (select 1)"}, InvalidOptions, "subquery"),
-        ({"on": "id", "where": "no such"}, InvalidOptions, "cannot be understood"),
+        ({"on": "id", "where": "no such"}, InvalidOptions, "is not valid"),
         ({"on": "id", "where": ""}, InvalidOptions, "''"),
         ({"on": "id", "insert_where": "target.a > 5"}, InvalidOptions, "target"),
         ({"on": "id", "update": False, "insert": False}, InvalidOptions, "nothing"),
-        ({"on": "id", "source_alias": "T", "target_alias": "t"}, InvalidOptions, "both called"),
+        ({"on": "id", "source_alias": "T", "target_alias": "t"}, InvalidOptions, "the same alias"),
     ],
 )
 def test_what_cannot_be_done_is_told_before_anything_is_read(

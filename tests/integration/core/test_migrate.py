@@ -124,12 +124,12 @@ def test_without_copies_only_tags_change(spark: SparkSession, tmp_path: Path) ->
     version = last_version(path)
     would = migrate_format(spark, path, dry_run=True)
     assert would == MigrateResult(version, True, files_retagged=42, dry_run=True)
-    assert str(would) == "42 files would be tagged anew"
+    assert str(would) == "42 files would be retagged"
     assert last_version(path) == version
 
     result = migrate_format(spark, f"delta.`{path}`")
     assert result == MigrateResult(version + 1, True, files_retagged=42)
-    assert str(result) == "42 files tagged anew"
+    assert str(result) == "42 files retagged"
     assert sorted(Path(path).glob("*.parquet")) == files
     # As the published documents ask: nothing but adds, each with its revision and its one block.
     kinds = [next(iter(action)) for action in log_of(path, result.version)]
@@ -275,8 +275,8 @@ def test_it_is_refused_where_copies_lost_their_tags(spark: SparkSession, tmp_pat
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"state": "MELTED"}, "state is 'MELTED'"),
-        ({"state": None}, "state is None"),
+        ({"state": "MELTED"}, "state tag is 'MELTED'"),
+        ({"state": None}, "state tag is None"),
         ({"revision": "x", "state": "REPLICATED"}, "revision 'x', which the table does not have"),
         ({"revision": "7", "state": "REPLICATED"}, "revision '7', which the table does not have"),
     ],

@@ -58,7 +58,7 @@ def test_columns_are_mapped(spark: SparkSession, tmp_path: Path) -> None:
 def test_what_delta_does_not_take_is_refused(
     spark: SparkSession, tmp_path: Path, properties: dict[str, str]
 ) -> None:
-    with pytest.raises(InvalidOptions, match="Delta does not take"):
+    with pytest.raises(InvalidOptions, match="Delta does not accept"):
         write_table(
             spark.range(10).selectExpr("id", "map('k', id) as m"),
             path=str(tmp_path / "t"),

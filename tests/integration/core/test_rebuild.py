@@ -251,5 +251,5 @@ def test_what_samples_suffer_from_is_told_by_every_rebuild(
 ) -> None:
     df = spark.range(4_000).selectExpr("id", "id % 20 as x")
     for _ in range(3):
-        with pytest.warns(match="such rows are in a sample together"):
+        with pytest.warns(match="are sampled together"):
             rebuilt(df, tmp_path / "t", columns_to_index=["x"])

@@ -74,7 +74,7 @@ class TestBrokenRelations:
         assert set(reasons) == {"of_dropped", "of_narrowed", "deleted", "unreadable"}
         assert "TABLE_OR_VIEW_NOT_FOUND" in reasons["of_dropped"]
         assert "INCOMPATIBLE_VIEW_SCHEMA_CHANGE" in reasons["of_narrowed"]
-        assert "no statistics of " in log
+        assert "no statistics for " in log
         nodes = {name.rpartition(".")[2]: node for name, node in catalog.nodes.items()}
         assert nodes["sound"].stats["rows"].value == 1
 

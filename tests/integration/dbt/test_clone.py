@@ -59,7 +59,7 @@ class TestClone:
         of_other = ["--target", "other"]
         cloning = ["clone", "--state", str(state), *of_other, "--vars", "{first: 0}"]
         results = run_dbt(cloning, expect_pass=False)
-        assert "parquet cannot be cloned, for it is no Delta table" in message_of(
+        assert "parquet cannot be cloned, because it is not a Delta table" in message_of(
             results, "parquet"
         )
 

@@ -142,7 +142,7 @@ def test_a_model_is_built_sampled_and_optimized_on_a_cluster(
     assert told.count("appended 300 rows") == 2
     assert "optimize s.events: rewrote 3 files" in told
     assert "check_index s.events: ok" in told
-    assert "not_null_events_id looks at a sample of 10 percent of s.events" in told
+    assert "not_null_events_id reads a sample of 10 percent of s.events" in told
     # An executor of the worker did the work, for a client's driver runs no tasks.
     (executor,) = work_directory.glob("app-*/0/stderr")
     assert "Running task" in executor.read_text()

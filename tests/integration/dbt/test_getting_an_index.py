@@ -116,8 +116,8 @@ class TestIncrementalGetsAnIndex:
         write_file(text, project.project_root, "models/merged.sql")
         failed = run_dbt(["run", "-s", "merged"], expect_pass=False)
         message = message_of(failed, "merged")
-        assert "is indexed by ['id', 'kind'], and the model's columns_to_index is now" in message
-        assert "Set columns_to_index back, or, to keep all rows" in message
+        assert "is indexed by ['id', 'kind'], but the model's columns_to_index is now" in message
+        assert "Restore columns_to_index. Or rewrite the table with all its rows" in message
         eval(call_of(message), {"write_table": write_table, "spark": spark})
         run_dbt(["run", "-s", "merged"])
         assert sorted(row.id for row in spark.table(table("merged")).collect()) == [1, 2]

@@ -76,8 +76,8 @@ def test_a_running_session_is_used_with_its_own_settings(spark: SparkSession) ->
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ({"warehouse": "/elsewhere"}, "warehouse /elsewhere, but the Spark session .* has file:"),
-        ({"catalog": "memory"}, "catalog memory, but the Spark session .* has hive"),
+        ({"warehouse": "/elsewhere"}, "warehouse /elsewhere, but the Spark session .* uses file:"),
+        ({"catalog": "memory"}, "catalog memory, but the Spark session .* uses hive"),
         ({"master": "sc://host"}, "Spark Connect is not supported"),
     ],
 )

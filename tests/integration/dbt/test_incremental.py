@@ -146,12 +146,12 @@ PARTITIONS: dict[str, tuple[str, str, list[Any] | str]] = {
     "unpartitioned": (
         "none",
         "'kind'",
-        "has partition_by=['kind'], and its table is not partitioned: insert_overwrite would "
-        "delete rows of other partitions than the query's. Remove partition_by",
+        "has partition_by=['kind'], but its table is not partitioned: insert_overwrite would "
+        "delete rows outside the query's partitions. Remove partition_by",
     ),
     "other": ("'kind'", "'id'", "partitioned by kind: insert_overwrite would delete"),
     "fewer": ("['kind', 'id']", "'kind'", "Set partition_by=['id', 'kind']"),
-    "misspelt": ("'kind'", "'knd'", "has partition_by=['knd'], and its table is partitioned"),
+    "misspelt": ("'kind'", "'knd'", "has partition_by=['knd'], but its table is partitioned"),
 }
 PARTITIONED = """
 {{ config(materialized='incremental', incremental_strategy='insert_overwrite', file_format=FORMAT,
@@ -243,7 +243,7 @@ class TestMatchedRows:
 
         told = message_of(results, "of_two_rows").splitlines()
         assert "2 rows of the source would update one row of" in told[1]
-        assert "that with id 1; keep one row for each key" in told[1]
+        assert "the row with id 1; keep one row for each key" in told[1]
         for name, (_, _, expected) in KEYS.items():
             rows = [tuple(row) for row in spark.table(f"{project.test_schema}.{name}").collect()]
             assert sorted(rows, key=str) == expected, name
@@ -334,7 +334,7 @@ class TestSchemaChange:
         for told in run("sync_all_columns", "4 as same, 'x' as other", expect_pass=False):
             assert "is indexed by 'id'" in told and "--full-refresh" in told
         (told,) = run("fail", "3 as id, 4 as same", "-s", "changing", expect_pass=False)
-        assert "gone: other" in told
+        assert "removed: other" in told
         assert [spark.table(name).count() for name in tables] == [3, 2]
 
 
@@ -355,7 +355,7 @@ CHANGES: dict[str, tuple[str, str, list[Any] | str]] = {
     "failed": (
         "unique_key='id', on_schema_change='fail'",
         "2 as id, 2L as n, 9 as more",
-        "(new: more; gone: old; of another type: n) and on_schema_change is 'fail'. Set "
+        "(new: more; removed: old; of another type: n), but on_schema_change is 'fail'. Set "
         "on_schema_change to 'append_new_columns' or 'sync_all_columns', or run with",
     ),
     "appended": (
@@ -371,7 +371,7 @@ CHANGES: dict[str, tuple[str, str, list[Any] | str]] = {
     "retyped": (
         "unique_key='id', on_schema_change='sync_all_columns'",
         WIDER,
-        "cannot become bigint in place: cast it",
+        "cannot be changed to bigint in place: cast it",
     ),
     "widened": (
         "unique_key='id', on_schema_change='sync_all_columns', "
@@ -387,7 +387,7 @@ CHANGES: dict[str, tuple[str, str, list[Any] | str]] = {
         WITHOUT_INDEXED,
         UNKNOWN_ID,
     ),
-    "key_gone": ("unique_key='id'", WITHOUT_INDEXED, "'id', which is not a column of the source"),
+    "key_gone": ("unique_key='id'", WITHOUT_INDEXED, "'id', which is not a column of the model"),
 }
 
 

@@ -34,7 +34,7 @@ class TestIndexOptions:
 
         _, log = run_dbt_and_capture(["run"])
         assert "automatic: columns_to_index auto chose id of 3 columns, from 1,400 rows" in log
-        assert "grouped: a row has the same kind as 69 others on average" in log
+        assert "grouped: on average 70 rows share kind and are sampled together" in log
         assert "sample_key='id'" in log
         second, log = run_dbt_and_capture(["run", "--select", "automatic"])
         assert message_of(second, "automatic").startswith("appended 9 rows")
@@ -45,7 +45,7 @@ class TestIndexOptions:
         (refused,) = run_dbt(["run", *key], expect_pass=False)
         assert "sample_key" in refused.message and "--full-refresh" in refused.message
         _, log = run_dbt_and_capture(["run", *key, "--full-refresh"])
-        assert "others on average" not in log
+        assert "are sampled together" not in log
         run_dbt(["run", *key])
         found = table("grouped")
         assert found.sample_key == ["id"]

@@ -28,7 +28,7 @@ class TestInsight:
         )
         assert "avg(price) where price > 10" in log
         assert "6: 12.5" in log
-        assert "exact, for " in log
+        assert "exact, because " in log
         _, log = run_dbt_and_capture(
             ["run-operation", "estimate", "--args", "{expression: max(price)}"], expect_pass=False
         )
@@ -39,10 +39,10 @@ class TestInsight:
         _, log = run_dbt_and_capture(
             ["run-operation", "visualize_index", "--args", f"{{path: {tmp_path}}}"]
         )
-        assert f"drawn in {tmp_path}/events.html" in log
+        assert f"wrote {tmp_path}/events.html" in log
         drawn = (tmp_path / "events.html").read_text(encoding="utf-8")
         assert "events" in drawn
-        assert "Cubes as a tree" in drawn
+        assert "How the cubes nest" in drawn
         _, log = run_dbt_and_capture(
             ["run-operation", "visualize_index", "--args", "{path: /nowhere/index.html}"],
             expect_pass=False,

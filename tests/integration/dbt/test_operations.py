@@ -168,7 +168,7 @@ class TestOperations:
             ("optimize", "{models: events, fraction: 2}", "2"),
             ("index_metrics", "{models: events, revision_id: 9}", "there is no revision 9; "),
             ("check_index", "{models: other}", failed.format("other")),
-            ("estimate", "{models: events}", "expression is needed"),
+            ("estimate", "{models: events}", "expression is missing"),
             (
                 "vacuum",
                 "{models: [other, parquet]}",
@@ -176,8 +176,8 @@ class TestOperations:
                 failed.format("parquet"),
                 "vacuum: 2 tables: 1 with nothing to delete, 1 failed",
             ),
-            ("analyze", "{}", "left the Qbeast format"),
-            ("replicate", "{}", "left the Qbeast format"),
+            ("analyze", "{}", "was removed in version 0.6.0 of the Qbeast format"),
+            ("replicate", "{}", "was removed in version 0.6.0 of the Qbeast format"),
         ):
             command = ["run-operation", operation, "--args", arguments]
             _, log = run_dbt_and_capture(command, expect_pass=False)

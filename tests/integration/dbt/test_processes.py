@@ -87,7 +87,7 @@ def without_java(tmp_path: Path) -> dict[str, str]:
 def test_without_java_one_line_says_what_to_install(project: Path) -> None:
     told, _ = start(project, "run", **without_java(project)).communicate()
     (line,) = [line for line in told.splitlines() if "Java" in line]
-    assert "Spark needs Java, and none is on the PATH: install Java 17 or 21" in line
+    assert "Spark needs Java, but none is on the PATH: install Java 17 or 21" in line
 
 
 def test_lock_interruption_and_survival_beside_another_project(
@@ -109,7 +109,7 @@ def test_lock_interruption_and_survival_beside_another_project(
     # Told by the lock, not by Spark: this one would not even find a Java.
     second, _ = start(project, "run", **without_java(project)).communicate()
     assert f"is in use by process {running.pid} " in second
-    assert "wait until that one ends" in second
+    assert "wait for that process to end" in second
     assert "Found" not in second  # told before the project is parsed
 
     other = tmp_path / "other"

@@ -17,7 +17,7 @@ select id, uuid() as name from range(0, 20000, 1, 4)
 where case when id % 5000 = 0 then java_method('java.lang.Thread', 'sleep', 500L) else '' end
     is not null
 """
-PHASES = ("storing the rows of the query", "measuring the indexed columns", "writing files")
+PHASES = ("checkpointing the query", "measuring the indexed columns", "writing files")
 PATIENCE_SECONDS = 60
 
 

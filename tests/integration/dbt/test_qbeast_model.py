@@ -127,7 +127,7 @@ class TestAppend:
         assert spark.table(table).distinct().count() == spark.table(table).count() == 1500
 
         # A model that never asks is_incremental() is told what that means, on each run.
-        assert "blind appends the whole of its query on each run" in log
+        assert "blind appends all rows of its query on every run" in log
         assert "events appends" not in log
         assert spark.table(f"{project.test_schema}.blind").count() == 20
 
@@ -172,9 +172,9 @@ class TestContractAndLocation:
         variables = ["--vars", f"{{root: '{tmp_path}/'}}"]
         _, log = run_dbt_and_capture(["run", *variables])
         for left_out in ("primary_key", "foreign_key"):
-            assert f"typed: Delta has no constraint of type {left_out}, it is left out" in log
+            assert f"typed: Delta has no constraint of type {left_out}, so it is left out" in log
         assert "of type unique" not in log
-        assert "typed: `grants` has no effect, for open-source Spark has no GRANT" in log
+        assert "typed: `grants` has no effect, because open-source Spark has no GRANT" in log
         table = f"{project.test_schema}.typed"
         (detail,) = spark.sql(f"describe detail {table}").collect()
         assert detail.location == f"file:{tmp_path}/typed"
@@ -287,7 +287,7 @@ class TestRefusals:
         results, log = run_dbt_and_capture(["run"], expect_pass=False)
         for name, (_, expected) in REFUSED.items():
             assert expected in message_of(results, name), name
-        assert "model() returned a builtins.list; it is to return" in message_of(
+        assert "model() returned a builtins.list. Return a DataFrame" in message_of(
             results, "no_frame"
         )
         assert "[UNRESOLVED_COLUMN" in message_of(results, "wrong_sql")

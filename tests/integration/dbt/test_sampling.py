@@ -116,8 +116,8 @@ class TestSampling:
 
         assert stored("above") == above
         assert len(stored("ten_above")) == 10 and stored("ten_above") < above
-        assert f"{accepted.node.name} looks at a sample of 10 percent of {schema}.events" in log
-        assert f"unique_events_id looks at a sample of 50 percent of {schema}.events" in log
+        assert f"{accepted.node.name} reads a sample of 10 percent of {schema}.events" in log
+        assert f"unique_events_id reads a sample of 50 percent of {schema}.events" in log
         assert 0 < len(ids("of_unindexed")) < 1000
         # Left to Spark, and said so.
         assert set(re.findall("TABLESAMPLE of (.*) is left", log)) == {f"{schema}.unindexed"}
@@ -209,13 +209,13 @@ class TestRunOnASample:
         for name in ("copy", "plain", "view", "of_copy", "by_variable", "in_python"):
             found = properties(spark, f"{schema}.{name}")
             assert found["qbeast.builtFromSample"] == "0.1", name
-        assert "not_null_copy_id looks at what was built from a sample of 10 percent" in log
-        assert f"looks at a sample of 10 percent of {schema}.events" in tests
+        assert "not_null_copy_id reads data built from a sample of 10 percent" in log
+        assert f"reads a sample of 10 percent of {schema}.events" in tests
 
         failed = run_dbt(["run", "-s", "copy", "plain"], expect_pass=False)
         for name in ("copy", "plain"):
             told = message_of(failed, name)
-            assert "a sample of 10 percent, and this run would add rows from all rows" in told
+            assert "a sample of 10 percent, but this run would add rows from all rows" in told
             assert "--full-refresh" in told
         run_dbt(["run", "-s", "copy", "plain", *variables])
         run_dbt(["run", "-s", "copy", "--full-refresh"])
@@ -306,7 +306,7 @@ class TestTargetOnASample:
         assert properties(spark, f"{schema}.history")["qbeast.builtFromSample"] == "0.1"
         (failed,) = run_dbt(["snapshot", "--vars", "{qbeast_sample: 1}"], expect_pass=False)
         assert "was built from a sample of 10 percent" in failed.message
-        assert "a snapshot has to be dropped for that" in failed.message
+        assert "a snapshot must be dropped for that" in failed.message
         assert ids("history") == tenth
 
 

@@ -118,8 +118,8 @@ class TestColumnTypes:
         assert cased.collect() == [("007", 3)]
         told = message_of(results, "misspelt")
         assert "column_types names 'cod', which the seed's file does not have" in told
-        assert "it has 'code', 'n'" in told
+        assert "Its columns are 'code', 'n'" in told
         for name, value in (("large", "3000000000"), ("words", "abc")):
             told = message_of(results, name)
-            assert f"value '{value}' of the column 'n' does not fit the type int" in told
+            assert f"value '{value}' in the column 'n' does not fit the type int" in told
             assert spark.table(f"{project.test_schema}.{name}").isEmpty()

@@ -176,9 +176,9 @@ class TestSharedNullKeys:
     ) -> None:
         histories = Histories(spark, project.test_schema)
         told = (
-            "{} have NULL in the unique_key (id, part) = (2, NULL), so it cannot be told which "
-            "record belongs to which row. Add columns to unique_key that tell these rows apart, or "
-            "filter the rows out of the query"
+            "{} have NULL in the unique_key (id, part) = (2, NULL), so nothing shows which record "
+            "belongs to which row. Add columns to unique_key that tell these rows apart, or filter "
+            "the rows out of the query"
         )
 
         def run(*rows: str, fail: Collection[str] = ()) -> dict[str, Counter[float]]:

@@ -40,7 +40,7 @@ class TestConvert:
         table = f"{project.test_schema}.events"
         run_dbt(["run"])
         log = run_operation("convert_to_qbeast", "{models: events}", passes=False)
-        assert "columns_to_index is needed" in log
+        assert "columns_to_index is missing" in log
         assert not QbeastTable.is_qbeast(spark, table)
 
         Path(project.project_root, "models", "events.sql").write_text(EVENTS)

@@ -422,7 +422,7 @@ def test_samples_with_and_without_an_index_in_one_statement(
     )
 
     assert rewritten.warnings == (
-        "TABLESAMPLE of plain is left to Spark: the index answers (p percent), not (3 rows)",
+        "TABLESAMPLE of plain is left to Spark: the index supports (p percent), not (3 rows)",
     )
     assert ids(spark.sql(rewritten.sql)) == ids(orders.sample(0.1))
     drop_views(spark, rewritten.views)

@@ -1,4 +1,4 @@
-"""Which part of the work a recorded stack counts for."""
+"""Assigning recorded stacks to parts of the work."""
 
 from benchmarks.profiling import part_of, stacks
 
@@ -30,7 +30,7 @@ jdk.NativeMethodSample {
 """
 
 
-def test_only_threads_of_tasks_count_by_their_innermost_known_method() -> None:
+def test_task_threads_count_for_their_innermost_known_method() -> None:
     found = list(stacks(PRINTED))
     assert [len(frames) for frames in found] == [3, 1]
     assert [part_of(frames) for frames in found] == ["Parquet", "shuffle"]

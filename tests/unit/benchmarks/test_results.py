@@ -1,4 +1,4 @@
-"""The arithmetic of the benchmarks: ratios, targets, what is stored and what is reported."""
+"""Ratios, targets, stored results, and the data that the benchmarks generate."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from benchmarks.cases.planning import FILES, full_tree, weights
 from benchmarks.cases.ranges import boxes
 from benchmarks.comparison import Comparison, Side, figure, ratio_text
 from benchmarks.data import trip_chunks
-from benchmarks.report import View, write_report
-from benchmarks.results import Recorder, Run, environment, latest, load
+from benchmarks.results import Recorder, environment, latest, load
 from benchmarks.targets import TARGETS
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
 
@@ -21,23 +20,23 @@ OURS = Side("qbeast", (3.0, 1.0, 2.0))
 PLAIN = Side("plain Delta", (1.0, 1.0, 4.0))
 
 
-def test_a_ratio_is_that_of_the_medians() -> None:
+def test_ratio_divides_medians() -> None:
     assert Comparison("write", "s", OURS, PLAIN).ratio == 2.0
 
 
 @pytest.mark.parametrize(("limit", "met"), [(2.0, True), (1.99, False), (None, None)])
-def test_a_target_is_met_up_to_its_limit(limit: float | None, met: bool | None) -> None:
+def test_target_is_met_at_its_limit(limit: float | None, met: bool | None) -> None:
     assert Comparison("write", "s", OURS, PLAIN, "write", limit).met is met
 
 
-def test_nothing_over_nothing_is_nothing_and_something_over_it_never_meets_a_target() -> None:
+def test_ratio_to_zero_is_zero_or_misses_the_target() -> None:
     nothing = Side("first", (0.0,))
     assert Comparison("optimize", "files", nothing, nothing, "optimize_again", 0.0).met is True
     some = Comparison("optimize", "files", Side("second", (1.0,)), nothing, "optimize_again", 0.0)
     assert (some.ratio, some.met) == (None, False)
 
 
-def test_targets_count_from_their_scale_on() -> None:
+def test_targets_apply_from_their_scale() -> None:
     target = TARGETS["sample_few"]
     assert [target.limit(scale) for scale in (0.1, 1, 5, 10, 100)] == [
         None,
@@ -69,7 +68,7 @@ def test_ratios_have_three_digits() -> None:
     ]
 
 
-def test_what_is_stored_is_read_again(tmp_path: Path) -> None:
+def test_stored_results_can_be_read(tmp_path: Path) -> None:
     comparison = Comparison(
         "write", "s", OURS, Side("plain Delta", (1.5,), {"files": 2}), "write", 1.25, "write"
     )
@@ -99,74 +98,7 @@ def test_newer_figures_replace_older_ones_of_the_same_scale_and_case(tmp_path: P
     assert [each.ours.median for each in runs[10].comparisons] == [3.0]
 
 
-def measured() -> Run:
-    wins = Side("qbeast, API", (0.1,))
-    sampled = "1 % sample of lineitem, all columns"
-    table_sample = Side("TABLESAMPLE", (1.0,))
-    return Run(
-        {"scale": 1, "cores": 2},
-        (
-            Comparison("write lineitem", "s", OURS, PLAIN, "write", 1.25, "write"),
-            Comparison(sampled, "s", wins, table_sample, "sample_all", 0.2, "sample"),
-            Comparison(
-                sampled, "s", Side("qbeast, SQL", (0.3,)), table_sample, "sample_all", 0.2, "sample"
-            ),
-            Comparison(
-                "50 appends",
-                "s",
-                Side("qbeast", (2.0,) * 50),
-                Side("plain Delta", (1.0,) * 50),
-                None,
-                None,
-                "growth",
-            ),
-            *(
-                Comparison(
-                    f"write of {rows:,} rows",
-                    "s",
-                    Side("qbeast", (rows / 1e5,), {"rows": float(rows)}),
-                    Side("plain Delta", (rows / 1e6,), {"rows": float(rows)}),
-                    group="size",
-                )
-                for rows in (1_000_000, 6_000_000)
-            ),
-        ),
-    )
-
-
-def test_every_target_has_a_row_measured_or_not() -> None:
-    rows = View(measured(), "performance").targets().splitlines()[2:]
-
-    assert len(rows) == len(TARGETS)
-    by_title = {row.split(" | ")[0].strip("| "): row for row in rows}
-    assert by_title[TARGETS["write"].title].endswith("| ≤ 1.25 | 2.00 | no |")
-    assert by_title[TARGETS["sample_all"].title].endswith("| ≤ 0.2 | 0.1 to 0.3 | 1 of 2 |")
-    assert by_title[TARGETS["memory"].title].endswith("| not measured | - |")
-
-
-def test_the_report_has_its_tables_and_its_pictures(tmp_path: Path) -> None:
-    page = tmp_path / "performance.md"
-
-    write_report({1.0: measured()}, page)
-
-    text = page.read_text()
-    assert "| write lineitem | qbeast: 2.00 s | plain Delta: 1.00 s | 2.00 |" in text
-    assert "it takes 2.00\ntimes as long" in text
-    assert "qbeast-spark was left out of this run" in text
-    pictures = sorted(file.name for file in (tmp_path / "performance").iterdir())
-    assert pictures == ["appends-1.svg", "costs-1.svg", "sample-all-s-1.svg", "size-1.svg"]
-    assert (tmp_path / "performance" / "costs-1.svg").read_text().count("write lineitem") == 1
-
-
-def test_the_same_figures_give_the_same_pictures(tmp_path: Path) -> None:
-    drawn = []
-    for name in ("a", "b"):
-        write_report({1.0: measured()}, tmp_path / f"{name}.md")
-        drawn.append([file.read_bytes() for file in sorted((tmp_path / name).iterdir())])
-    assert drawn[0] == drawn[1]
-
-
-def test_boxes_have_about_the_rows_that_were_asked_for() -> None:
+def test_boxes_keep_about_the_requested_share_of_rows() -> None:
     random = np.random.default_rng(1)
     values = {name: np.sort(random.lognormal(size=50_000)) for name in ("a", "b")}
     for condition in boxes(values, ("a", "b"), 0.01, 20):
@@ -181,7 +113,7 @@ def test_boxes_have_about_the_rows_that_were_asked_for() -> None:
     assert boxes(values, ("a",), 0.1, 3) == boxes(values, ("a",), 0.1, 3)
 
 
-def test_the_synthetic_tree_is_one() -> None:
+def test_synthetic_tree_is_a_valid_tree() -> None:
     cubes = full_tree(FILES)
 
     assert len(set(cubes)) == FILES
@@ -193,7 +125,7 @@ def test_the_synthetic_tree_is_one() -> None:
     assert all(MIN_WEIGHT <= low < high <= MAX_WEIGHT for low, high in map(weights, cubes))
 
 
-def test_trips_are_the_same_each_time_and_have_nulls_and_outliers() -> None:
+def test_trips_are_reproducible_with_nulls_and_outliers() -> None:
     (first,), (second,) = list(trip_chunks(20_000)), list(trip_chunks(20_000))
 
     assert first.equals(second)

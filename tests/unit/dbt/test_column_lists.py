@@ -59,7 +59,7 @@ def test_others_are_told(lists: dict[str, tuple[str, ...]], told: str) -> None:
 def test_each_list_asks_for_the_columns_that_it_uses() -> None:
     assert with_known_columns(merge(exclude_columns=("OLD", "S")), QUERY, TABLE).exclude_columns
     for lists in ({"unique_key": ("s",)}, {"update_columns": ("old",)}, {"unique_key": ("old",)}):
-        with pytest.raises(DbtRuntimeError, match=r"not a column of the (source|model's table)"):
+        with pytest.raises(DbtRuntimeError, match=r"not a column of the model's (query|table)"):
             with_known_columns(merge(**lists), QUERY, TABLE)
     growing = merge(unique_key=("s",), on_schema_change="append_new_columns")
     assert with_known_columns(growing, QUERY, TABLE).unique_key == ("s",)

@@ -57,7 +57,7 @@ def test_progress_can_be_turned_off(progress: Any) -> None:
         ({"sample": 0.1}, "allow_sampled_build: true"),
         ({"sample": 10, "allow_sampled_build": True}, "between 0 and 1"),
         ({"optimize": "auto"}, "optimize: auto"),
-        ({"progress": -1}, "`progress` is -1; .* or `false`"),
+        ({"progress": -1}, "`progress` is -1; .* to `false`"),
     ],
 )
 def test_a_wrong_profile_is_told_what_to_do(given: dict[str, Any], told: str) -> None:

@@ -34,7 +34,7 @@ def test_another_java_is_told_what_to_install(
 ) -> None:
     write_java(tmp_path, version)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    told = rf"needs Java 17 or 21, and .* is Java {version}: install Java 17 or 21"
+    told = rf"needs Java 17 or 21, but .* is Java {version}: install Java 17 or 21"
     with pytest.raises(DbtRuntimeError, match=told):
         require_java()
 

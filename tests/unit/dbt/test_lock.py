@@ -27,7 +27,7 @@ def test_another_process_is_named_until_it_ends(tmp_path: Path) -> None:
     )
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
-    told = rf"/the/warehouse is in use by process {holder.pid} .*wait until that one ends"
+    told = rf"/the/warehouse is in use by process {holder.pid} .*wait for that process to end"
     with pytest.raises(DbtRuntimeError, match=told):
         lock.acquire(tmp_path, "/the/warehouse")
     with pytest.raises(DbtRuntimeError, match=told):

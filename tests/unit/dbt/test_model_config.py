@@ -137,7 +137,7 @@ def test_what_does_not_go_with_an_index_is_refused(config: dict[str, Any], told:
     [
         ({"incremental_strategy": "delete+insert"}, "needs unique_key"),
         ({"incremental_strategy": "replace_where"}, "needs incremental_predicates"),
-        ({"incremental_strategy": "microbatch"}, "write that in place of materialized='qbeast'"),
+        ({"incremental_strategy": "microbatch"}, "Set it instead of materialized='qbeast'"),
         (
             {"unique_key": "id", "merge_update_columns": "a", "merge_exclude_columns": "b"},
             "not both",
@@ -156,7 +156,7 @@ def test_batches_go_with_the_materialization_that_dbt_batches() -> None:
 
 
 def test_a_macro_is_no_key_of_the_configuration() -> None:
-    told = r"sample_of='orders' is no key .* \{\{ sample_of\(ref\('orders'\), 0.01\) \}\}"
+    told = r"sample_of='orders' is not a .* \{\{ sample_of\(ref\('orders'\), 0.01\) \}\}"
     with pytest.raises(DbtRuntimeError, match=told):
         refuse_misplaced_keys({"materialized": "view", "sample_of": "orders"})
     refuse_misplaced_keys({"materialized": "view"})

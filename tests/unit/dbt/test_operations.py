@@ -46,5 +46,5 @@ def test_selections(selected: Any, labels: list[str]) -> None:
 
 @pytest.mark.parametrize("selected", ["event", "tag:weekly", "path:models/b", ["events", "x"]])
 def test_a_selection_of_nothing_is_an_error(selected: Any) -> None:
-    with pytest.raises(DbtRuntimeError, match=r"no model is selected by .* the models are events"):
+    with pytest.raises(DbtRuntimeError, match=r" selects no model; the models are events"):
         tables_of(GRAPH, selected)

@@ -43,11 +43,11 @@ def test_a_file_is_indexed_by_the_columns_that_it_was_written_with() -> None:
     assert found.files_of(1).tolist() == [0]
     assert found.unindexed.tolist() == [1, 2]
     assert found.files[1].problem == (
-        "it was indexed by the columns col-1 (int); the same names now mean col-2 (int)"
+        "it was indexed by the columns col-1 (int); the same names now refer to col-2 (int)"
     )
     assert found.files[2].problem == (
-        "it does not record by which columns it was indexed; the names of the index now mean "
-        "col-2 (int)"
+        "it does not record the columns by which it was indexed; the names in the index "
+        "now refer to col-2 (int)"
     )
     assert found.identity.recorded == PRESENT
 

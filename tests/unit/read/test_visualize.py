@@ -1,149 +1,175 @@
-"""The page of an index: drawn from blocks alone, parsed, and opened in a browser."""
+"""The page of an index as a file: what stands in it, and that nothing else is needed."""
 
 from __future__ import annotations
 
-import builtins
-import shutil
-import subprocess
+import base64
+import json
+from datetime import date, datetime, timezone
+from decimal import Decimal
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from qbeast_core.errors import InvalidOptions, UnsupportedEnvironment
-from qbeast_core.model.block import Block
+from qbeast_core.delta.snapshot import DataFile
+from qbeast_core.errors import InvalidOptions
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.datatypes import DataType
-from qbeast_core.model.revision import Revision
-from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.model.transformer import LinearTransformer
-from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
+from qbeast_core.read import visualize
 from qbeast_core.read.visualize import write_page
-from qbeast_core.tree.metrics import FileBlocks, TableSize, index_metrics
-from qbeast_core.tree.picture import tree_picture
+from qbeast_core.tree.reading import Extremes
+from tests.support.pages import contents_of, small_files
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-SIZE = TableSize(files=3, rows=None, size_bytes=5000)
-EVIL = "</script><script>document.title='broken'</script>"
-
-
-def revision(*columns: str) -> Revision:
-    return Revision(
-        1,
-        0,
-        "t",
-        100,
-        tuple(LinearTransformer(name, DataType.INTEGER) for name in columns),
-        (LinearTransformation(0, 9, 0, DataType.INTEGER),) * len(columns),
-    )
+UTC = timezone.utc
+EVIL = "</script><script>document.title='broken'</script><!-- {{data}} `'\""
 
 
-def files(dimensions: int) -> list[FileBlocks]:
-    root = CubeId.root(dimensions)
-    middle = weight_of_fraction(0.2)
-    first = [Block(child, middle + 1, MAX_WEIGHT, 50) for child in root.children()]
-    return [
-        FileBlocks(1000, (Block(root, weight_of_fraction(0.0), middle, 100),)),
-        FileBlocks(3000, tuple(first)),
-    ]
-
-
-def page(tmp_path: Path, *columns: str, title: str = "events", **options: Any) -> Path:
-    drawn, listed = revision(*columns), files(len(columns))
-    metrics = index_metrics(drawn, listed, SIZE, unindexed_files=1, unindexed_bytes=1000)
-    return write_page(str(tmp_path / "index.html"), title, drawn, listed, metrics, **options)
+def page(tmp_path: Path, *columns: str, title: str = "events", **options: Any) -> str:
+    contents = contents_of(small_files(len(columns)), *columns, title=title)
+    written = write_page(str(tmp_path / "index.html"), contents, **options)
+    return written.read_text(encoding="utf-8")
 
 
 class Elements(HTMLParser):
-    """What a browser would load or run."""
+    """What a browser would load or run, and the data of the page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.sources: list[str] = []
         self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        self.data: dict[str, Any] = {}
+        self._in_data = False
         self.feed(text)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        named = dict(attributes)
         self.tags.append(tag)
-        self.sources += [value or "" for name, value in attributes if name in ("src", "href")]
+        self.sources += [named[name] or "" for name in ("src", "href") if name in named]
+        self.ids += [named["id"] or ""] if "id" in named else []
+        for name in ("aria-labelledby", "aria-describedby", "for"):
+            self.references += (named.get(name) or "").split()
+        self._in_data = named.get("id") == "data"
+
+    def handle_data(self, data: str) -> None:
+        if self._in_data:
+            self.data = json.loads(data)
+            self._in_data = False
 
 
 @pytest.mark.parametrize("columns", [("a",), ("a", "b"), ("a", "b", "c")])
 def test_the_page_needs_nothing_else(tmp_path: Path, columns: tuple[str, ...]) -> None:
-    text = page(tmp_path, *columns).read_text(encoding="utf-8")
+    text = page(tmp_path, *columns)
     parsed = Elements(text)
-    assert parsed.sources == []
-    assert parsed.tags.count("h2") == 3
-    assert "Not indexed: 20.0% of the table's bytes" in text
-    for column in columns:
-        assert f"{column} (0 to 9)" in text
+    assert parsed.sources == ["#choice"]
+    assert not any(word in text for word in ("@import", "url(", "http://www.w3.org/1999"))
+    assert [column["name"] for column in parsed.data["columns"]] == list(columns)
+    assert "default-src 'none'" in text
+
+
+def test_ids_are_unique_and_every_label_has_its_element(tmp_path: Path) -> None:
+    parsed = Elements(page(tmp_path, "a", "b"))
+    assert len(set(parsed.ids)) == len(parsed.ids)
+    assert set(parsed.references) <= set(parsed.ids)
 
 
 def test_names_are_text_and_nothing_else(tmp_path: Path) -> None:
-    plain = Elements(page(tmp_path, "a", "b").read_text(encoding="utf-8"))
-    evil = Elements(page(tmp_path, EVIL, "b", title=EVIL).read_text(encoding="utf-8"))
+    plain = Elements(page(tmp_path, "a", "b"))
+    evil = Elements(page(tmp_path, EVIL, "b", title=EVIL))
     assert evil.tags == plain.tags
+    assert evil.data["table"] == EVIL and evil.data["columns"][0]["name"] == EVIL
 
 
 def test_two_columns_are_chosen_by_name(tmp_path: Path) -> None:
-    text = page(tmp_path, "a", "b", "c", columns=["c", "a"]).read_text(encoding="utf-8")
-    assert text.index('"label":"c (0 to 9)') < text.index('"label":"a (0 to 9)')
+    assert Elements(page(tmp_path, "a", "b", "c")).data["first"] == [0, 1]
+    chosen = Elements(page(tmp_path, "a", "b", "c", columns=["c", "a"]))
+    assert chosen.data["first"] == [2, 0]
     for wrong in (["a"], ["a", "a"], ["a", "z"], "ab"):
         with pytest.raises(InvalidOptions, match="a, b, c"):
             page(tmp_path, "a", "b", "c", columns=wrong)
 
 
+def test_chosen_columns_are_drawn_also_where_there_are_many_pairs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visualize, "_MOST_PAIRS", 1)
+    drawn = Elements(page(tmp_path, "a", "b", "c", columns=["c", "b"]))
+    assert [grid["pair"] for grid in drawn.data["grids"]] == [[0, 1], [1, 2]]
+
+
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     for path in (str(tmp_path), str(tmp_path / "no" / "index.html")):
         with pytest.raises(InvalidOptions, match="HTML file in a directory that exists"):
-            listed = files(1)
-            metrics = index_metrics(revision("a"), listed, SIZE)
-            write_page(path, "t", revision("a"), listed, metrics)
+            write_page(path, contents_of(small_files(1), "a"))
 
 
-def test_plotly_is_asked_for_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without_plotly(name: str, *rest: Any, **named: Any) -> Any:
-        if name.startswith("plotly"):
-            raise ImportError(name)
-        return real(name, *rest, **named)
-
-    monkeypatch.setattr(builtins, "__import__", without_plotly)
-    with pytest.raises(UnsupportedEnvironment, match=r"pip install dbt-qbeast\[viz\]"):
-        page(tmp_path, "a")
-    assert list(tmp_path.iterdir()) == []
+def test_arrays_are_stored_as_javascript_reads_them(tmp_path: Path) -> None:
+    stored = Elements(page(tmp_path, "a", "b")).data["readings"]
+    kind, text = stored["size_bytes"]
+    assert kind == "f8"
+    assert np.frombuffer(base64.b64decode(text), "<f8").tolist() == [1000.0, 3000.0]
+    kind, text = stored["cell"]
+    assert kind == "u1"
+    cells = np.frombuffer(base64.b64decode(text), "u1").reshape(-1, 2)
+    children = [CubeId.root(2), *CubeId.root(2).children()]
+    assert cells.tolist() == [[int(64 * c) for c in cube.lower] for cube in children]
 
 
-def test_only_the_largest_cubes_are_drawn_and_none_without_its_parents() -> None:
-    listed = [
-        FileBlocks(1, tuple(Block(CubeId(1, depth, 0), 0, MAX_WEIGHT, 1) for depth in range(1, 40)))
-    ]
-    picture = tree_picture(listed, 1, most_cubes=10)
-    assert [cube.cube.depth for cube in picture.cubes] == list(range(10))
-    assert picture.left_out == 30
-    assert (picture.cubes[0].rows, picture.cubes[0].rows_below) == (0, 39)
+def test_a_page_of_too_many_entries_has_wider_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Elements(page(tmp_path, "a", "b")).data["entryDepth"] == 6
+    monkeypatch.setattr(visualize, "_MOST_ENTRIES", 2)
+    data = Elements(page(tmp_path, "a", "b")).data
+    assert data["entryDepth"] == 0
+    assert [len(column["lower"]) for column in data["columns"]] == [0, 0]
+    (_, text) = data["readings"]["entries"]
+    assert np.frombuffer(base64.b64decode(text), "<u4").tolist() == [1, 1]
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no chromium or google-chrome on this machine")
-def test_a_browser_draws_it(tmp_path: Path) -> None:
-    assert BROWSER is not None
-    drawn = page(tmp_path, "a", "b", title=EVIL)
-    run = subprocess.run(
-        [
-            *(BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom"),
-            *("--enable-logging=stderr", "--virtual-time-budget=10000"),
-            *(f"--user-data-dir={tmp_path / 'profile'}", drawn.as_uri()),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    assert "<title>broken" not in run.stdout
-    assert "Uncaught" not in run.stderr
-    # What plotly's script makes of the figures: drawn shapes, one root of the tree, three plots.
-    assert run.stdout.count('class="main-svg"') >= 3
-    assert 'class="slice' in run.stdout
-    assert run.stdout.count('class="js-fill"') >= 2
+@pytest.mark.parametrize(
+    ("data_type", "low", "high", "expected"),
+    [
+        (DataType.INTEGER, "-5", "7", (-5, 7)),
+        (DataType.DOUBLE, "-0.5", '"NaN"', (-0.5, float("inf"))),
+        (DataType.FLOAT, "100.2", "100.4", (float(np.float32(100.2)), float(np.float32(100.4)))),
+        (DataType.DECIMAL, "0.10", "12345678901234567890.12", None),
+        (DataType.DATE, '"2024-01-31"', '"2024-02-01"', (date(2024, 1, 31), date(2024, 2, 1))),
+        (
+            DataType.TIMESTAMP,
+            '"2024-01-31T00:00:00.000Z"',
+            '"2024-01-31T02:00:00.999+02:00"',
+            # Delta stores the largest one rounded down to milliseconds.
+            (datetime(2024, 1, 31, tzinfo=UTC), datetime(2024, 1, 31, 0, 0, 1, tzinfo=UTC)),
+        ),
+        (DataType.STRING, '"a"', '"b\ufffd"', ("a", "b\ufffd")),
+    ],
+)
+def test_statistics_are_read_as_delta_means_them(
+    data_type: DataType, low: str, high: str, expected: tuple[Any, Any] | None
+) -> None:
+    stats = f'{{"numRecords":3,"minValues":{{"p":{low}}},"maxValues":{{"p":{high}}}}}'
+    file = DataFile("f", 1, 1, 3, 0, {}, stats)
+    (found,) = visualize._extremes(file, [LinearTransformer("a", data_type)], {"a": "p"})
+    wanted = expected or (Decimal(low), Decimal(high))
+    assert (found.minimum, found.maximum, found.only_nulls) == (*wanted, False)
+
+
+def test_a_file_of_nulls_is_told_from_one_without_statistics() -> None:
+    nulls = '{"numRecords":3,"minValues":{},"maxValues":{},"nullCount":{"a":3}}'
+    some = '{"numRecords":3,"nullCount":{"a":2}}'
+    for stats, only_nulls in ((nulls, True), (some, False), ("", False)):
+        file = DataFile("f", 1, 1, 3, 0, {}, stats)
+        (found,) = visualize._extremes(file, [LinearTransformer("a", DataType.LONG)], {})
+        assert found == Extremes(None, None, only_nulls)
+
+
+def test_statistics_that_cannot_be_read_say_nothing() -> None:
+    stats = '{"numRecords":3,"minValues":{"a":"x"},"maxValues":{"a":"2024-01-31T00:00:00"}}'
+    file = DataFile("f", 1, 1, 3, 0, {}, stats)
+    (found,) = visualize._extremes(file, [LinearTransformer("a", DataType.TIMESTAMP)], {})
+    assert found == Extremes()

@@ -104,7 +104,7 @@ def test_it_says_why() -> None:
         "columns_to_index auto chose day, price:quantiles of 2 columns, from 8,000 rows: day has "
         "400 values; price has 8,000 values, "
     )
-    assert str(choice).endswith("% told by the columns before it, unevenly spread")
+    assert str(choice).endswith("% predicted by the columns before it, unevenly spread")
 
 
 def test_the_most_distinct_column_tells_half_of_the_rows_apart() -> None:

@@ -1,6 +1,6 @@
-"""What dbt docs and dbt source freshness show.
+"""Metadata for `dbt docs generate` and `dbt source freshness`.
 
-Its modules are imported on first use: most need PySpark, which takes long to load.
+Its modules are imported on first use, because most need PySpark, which is slow to import.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""What `dbt docs generate` is told of a relation: its columns as SQL names them, with comments."""
+"""Catalog rows for `dbt docs generate`: a relation's columns as SQL names them, with comments."""
 
 import re
 from collections.abc import Iterator
@@ -23,8 +23,8 @@ _OWNER = re.compile(r"^Owner: (.*)$", re.MULTILINE)
 def catalog_rows(session: SparkSession, relation: BaseRelation) -> list[dict[str, Any]]:
     """One row of dbt's catalog for each column, numbered from 1.
 
-    A relation that Spark cannot describe, such as a view of a dropped table, has none and gives a
-    warning: the catalog of the other relations is right without it.
+    For a relation that Spark cannot describe, such as a view of a dropped table, there are no rows
+    and a warning is issued, so that the other relations still get their rows.
     """
     with _warning(f"{relation.render()} is missing from the catalog"):
         return list(_described(session, relation))
@@ -34,12 +34,12 @@ def catalog_rows(session: SparkSession, relation: BaseRelation) -> list[dict[str
 def _described(session: SparkSession, relation: BaseRelation) -> Iterator[dict[str, Any]]:
     name = f"{quoted(relation.schema or '')}.{quoted(relation.identifier or '')}"
     owner = _OWNER.search(getattr(relation, "information", None) or "")
-    # dbt-spark's statements give an empty comment to what has no description.
+    # dbt-spark writes an empty comment where there is no description.
     comment = session.catalog.getTable(name).description or None
     fields = session.table(name).schema.fields
     statistics: dict[str, Any] = {}
     if getattr(relation, "is_delta", None):
-        with _warning(f"the catalog has no statistics of {relation.render()}"):
+        with _warning(f"the catalog has no statistics for {relation.render()}"):
             statistics = index_statistics(session, name)
     for index, field in enumerate(fields, start=1):
         yield {
@@ -58,26 +58,26 @@ def _described(session: SparkSession, relation: BaseRelation) -> Iterator[dict[s
 
 
 def index_statistics(session: SparkSession, table: str) -> dict[str, Any]:
-    """What the log tells of a table with an index, as dbt's catalog has it; nothing of others."""
+    """An indexed table's statistics from its log, in dbt's catalog format; empty for others."""
     if not QbeastTable.is_qbeast(session, table):
         return {}
     metrics = QbeastTable.for_name(session, table).index_metrics()
     size = metrics.table
     numbers = {
-        "rows": ("Rows", size.rows, "Rows of the table"),
-        "bytes": ("Size", size.size_bytes, "Bytes of the table's files"),
-        "files": ("Files", size.files, "Files of the table"),
-        "cubes": ("Cubes", metrics.cubes, "Cubes of the index's latest revision"),
+        "rows": ("Rows", size.rows, "Rows in the table"),
+        "bytes": ("Size", size.size_bytes, "Total size of the table's files, in bytes"),
+        "files": ("Files", size.files, "Files in the table"),
+        "cubes": ("Cubes", metrics.cubes, "Cubes in the index's latest revision"),
         "revision": (
             "Revision",
             metrics.revision_id,
-            "The revision that new rows are written under",
+            "The latest revision, which new rows are written to",
         ),
         "unindexed": (
-            # Not as a text: dbt takes `12.3%` for the number 12.3.
+            # A number, because dbt would read the text `12.3%` as the number 12.3.
             "Unindexed, percent",
             round(100 * metrics.unindexed_share, 1),
-            "Share of the bytes that the index does not describe; optimize lowers it",
+            "Share of the bytes that are not indexed; optimize reduces it",
         ),
     }
     return {
@@ -94,7 +94,7 @@ def index_statistics(session: SparkSession, table: str) -> dict[str, Any]:
 
 @contextmanager
 def _warning(what: str) -> Iterator[None]:
-    """Turns what Spark, Delta or qbeast_core raise into a warning that says why."""
+    """Turns an error of Spark, Delta or qbeast_core into a warning that gives the reason."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""When a source's rows last changed, read from Delta's log and not from the rows."""
+"""When a source's rows last changed, according to Delta's log; no row is read."""
 
 from datetime import datetime, timezone
 
@@ -8,8 +8,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-# Commits that leave the rows as they are. A name that is missing here makes a source look younger
-# than it is for one commit, never older.
+# Operations that change no row. If one were missing here, its commits would make a source look
+# fresher than it is, never older.
 _KEEP_ROWS = (
     "OPTIMIZE",
     "REORG",
@@ -40,10 +40,10 @@ def last_modified(session: SparkSession, table: str) -> datetime:
         history = session.sql(f"describe history {table}")
     except AnalysisException as error:
         raise DbtRuntimeError(
-            f"{one_line(error)} The age of a source that is no Delta table is that of a column, "
-            "which its loaded_at_field names."
+            f"{one_line(error)} Freshness can be read only from the log of a Delta table: set "
+            "loaded_at_field for this source."
         ) from error
     changes = history.where(~F.col("operation").isin(*_KEEP_ROWS))
-    # As a number: a timestamp would come in Python's own time zone.
+    # As a number, because PySpark would return a timestamp in Python's time zone.
     (newest,) = changes.agg(F.max(F.unix_micros("timestamp"))).first() or (None,)
     return datetime.fromtimestamp((newest or 0) / 1_000_000, tz=timezone.utc)

@@ -1,6 +1,6 @@
-"""How dbt's models, snapshots and seeds become tables.
+"""Builds the tables of dbt's models, snapshots and seeds.
 
-Its modules are imported on first use: most need PySpark, which takes long to load.
+Its modules are imported on first use, because most need PySpark, which is slow to import.
 """
 
 import lazy_loader

@@ -1,4 +1,7 @@
-"""What to do about a table that is not stored as its model asks, without losing rows unawares."""
+"""Advice for a table that is not stored as its model's configuration says.
+
+It puts first what keeps all rows, and says so where rows would be lost.
+"""
 
 import json
 import re
@@ -16,19 +19,19 @@ _NOT_A_TEXT = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
 def full_refresh(model: str) -> str:
-    """What builds a table anew, and what that costs.
+    """The command that rebuilds a table, and what it loses.
 
     Args:
-        model: what selects the model (`model_config.selector_of`).
+        model: what selects the model (`configuration.selector_of`).
     """
     return (
-        f"`dbt run --full-refresh -s {model}` builds the table anew from the model's query; rows "
-        "that the query no longer gives are lost"
+        f"`dbt run --full-refresh -s {model}` rebuilds the table from the model's query; rows that "
+        "the query no longer returns are lost"
     )
 
 
 def keeping_all_rows(table: str, spec: ModelSpec) -> str:
-    """The Python call that writes a Delta table anew, with the index that its model asks for.
+    """The Python call that rewrites all rows of a Delta table with the index its model asks for.
 
     Args:
         table: the quoted name of the table.
@@ -37,55 +40,56 @@ def keeping_all_rows(table: str, spec: ModelSpec) -> str:
 
 
 def to_get_an_index(session: SparkSession, table: str, spec: ModelSpec) -> str:
-    """What gives a Delta table without an index the one that its model asks for.
+    """How to give a Delta table without an index the one that its model asks for.
 
     Args:
         table: the quoted name of the table.
     """
     problem = _hindrance(session, table, spec)
     if problem is None:
-        return f"To give it one, {_convert(table, spec)}"
+        return f"To add one, {_convert(table, spec)}"
     remedy = problem.remedy if isinstance(problem, IncompatibleTable) else None
     if remedy is Remedy.IN_PLACE:
-        return f"{problem}. Then: {_convert(table, spec)}"
+        return f"{problem}. Then {_convert(table, spec)}"
     if remedy is Remedy.COPY:
         before, copy = _with_suffix(table, "__before"), _with_suffix(table, "__indexed")
         done = (
             f"To keep its rows, copy them in Python: {_write_call(table, copy, 'error', spec)}. "
             "Constraints and properties are not copied. Then run the SQL `alter table "
             f"{_plain(table)} rename to {before}` and `alter table {copy} rename to "
-            f"{_plain(table)}`: {before} has the history"
+            f"{_plain(table)}`; {before} keeps the history"
         )
     else:
         done = (
-            "To keep its rows and its history, write it anew with all its rows in Python: "
+            "To keep its rows and its history, rewrite it in Python: "
             f"{keeping_all_rows(table, spec)}"
         )
-    return f"It cannot be given one as it is: {problem}. {done}. Or remove columns_to_index"
+    return f"It cannot be converted: {problem}. {done}. Or remove columns_to_index from the model"
 
 
 def of_other_format(session: SparkSession, table: str, model: str, spec: ModelSpec | None) -> str:
-    """What to say of a model that adds rows to a table that is not stored as Delta, which would
-    have to be dropped for that.
+    """The message for a model that adds rows to a table that is not stored as Delta.
+
+    Such a table would have to be dropped first.
 
     Args:
         table: the quoted name of the table.
-        spec: what the model asks of its index; None without one.
+        spec: the model's specification; None for a model without an index.
     """
-    keeping = f"A Parquet table becomes one by the SQL `convert to delta {table}`, with its rows"
+    keeping = f"If it is a Parquet table, the SQL `convert to delta {table}` keeps its rows"
     if spec is not None:
         problem = _hindrance(session, table, spec)
-        keeping = f"It cannot become one: {problem}. Copy its rows to another table first"
+        keeping = f"It cannot be converted: {problem}. Copy its rows to another table first"
         if problem is None:
             keeping = f"To convert it, {_convert(table, spec)}"
     return (
-        f"{_plain(table)} is not stored as Delta, and {model} adds rows to a Delta table. "
-        f"{keeping}. Or set the model's configuration back. {full_refresh(model)}."
+        f"{_plain(table)} is not stored as Delta, but {model} adds rows to a Delta table. "
+        f"{keeping}. Or restore the model's previous configuration. {full_refresh(model)}."
     )
 
 
 def _hindrance(session: SparkSession, table: str, spec: ModelSpec) -> QbeastError | None:
-    """Why a table cannot be given an index as it is; None if it can."""
+    """Why a table cannot be converted to an indexed one in place; None if it can."""
     try:
         check_convertible(session, table, slices=spec.slices)
     except QbeastError as problem:
@@ -105,13 +109,13 @@ def _with_suffix(table: str, suffix: str) -> str:
 def _convert(table: str, spec: ModelSpec) -> str:
     arguments = shlex.quote(arguments_of(table, spec))
     return (
-        f"run `dbt run-operation convert_to_qbeast --args {arguments}`: it keeps rows and history "
-        "and rewrites no file. Then run dbt again"
+        f"run `dbt run-operation convert_to_qbeast --args {arguments}`, which keeps rows and "
+        "history and rewrites no file. Then run dbt again"
     )
 
 
 def arguments_of(table: str, spec: ModelSpec) -> str:
-    """The arguments by which `convert_to_qbeast` gives a table the index of its model."""
+    """The arguments of `convert_to_qbeast` that give a table the index of its model."""
     return _yaml({"table": _plain(table), **_options(spec)})
 
 
@@ -126,13 +130,13 @@ def _options(spec: ModelSpec) -> dict[str, Any]:
 
 
 def _plain(table: str) -> str:
-    """The name without backticks, where it needs none."""
+    """The name, without backticks if it needs none."""
     plain = table.replace("`", "")
     return plain if _WORD.fullmatch(plain) else table
 
 
 def _yaml(value: Any) -> str:
-    """YAML in one line.
+    """A value as YAML on one line.
 
     >>> _yaml({"table": "s.m", "columns_to_index": ["id", "kind:hash"], "slices": True})
     '{table: s.m, columns_to_index: [id, "kind:hash"], slices: true}'

@@ -1,4 +1,4 @@
-"""The column lists of an incremental model, checked against the columns that there are."""
+"""Checks the column lists of an incremental model against the columns that exist."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from qbeast_core import closest, quoted
 
 Path = tuple[str, ...]
-"""The names from a column to a field of its structs; of a column, its own alone."""
+"""The names from a column down to a field of its structs; for a column, only its own name."""
 _ADDS_COLUMNS = (APPEND_NEW, SYNC_ALL)
 
 
@@ -27,13 +27,13 @@ class Columns:
 
     schema: StructType
     owner: str
-    """Whose they are, for messages."""
+    """What has these columns, for messages."""
 
     def find(self, name: str, *, nested: bool = False) -> Path | None:
         """The column that a configuration names, as the schema spells it; None if there is none.
 
-        Names have any case, and backticks or not. With `nested` the field of a struct is found too,
-        as the names from the column to it.
+        A name may have any case, and backticks around it. With `nested`, it may also be that of a
+        field of a struct: the result then has the names from the column down to the field.
         """
         plain = unquoted(name)
         found = next((f for f in self.schema.fields if f.name == plain), None)
@@ -54,8 +54,10 @@ class Columns:
 
 
 def names_columns(increment: Increment) -> bool:
-    """Whether the strategy goes by lists of columns. A strategy of the project's own may be given
-    anything."""
+    """Whether the strategy uses column lists that can be checked.
+
+    A project's own strategy may take anything, so its lists are not checked.
+    """
     keys = increment.unique_key if increment.strategy in (MERGE, DELETE_INSERT) else ()
     lists = (increment.update_columns, increment.exclude_columns)
     return bool(keys) or (increment.strategy == MERGE and any(lists))
@@ -67,30 +69,30 @@ def with_known_columns(
     table: StructType | None,
     placing: Collection[str] | None = None,
 ) -> Increment:
-    """The increment with its columns spelled as they are.
+    """The increment, with its columns spelled as in the query and the table.
 
     Args:
         query: the schema of the model's query.
-        table: that of its table; None if the run makes the table.
+        table: the schema of its table; None if the run creates the table.
         placing: the columns that the table's index places rows by; None for a model without an
             index, whose key may be a field of a struct.
 
     Raises:
         DbtRuntimeError: a list names a column that does not exist.
     """
-    given = Columns(query, "the source, the model's query")
+    given = Columns(query, "the model's query")
     present = given if table is None else Columns(table, "the model's table")
     either = given
     if table is not None:
         either = Columns(_both(table, query), "the model's query or its table")
     if increment.on_schema_change in _ADDS_COLUMNS:
-        # The table is given the columns of the query first.
+        # The run adds the query's new columns to the table first.
         present = either
     if increment.strategy in (MERGE, DELETE_INSERT):
         keys: list[Path] = []
         placed = {name.lower() for name in placing or ()}
         for name in increment.unique_key:
-            # That it keeps a column of its index, sync_all_columns says itself.
+            # sync_all_columns has its own error for a column of the index that the query lacks.
             is_kept = increment.on_schema_change == SYNC_ALL and unquoted(name).lower() in placed
             owners = (either,) if is_kept else (given, present)
             keys.append(_find("unique_key", name, owners, nested=placing is None))
@@ -116,13 +118,13 @@ def with_known_columns(
 
 
 def require_known_columns(option: str, names: Sequence[str], query: StructType) -> None:
-    """Raises DbtRuntimeError for a name in a list that is not a column of a query."""
+    """Raises DbtRuntimeError if a list names something that is not a column of the query."""
     for name in names:
         _find(option, name, (Columns(query, "the query"),))
 
 
 def unknown_column(option: str, name: str, columns: Sequence[str], owner: str) -> str:
-    """What to say of a column that does not exist.
+    """The message about a column that does not exist.
 
     >>> unknown_column("unique_key", "idd", ["id", "day"], "the model's query")
     "unique_key names 'idd', which is not a column of the model's query. Did you mean 'id'? The \
@@ -137,7 +139,7 @@ columns are id, day"
 
 
 def _find(option: str, name: str, owners: Sequence[Columns], nested: bool = False) -> Path:
-    """The column that a list names, which each of the owners has."""
+    """The column that a list names; every owner must have it."""
     found: Path = ()
     for columns in owners:
         path = columns.find(name, nested=nested)
@@ -149,6 +151,6 @@ def _find(option: str, name: str, owners: Sequence[Columns], nested: bool = Fals
 
 
 def _both(one: StructType, other: StructType) -> StructType:
-    """The columns of both; one that both have is that of the first."""
+    """The columns of both schemas; where both have a column, that of the first."""
     known = set(map(str.lower, one.fieldNames()))
     return StructType([*one.fields, *(f for f in other.fields if f.name.lower() not in known)])

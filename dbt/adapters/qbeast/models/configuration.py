@@ -1,4 +1,4 @@
-"""A model's configuration: read from dbt, checked and made into one typed value, once."""
+"""A model's configuration: read from dbt, checked, and turned into one typed value."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,24 +22,24 @@ BUILT_FROM_SAMPLE = "qbeast.builtFromSample"
 NEVER, AUTO, ALWAYS = "never", "auto", "always"
 _NO_INDEX = ("none", "")
 _OWN_KEYS = ("columns_to_index", "cube_size", "column_stats", "sample_key", "slices", "optimize")
-# Keys that other Delta adapters have, and what takes their place.
+# Keys of other Delta adapters, and what to use instead.
 _REPLACED = {
-    "partition_by": "the index already places rows by all indexed columns at once, and partitions "
-    "would cut its files into small ones. Add the column to columns_to_index and remove {key}",
-    "clustered_by": "the index already places rows by all indexed columns at once. Add the column "
+    "partition_by": "the index already clusters rows by all indexed columns, and partitions would "
+    "split its files into small ones. Add the column to columns_to_index and remove {key}",
+    "clustered_by": "the index already clusters rows by all indexed columns. Add the column to "
+    "columns_to_index and remove {key}",
+    "liquid_clustered_by": "the index already clusters rows by all indexed columns. Add the column "
     "to columns_to_index and remove {key}",
-    "liquid_clustered_by": "the index already places rows by all indexed columns at once. Add the "
-    "column to columns_to_index and remove {key}",
-    "zorder": "the index already places rows by all indexed columns at once. Add the column to "
+    "zorder": "the index already clusters rows by all indexed columns. Add the column to "
     "columns_to_index and remove {key}",
     "buckets": "Delta tables have no buckets; remove {key}",
-    "options": "a table with an index takes its settings from tblproperties; move them there",
+    "options": "an indexed table takes its settings from tblproperties; move them there",
 }
 
 
 @dataclass
 class QbeastConfig(SparkConfig):
-    """The keys that a model's `config` may have beside dbt's own."""
+    """The keys that a model's `config` may have in addition to dbt's own."""
 
     file_format: str = "delta"
     columns_to_index: str | list[str] | None = None
@@ -54,8 +54,10 @@ class QbeastConfig(SparkConfig):
 
 @dataclass(frozen=True)
 class ColumnComment:
-    """The description of a column, empty for one without; a name that the model quotes is of its
-    own case only."""
+    """The description of a column, empty if it has none.
+
+    A name that the model quotes matches only in its exact case.
+    """
 
     name: str
     text: str
@@ -69,10 +71,10 @@ class ColumnComment:
 
 @dataclass(frozen=True)
 class Descriptions:
-    """What `persist_docs` keeps with a table."""
+    """What `persist_docs` stores with a table."""
 
     table: str | None
-    """Empty for a model without a description; None where the comment is left as it is."""
+    """Empty for a model without a description; None to leave the table's comment unchanged."""
     columns: tuple[ColumnComment, ...]
 
 
@@ -81,7 +83,7 @@ class ModelSpec:
     """What an indexed model asks for. Column names are checked later, against the query."""
 
     name: str
-    """Of its table."""
+    """The name of its table."""
     selector: str
     """What selects the model on dbt's command line."""
     columns_to_index: str | list[str]
@@ -89,13 +91,13 @@ class ModelSpec:
     column_stats: str | Mapping[str, Any] | None
     sample_key: str | list[str] | None
     slices: bool | None
-    """Whether the table stores slices; None where nothing is said."""
+    """Whether the table stores slices; None if not configured."""
     rechoose: bool
-    """Whether a rebuild chooses automatic columns anew."""
+    """Whether a rebuild chooses automatic columns again."""
     batch: str | None
-    """The condition of the rows of this run's microbatch."""
+    """The condition that selects the rows of this run's microbatch."""
     tells_increments: bool
-    """Whether the model's code asks `is_incremental()`."""
+    """Whether the model's code calls `is_incremental()`."""
     optimize: str
     """Whether a run ends with an optimize: NEVER, AUTO or ALWAYS."""
     built_from: float | None
@@ -106,13 +108,13 @@ class ModelSpec:
 
     @property
     def index_options(self) -> dict[str, Any]:
-        """What the index is to be, as arguments of `write_table`."""
+        """The options of the index, as arguments of `write_table`."""
         names = ("columns_to_index", "cube_size", "column_stats", "sample_key", "slices")
         return {name: getattr(self, name) for name in names}
 
 
 def is_indexed(config: Any) -> bool:
-    """Whether a model of any materialization is to be stored with an index."""
+    """Whether a model, of any materialization, is stored with an index."""
     if config.get("materialized") == "qbeast":
         return True
     columns = config.get("columns_to_index")
@@ -120,7 +122,7 @@ def is_indexed(config: Any) -> bool:
 
 
 def is_incremental(config: Mapping[str, Any]) -> bool:
-    """Whether a model adds to its table rather than rebuilding it."""
+    """Whether runs of a model change its table instead of rebuilding it."""
     if config.get("materialized") == "incremental":
         return True
     adds = config.get("incremental_strategy") or config.get("unique_key")
@@ -128,16 +130,16 @@ def is_incremental(config: Mapping[str, Any]) -> bool:
 
 
 def model_increment(config: Any) -> Increment | None:
-    """What a run of a model does with a table that exists; None to rebuild it."""
+    """What a run of a model does with an existing table; None to rebuild it."""
     materialized = config.get("materialized")
     if materialized not in ("qbeast", "incremental"):
         return None
     increment = increment_of(config, APPEND if materialized == "incremental" else None)
     if materialized == "qbeast" and increment is not None and increment.strategy == MICROBATCH:
         raise DbtRuntimeError(
-            "incremental_strategy='microbatch' needs materialized='incremental', for dbt runs no "
-            "other model in batches: write that in place of materialized='qbeast' and keep "
-            "columns_to_index, so that the table is stored with its index all the same"
+            "incremental_strategy='microbatch' needs materialized='incremental', because dbt runs "
+            "no other models in batches. Set it instead of materialized='qbeast' and keep "
+            "columns_to_index: the table is still stored with its index"
         )
     return increment
 
@@ -155,18 +157,18 @@ def model_spec(
         config: the `config` object of dbt's context.
         model: the `model` of dbt's context.
         built_from: the fraction of the sample that the rows come from; None for all.
-        full_refresh: whether the run is to start the table over.
+        full_refresh: whether the run is a full refresh.
 
     Raises:
-        DbtRuntimeError: a key is missing, has a value that is not allowed, or does not go with an
-            index.
+        DbtRuntimeError: a key is missing, misspelt or incompatible with an index, or has a value
+            that is not allowed.
     """
     _refuse_misspelt_keys(model.get("config") or {})
     columns = config.get("columns_to_index")
     if not columns or _opts_out(columns):
         raise DbtRuntimeError(
-            "materialized='qbeast' needs columns_to_index: the columns that the table is filtered "
-            "by, such as columns_to_index=['ts', 'user_id:hash'], or 'auto'"
+            "materialized='qbeast' needs columns_to_index: set it to the columns that queries "
+            "filter by, such as columns_to_index=['ts', 'user_id:hash'], or to 'auto'"
         )
     _refuse_what_does_not_go_with_an_index(config)
     root = config.get("location_root")
@@ -204,7 +206,7 @@ def selector_of(model: Mapping[str, Any]) -> str:
 
 
 def descriptions(config: Any, model: Mapping[str, Any]) -> Descriptions:
-    """What `persist_docs` of a configuration keeps of a model's descriptions."""
+    """The descriptions of a model that its `persist_docs` configuration stores."""
     docs = config.get("persist_docs") or {}
     return Descriptions(
         table=(model.get("description") or "") if docs.get("relation") else None,
@@ -213,20 +215,20 @@ def descriptions(config: Any, model: Mapping[str, Any]) -> Descriptions:
 
 
 def refuse_misplaced_keys(config: Any) -> None:
-    """Raises DbtRuntimeError for a macro that stands in the configuration of any kind of model."""
+    """Raises DbtRuntimeError if a model's configuration has the macro `sample_of` as a key."""
     if config.get("sample_of") is not None:
         raise DbtRuntimeError(
-            f"sample_of={config.get('sample_of')!r} is no key of the config: a model that keeps a "
-            "sample of another says so in its query, {{ sample_of(ref('orders'), 0.01) }}, for dbt "
-            "finds what a model depends on there"
+            f"sample_of={config.get('sample_of')!r} is not a config key. Call the macro in the "
+            "model's query, {{ sample_of(ref('orders'), 0.01) }}, where dbt finds the model's "
+            "dependencies"
         )
 
 
 def default_to_delta(config: Any) -> None:
-    """Sets `file_format: delta` on the node unless its configuration names another.
+    """Sets `file_format: delta` on the node unless its configuration sets another format.
 
-    dbt-spark's macros read the key at many places, each with a default of parquet; dbt has no hook
-    for an adapter's default but the node's own configuration.
+    dbt-spark's macros read the key in many places, each with parquet as its default. The node's
+    configuration is the only place where dbt lets an adapter set a default.
     """
     node_config = getattr(getattr(config, "model", None), "config", None)
     if node_config is not None and not node_config.get("file_format"):
@@ -234,7 +236,7 @@ def default_to_delta(config: Any) -> None:
 
 
 def sample_of_test(config: Any) -> Any:
-    """The `sample` of a data test's configuration, at its top or in its `meta`; None without."""
+    """The `sample` in a data test's configuration or in its `meta`; None if there is none."""
     sample = config.get("sample")
     return sample if sample is not None else (config.get("meta") or {}).get("sample")
 
@@ -244,12 +246,12 @@ def _opts_out(columns: Any) -> bool:
 
 
 def _or(value: Any, default: Any) -> Any:
-    """Unlike `or`, keeps 0 and '' so that they are refused rather than replaced."""
+    """Unlike `or`, keeps 0 and '', so that they are rejected instead of replaced."""
     return default if value is None else value
 
 
 def _refuse_misspelt_keys(keys: Iterable[str]) -> None:
-    """dbt lets any key stand in a configuration, and another spelling would go unnoticed."""
+    """Raises for misspelt keys, because dbt accepts any key in a configuration."""
     for key in keys:
         close = closest(key, _OWN_KEYS, likeness=0.85)
         if close and key not in _OWN_KEYS:
@@ -260,19 +262,19 @@ def _refuse_what_does_not_go_with_an_index(config: Any) -> None:
     for key, reason in _REPLACED.items():
         if config.get(key):
             raise DbtRuntimeError(
-                f"{key}={config.get(key)!r} does not go with columns_to_index: "
+                f"{key}={config.get(key)!r} cannot be combined with columns_to_index: "
                 f"{reason.format(key=key)}."
             )
     if config.get("sample") not in (None, False):
         raise DbtRuntimeError(
-            f"sample={config.get('sample')!r} is for data tests. A model's query reads a sample by "
-            "{{ qbeast_sample(ref(...), 0.1) }}; sample=false keeps the model's table out of runs "
-            "on a sample"
+            f"sample={config.get('sample')!r} is for data tests. To read a sample in a model, use "
+            "{{ qbeast_sample(ref(...), 0.1) }} in its query. sample=false makes runs on a sample "
+            "read all rows of the model's table"
         )
     if config.get("file_format", "delta") != "delta":
         raise DbtRuntimeError(
-            f"file_format={config.get('file_format')!r} does not go with columns_to_index: the "
-            "index is part of a Delta table; remove file_format"
+            f"file_format={config.get('file_format')!r} cannot be combined with columns_to_index, "
+            "because only Delta tables can have an index; remove file_format"
         )
 
 
@@ -281,8 +283,8 @@ def _optimize(asked: Any) -> str:
         return NEVER
     if asked not in (NEVER, AUTO, ALWAYS):
         raise DbtRuntimeError(
-            f"optimize={asked!r} is not known: it may be 'auto' (after a run that added rows, when "
-            "it gains), 'always' (after each run, all revisions) or 'never'"
+            f"optimize={asked!r} is not known. Use 'auto' (after runs that change rows, if it is "
+            "worth it), 'always' (after every run, all revisions) or 'never'"
         )
     return str(asked)
 
@@ -294,7 +296,7 @@ def _properties(given: Any) -> dict[str, str]:
     for key in properties:
         if str(key).startswith("qbeast."):
             raise DbtRuntimeError(
-                f"tblproperties may not set {key}: the index keeps its own records there"
+                f"tblproperties may not set {key}: properties named qbeast.* belong to the index"
             )
     return {str(key): _property_text(value) for key, value in properties.items()}
 

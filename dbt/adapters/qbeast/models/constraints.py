@@ -1,4 +1,4 @@
-"""Contracts' constraints as the CHECKs that open-source Delta enforces."""
+"""A contract's constraints as CHECK constraints, which open-source Delta enforces."""
 
 import hashlib
 import re
@@ -17,7 +17,7 @@ ENFORCED = ("check", "not_null")
 
 @dataclass(frozen=True)
 class Check:
-    """A condition that every row satisfies; one that is NULL is violated, as Delta has it."""
+    """A condition that every row must satisfy; as in Delta, NULL counts as a violation."""
 
     name: str
     expression: str
@@ -28,10 +28,10 @@ class Check:
 
 
 def checks_of(model: Mapping[str, Any]) -> tuple[Check, ...]:
-    """The constraints of a model with an enforced contract, without those that Delta lacks.
+    """The constraints that Delta supports, for a model with an enforced contract.
 
-    Delta has CHECK only: `not_null` becomes one. For a key or `unique` dbt warns, unless the
-    constraint says `warn_unsupported: false`.
+    Delta has only CHECK, so `not_null` becomes one. Keys and `unique` are left out with a warning,
+    unless the constraint sets `warn_unsupported: false`.
 
     Args:
         model: the `model` of dbt's context.
@@ -49,7 +49,7 @@ def checks_of(model: Mapping[str, Any]) -> tuple[Check, ...]:
 
 
 def checked_query(query: str, checks: Sequence[Check]) -> str:
-    """A query of the same rows that fails on the first row that violates a check."""
+    """A query with the same rows that fails on the first row that violates a check."""
     if not checks:
         return query
     tests = "\n  and ".join(
@@ -60,7 +60,7 @@ def checked_query(query: str, checks: Sequence[Check]) -> str:
 
 
 def properties_of(checks: Sequence[Check]) -> dict[str, str]:
-    """The checks as properties of a Delta table, which is how its log keeps them."""
+    """The checks as properties of a Delta table, which is how its log stores them."""
     return {f"delta.constraints.{check.name}": check.expression for check in checks}
 
 
@@ -99,7 +99,7 @@ def _violated(check: Check) -> str:
 
 def _warn(model: Mapping[str, Any], constraint: Mapping[str, Any]) -> None:
     message = (
-        f"{model.get('name')}: Delta has no constraint of type {constraint['type']}, it is left "
-        "out; a data test can take its place (or say warn_unsupported: false)"
+        f"{model.get('name')}: Delta has no constraint of type {constraint['type']}, so it is left "
+        "out. Use a data test instead, or set warn_unsupported: false to hide this warning"
     )
     warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))

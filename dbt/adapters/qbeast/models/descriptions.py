@@ -1,4 +1,4 @@
-"""A model's descriptions as the comments of its table and columns."""
+"""Stores a model's descriptions as comments of its table and columns."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from qbeast_core import quoted
 
 
 def with_comments(frame: DataFrame, comments: Sequence[ColumnComment]) -> DataFrame:
-    """The frame with the columns' descriptions in its schema, so that one commit has it all."""
+    """The frame with the columns' descriptions in its schema, so that one commit writes both."""
     told = [comment for comment in comments if comment.text]
     if not told:
         return frame
@@ -28,7 +28,7 @@ def with_comments(frame: DataFrame, comments: Sequence[ColumnComment]) -> DataFr
 
 
 def persist(session: SparkSession, table: str, descriptions: Descriptions) -> None:
-    """Brings the comments of a table to what its model says; a commit only for what differs.
+    """Updates the comments of a table to match its model; commits only what differs.
 
     Args:
         table: its quoted name.

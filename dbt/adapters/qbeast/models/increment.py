@@ -1,4 +1,4 @@
-"""How an incremental model's new rows meet those that its table has."""
+"""How an incremental run combines its rows with those of the table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,31 +27,31 @@ class Increment:
     """What an incremental run does with the rows of its query."""
 
     strategy: str
-    """One of STRATEGIES, or the name of a project's own."""
+    """One of STRATEGIES, or the name of the project's own strategy."""
     unique_key: tuple[str, ...] = ()
     quoted_key: tuple[str, ...] = ()
-    """The same columns as SQL names them, once known to exist (`models/column_lists.py`)."""
+    """The key's columns quoted for SQL, once they are known to exist (`models/column_lists.py`)."""
     update_columns: tuple[str, ...] = ()
-    """The columns that a merge updates; empty for all but `exclude_columns`."""
+    """The columns that a merge updates; empty for all except `exclude_columns`."""
     exclude_columns: tuple[str, ...] = ()
     predicates: tuple[str, ...] = ()
-    """SQL conditions; a merge's may use DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST."""
+    """SQL conditions; those of a merge may use DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST."""
     on_schema_change: str = IGNORE
     partition_by: tuple[str, ...] = ()
     """The columns whose partitions an `insert_overwrite` replaces; empty to replace all rows."""
 
     @property
     def is_own(self) -> bool:
-        """Whether the strategy is a macro of the project, get_incremental_<name>_sql."""
+        """Whether the strategy is the project's own macro, get_incremental_<name>_sql."""
         return self.strategy not in STRATEGIES
 
     @property
     def matches_rows(self) -> bool:
-        """Whether it is a merge by a key; a merge without one appends."""
+        """Whether this is a merge by a key; a merge without a key appends."""
         return self.strategy == MERGE and bool(self.unique_key)
 
     def updates(self, column: str) -> bool:
-        """Whether it sets this column in rows that the table has."""
+        """Whether it sets this column in existing rows of the table."""
         if not self.matches_rows:
             return False
         if self.update_columns:
@@ -60,7 +60,7 @@ class Increment:
 
 
 def strategy_of(config: Any, default: str | None) -> str | None:
-    """The strategy that a configuration asks for; `default` when it names none and no key."""
+    """The configured strategy; `default` if neither a strategy nor a key is configured."""
     strategy = config.get("incremental_strategy")
     if strategy in (None, "", "default"):
         return MERGE if config.get("unique_key") else default
@@ -68,14 +68,14 @@ def strategy_of(config: Any, default: str | None) -> str | None:
 
 
 def increment_of(config: Any, default: str | None) -> Increment | None:
-    """The increment of a configuration; None for a model that is rebuilt on each run.
+    """The increment of a configuration; None for a model that every run rebuilds.
 
     Args:
         config: the `config` object of dbt's context.
-        default: the strategy of a model that names neither strategy nor key; None to rebuild.
+        default: the strategy if neither a strategy nor a key is configured; None to rebuild.
 
     Raises:
-        DbtRuntimeError: keys that do not go together or have a value that is not allowed.
+        DbtRuntimeError: keys are incompatible, or a value is missing or not allowed.
     """
     strategy = strategy_of(config, default)
     if strategy is None:
@@ -94,22 +94,24 @@ def increment_of(config: Any, default: str | None) -> Increment | None:
 
 
 def batch_condition(config: Any) -> str:
-    """The condition of the rows of one microbatch, from its start to before its end; '' without.
+    """The condition that selects the rows of one microbatch; '' if there is none.
+
+    The batch includes its start and excludes its end.
 
     Args:
-        config: the configuration of the model's node, into which dbt writes the batch's bounds.
+        config: the configuration of the model's node, in which dbt stores the batch's bounds.
     """
     column = config.get("event_time")
     start = config.get("__dbt_internal_microbatch_event_time_start")
     end = config.get("__dbt_internal_microbatch_event_time_end")
-    # As dbt writes the bounds where the model's query reads its sources.
+    # Written like dbt's own filter on the inputs of the model's query.
     return " and ".join(
         f"{column} {operator} '{bound}'" for operator, bound in ((">=", start), ("<", end)) if bound
     )
 
 
 def of_table(condition: str, alias: str) -> str:
-    """A condition whose columns without a table are those of `alias`.
+    """The condition, with unqualified columns taken as columns of `alias`.
 
     >>> of_table("id != 2 and source.n > 0", "target")
     'target.id <> 2 AND source.n > 0'
@@ -122,7 +124,7 @@ def of_table(condition: str, alias: str) -> str:
 
 
 def unknown_strategy(name: str) -> str:
-    """What to say of a strategy that is neither known nor a macro of the project.
+    """The message about a strategy that is neither built in nor a macro of the project.
 
     >>> unknown_strategy("apend")[:64]
     "incremental_strategy='apend' is not known. Did you mean 'append'"
@@ -130,26 +132,27 @@ def unknown_strategy(name: str) -> str:
     close = closest(name, STRATEGIES)
     meant = f" Did you mean {close!r}?" if close else ""
     return (
-        f"incremental_strategy={name!r} is not known.{meant} It may be one of "
-        f"{', '.join(map(repr, STRATEGIES))}, or the name of a strategy of the project's own: a "
-        f"macro called get_incremental_{name}_sql"
+        f"incremental_strategy={name!r} is not known.{meant} Use one of "
+        f"{', '.join(map(repr, STRATEGIES))}, or define your own strategy as a macro named "
+        f"get_incremental_{name}_sql"
     )
 
 
 def _require(increment: Increment) -> None:
     if increment.strategy == DELETE_INSERT and not increment.unique_key:
         raise DbtRuntimeError(
-            "incremental_strategy='delete+insert' needs unique_key: the column, or a list of "
-            "columns, whose values tell which rows of the table are replaced"
+            "incremental_strategy='delete+insert' needs unique_key: set it to the column, or a "
+            "list of columns, whose values identify the rows to replace"
         )
     if increment.strategy == REPLACE_WHERE and not increment.predicates:
         raise DbtRuntimeError(
-            "incremental_strategy='replace_where' needs incremental_predicates: a condition, or a "
-            "list of them, that all rows of the query satisfy and that the rows to replace satisfy"
+            "incremental_strategy='replace_where' needs incremental_predicates: set it to a "
+            "condition, or a list of them, that selects the rows to replace and that all rows of "
+            "the query satisfy"
         )
     if increment.update_columns and increment.exclude_columns:
         raise DbtRuntimeError(
-            "a model has merge_update_columns or merge_exclude_columns, not both: "
+            "set either merge_update_columns or merge_exclude_columns, not both: "
             f"merge_update_columns={list(increment.update_columns)}, "
             f"merge_exclude_columns={list(increment.exclude_columns)}"
         )
@@ -159,7 +162,7 @@ def _on_schema_change(config: Any) -> str:
     asked = config.get("on_schema_change") or IGNORE
     if asked not in ON_SCHEMA_CHANGE:
         raise DbtRuntimeError(
-            f"on_schema_change={asked!r} is not known: it may be one of "
+            f"on_schema_change={asked!r} is not known. Use one of "
             f"{', '.join(map(repr, ON_SCHEMA_CHANGE))}"
         )
     return str(asked)
@@ -171,6 +174,6 @@ def _texts(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
     if isinstance(value, Mapping):
-        raise DbtRuntimeError(f"a name or a list of names is wanted, not {value!r}")
-    # A name given twice is given once.
+        raise DbtRuntimeError(f"expected a name or a list of names, not {value!r}")
+    # Drops repeated names.
     return tuple(dict.fromkeys(str(item) for item in value))

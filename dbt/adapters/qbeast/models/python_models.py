@@ -1,4 +1,4 @@
-"""Python models, run in this process on the node's own session."""
+"""Runs Python models in this process, on the node's own session."""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -18,19 +18,20 @@ def run_model(
     compiled_code: str,
     read: Callable[[str], DataFrame],
 ) -> str:
-    """Runs a model's function; the query of what it returned.
+    """Runs a model's function and returns the query of its result.
 
     Args:
-        session: what `session` and `spark` are in the model's code.
+        session: the session that the model's code knows as `session` and `spark`.
         model: the `model` of dbt's context.
         compiled_code: the code as dbt compiled it, with the class of its `dbt` argument.
-        read: what `dbt.ref` and `dbt.source` give for a table's name.
+        read: called by `dbt.ref` and `dbt.source` with a table's name.
 
     Raises:
-        DbtRuntimeError: the code raised something, or did not return a DataFrame.
+        DbtRuntimeError: the code failed, or did not return a DataFrame.
     """
     path = str(model["original_file_path"])
-    # "__main__", as where dbt sends models elsewhere, would run a `if __name__` block of the file.
+    # "__main__", as on platforms that dbt submits models to, would run the file's `if __name__`
+    # block.
     names: dict[str, Any] = {"spark": session, "__name__": str(model["name"])}
     try:
         exec(compile(compiled_code, path, "exec"), names)
@@ -45,7 +46,7 @@ def run_model(
 
 
 def data_frame(session: SparkSession, result: Any, path: str) -> DataFrame:
-    """What a model returned as Spark's DataFrame: one of Spark, pandas or pandas on Spark."""
+    """A model's result as a Spark DataFrame; it may be one of Spark, pandas or pandas on Spark."""
     if isinstance(result, DataFrame):
         return result
     kind = type(result)
@@ -55,13 +56,13 @@ def data_frame(session: SparkSession, result: Any, path: str) -> DataFrame:
     if kind.__module__.startswith("pandas.") and kind.__name__ == "DataFrame":
         return session.createDataFrame(result)
     raise DbtRuntimeError(
-        f"{path}: model() returned a {kind.__module__}.{kind.__qualname__}; it is to return a "
-        "DataFrame of Spark, of pandas or of pandas on Spark"
+        f"{path}: model() returned a {kind.__module__}.{kind.__qualname__}. Return a DataFrame of "
+        "Spark, pandas or pandas on Spark"
     )
 
 
 def _as_view(session: SparkSession, frame: DataFrame) -> None:
-    """Gives the session a view of the rows; pandas on Spark has them in the process's session."""
+    """Creates a view of the rows in the session; pandas on Spark uses the shared session."""
     session.catalog.dropTempView(VIEW)
     frame.createOrReplaceTempView(VIEW)
     if session.catalog.tableExists(VIEW):
@@ -73,7 +74,7 @@ def _as_view(session: SparkSession, frame: DataFrame) -> None:
 
 
 def _as_error(error: Exception, path: str) -> DbtRuntimeError:
-    """The error with the line of the model's own file that raised it."""
+    """The error as dbt's, with the line of the compiled code that raised it."""
     line = None
     trace = error.__traceback__
     while trace is not None:

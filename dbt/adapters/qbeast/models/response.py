@@ -1,4 +1,4 @@
-"""What a model that was written tells dbt, on the console and in run_results.json."""
+"""What dbt shows of a written model, on the console and in run_results.json."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from qbeast_core import RewriteResult, WriteResult
 
 @dataclass
 class QbeastAdapterResponse(AdapterResponse):
-    """dbt's response with the numbers of the write; dbt puts every field into run_results.json."""
+    """dbt's response with the figures of a write; dbt stores every field in run_results.json."""
 
     rows: int = 0
-    """Rows that the table was given."""
+    """Rows inserted into the table."""
     cubes: int | None = None
     files: int = 0
-    """Files that were written."""
+    """Files written."""
     revision: int = 0
     version: int = 0
     rows_updated: int | None = None
@@ -23,7 +23,7 @@ class QbeastAdapterResponse(AdapterResponse):
 
 
 def response_of_write(done: str, result: WriteResult) -> QbeastAdapterResponse:
-    """The response of a write of rows; `done` is `rebuilt`, `appended` or the like."""
+    """The response to a write of rows; `done` is `rebuilt`, `appended` or the like."""
     counts = ", ".join(
         [
             f"{_count(result.rows, 'row')} in {_count(result.cubes, 'cube')}",
@@ -44,7 +44,7 @@ def response_of_write(done: str, result: WriteResult) -> QbeastAdapterResponse:
 
 
 def response_of_rewrite(done: str, result: RewriteResult) -> QbeastAdapterResponse:
-    """The response of a change of an existing table; `done` is `merged`, `replaced` or the like."""
+    """The response to a change of an existing table; `done` is `merged`, `replaced` or the like."""
     changes = [
         f"{number:,} {what}"
         for number, what in (

@@ -1,4 +1,4 @@
-"""dbt's `on_schema_change`: what to do about columns and nested fields that differ."""
+"""dbt's `on_schema_change`: what to do when columns or nested fields differ."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,13 +34,13 @@ class Change(Enum):
 
 @dataclass(frozen=True)
 class Difference:
-    """A column of a table, or a field inside of one, that a query has in another way."""
+    """A column, or a field inside one, that differs between a query and its table."""
 
     change: Change
     path: tuple[str, ...]
-    """The column, and the way from there to the field, as ALTER TABLE names it."""
+    """The column, and the path from there to the field, as ALTER TABLE names it."""
     data_type: DataType
-    """The query's type; the table's where the query has none."""
+    """The query's type; the table's if the query lacks the column or field."""
 
     @property
     def quoted(self) -> str:
@@ -59,13 +59,16 @@ def fit_to_table(
     updates: Callable[[str], bool] = lambda _: False,
     keeps_others: bool = False,
 ) -> DataFrame:
-    """The rows of a query with the columns and fields that its table has, or gets from it.
+    """The rows of a query, with the columns and fields of its table.
+
+    The table first changes as `bring_up_to_date` says.
 
     Args:
         query, table, on_schema_change, model: as for `bring_up_to_date`.
-        updates: whether rows that the table has get a column of the query. A field of a struct that
-            the query lacks is an error there, for the update would lose it; elsewhere it is null.
-        keeps_others: whether columns that the table lacks follow, as they are.
+        updates: whether the run sets a column in existing rows. In such a column, a struct field
+            that the query lacks is an error, because the update would lose it; in other columns it
+            is null.
+        keeps_others: whether the table's columns are followed by those that only the query has.
     """
     rows = bring_up_to_date(query, table, on_schema_change, model)
     schema = table_schema(rows.sparkSession, table)
@@ -75,16 +78,16 @@ def fit_to_table(
 def bring_up_to_date(
     query: Callable[[], DataFrame], table: str, on_schema_change: str, model: str
 ) -> DataFrame:
-    """Gives a table the columns and fields that its model's query asks for.
+    """Changes the columns and fields of a table to match its model's query.
 
     Returns the rows of the query, with all of its columns.
 
     Args:
-        query: makes the frame of the model's query, once more where the table has been given other
-            columns, for the query may read it.
-        table: the quoted name of its table.
-        on_schema_change: `ignore` leaves out what is new, `fail` refuses any difference,
-            `append_new_columns` adds what is new, `sync_all_columns` also drops and retypes.
+        query: creates the frame of the model's query. It is called again after the table's columns
+            have changed, because the query may read the table.
+        table: the quoted name of the model's table.
+        on_schema_change: `ignore` leaves out new columns, `fail` rejects any difference,
+            `append_new_columns` adds new columns, `sync_all_columns` also drops and retypes.
         model: the model's name, for messages.
     """
     frame = query()
@@ -93,11 +96,11 @@ def bring_up_to_date(
     found = list(differences(frame.schema, present))
     if on_schema_change == FAIL and found:
         raise CompilationError(
-            f"The columns of {model} have changed (new: {_list(found, Change.NEW)}; gone: "
-            f"{_list(found, Change.GONE)}; of another type: {_list(found, Change.RETYPED)}) and "
+            f"The columns of {model} have changed (new: {_list(found, Change.NEW)}; removed: "
+            f"{_list(found, Change.GONE)}; of another type: {_list(found, Change.RETYPED)}), but "
             "on_schema_change is 'fail'. Set on_schema_change to 'append_new_columns' or "
-            "'sync_all_columns', or run with --full-refresh, which keeps only rows that the query "
-            "gives then."
+            "'sync_all_columns', or run with --full-refresh, which keeps only the rows that the "
+            "query returns."
         )
     if on_schema_change == SYNC_ALL:
         _synchronise(session, table, found, model)
@@ -109,16 +112,16 @@ def bring_up_to_date(
 
 
 def table_schema(session: SparkSession, table: str) -> StructType:
-    """The columns of a table, without that of slices."""
+    """The columns of a table, without `_qbeast_slice`."""
     entry = Catalog(session).find(table)
     if entry.provider == "delta":
-        # Spark does not show which columns are generated, are identity columns or are NOT NULL.
+        # Spark does not show which columns are generated, identity or NOT NULL columns.
         return TableSnapshot.load(session, entry.location).schema
     return session.table(table).schema
 
 
 def add_columns(session: SparkSession, table: str, found: Iterable[Difference]) -> None:
-    """Adds the columns and fields that are new."""
+    """Adds the new columns and fields to a table."""
     definitions = ", ".join(
         f"{each.quoted} {sql_type(each.data_type)}" for each in found if each.change is Change.NEW
     )
@@ -127,7 +130,7 @@ def add_columns(session: SparkSession, table: str, found: Iterable[Difference]) 
 
 
 def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> None:
-    """Drops columns of a Delta table as `QbeastTable.drop_columns` does, without an index too."""
+    """Drops columns like `QbeastTable.drop_columns`, also from a Delta table without an index."""
     if QbeastTable.is_qbeast(session, table):
         QbeastTable.for_name(session, table).drop_columns(columns)
         return
@@ -143,8 +146,7 @@ def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> N
 
 
 def _require_rewritable(session: SparkSession, table: str, dropped: Sequence[str]) -> None:
-    """Raises DbtRuntimeError where a rewrite without some columns would make plain columns of
-    others."""
+    """Raises DbtRuntimeError if a rewrite would turn special columns into plain ones."""
     gone = {name.lower() for name in dropped}
     special = [
         field.name
@@ -155,8 +157,8 @@ def _require_rewritable(session: SparkSession, table: str, dropped: Sequence[str
     if gone and special:
         raise DbtRuntimeError(
             f"{', '.join(dropped)} cannot be dropped by rewriting {table}: its generated, identity "
-            f"or NOT NULL columns ({', '.join(special)}) would become plain ones. Map its columns, "
-            f"and Delta drops columns itself: alter table {table} set tblproperties "
+            f"or NOT NULL columns ({', '.join(special)}) would become plain ones. Turn on column "
+            f"mapping, so that Delta can drop them itself: alter table {table} set tblproperties "
             "('delta.columnMapping.mode' = 'name'). Or keep the columns in the query"
         )
 
@@ -164,7 +166,7 @@ def _require_rewritable(session: SparkSession, table: str, dropped: Sequence[str
 def differences(
     wanted: DataType, present: DataType, path: tuple[str, ...] = ()
 ) -> Iterator[Difference]:
-    """How a query (`wanted`) differs from a table (`present`), at any depth; case is ignored."""
+    """How a query (`wanted`) differs from a table (`present`), at any depth, ignoring case."""
     if isinstance(wanted, StructType) and isinstance(present, StructType):
         known = {field.name.lower(): field for field in present}
         for field in wanted:
@@ -185,7 +187,7 @@ def differences(
 
 
 def sql_type(data_type: DataType) -> str:
-    """A type as SQL, with its fields' names quoted.
+    """A type as SQL, with quoted field names.
 
     >>> from pyspark.sql.types import StringType
     >>> sql_type(StructType().add("a b", ArrayType(StringType())))
@@ -204,14 +206,14 @@ def sql_type(data_type: DataType) -> str:
 def _synchronise(
     session: SparkSession, table: str, found: Sequence[Difference], model: str
 ) -> None:
-    """Retypes what has another type, once it is clear that all that is gone may be dropped."""
+    """Retypes columns and fields, after checking that those that are gone can be dropped."""
     changed = [each for each in found if each.change is not Change.NEW]
     _require_unindexed(session, table, changed, model)
     fields = [each for each in changed if each.change is Change.GONE and len(each.path) > 1]
     if fields and not _is_mapped(session, table):
         raise DbtRuntimeError(
-            f"the query of {model} no longer has {', '.join(map(str, fields))}, and Delta drops a "
-            "field inside of a column only where columns are mapped: keep it in the query, or "
+            f"the query of {model} no longer has {', '.join(map(str, fields))}, but Delta can drop "
+            "a nested field only with column mapping: keep it in the query, or run "
             f"alter table {table} set tblproperties ('delta.columnMapping.mode' = 'name'). "
             f"{full_refresh(model)}"
         )
@@ -245,10 +247,10 @@ def _require_unindexed(
     for each in changed:
         if each.path[0].lower() in lower:
             raise DbtRuntimeError(
-                f"{model} is indexed by {each.path[0]!r} or has it in its sample_key, and its "
-                "query no longer has the column with the type that the table has: keep the "
-                "column, or take it out of columns_to_index and sample_key. The next run then "
-                "names the call of write_table that keeps all rows. "
+                f"{model} is indexed by {each.path[0]!r} or has it in its sample_key, but its "
+                "query no longer returns that column with the type it has in the table: keep the "
+                "column, or remove it from columns_to_index and sample_key. The next run then "
+                "shows the write_table call that keeps all rows. "
                 f"{full_refresh(model)}"
             )
 
@@ -263,8 +265,8 @@ def _retype(session: SparkSession, table: str, retyped: Difference, model: str) 
         session.sql(f"alter table {table} alter column {retyped.quoted} type {data_type}")
     except Exception as error:
         raise DbtRuntimeError(
-            f"the column '{retyped}' of {table} cannot become {data_type} in place: cast it in the "
-            "model's query to the type that the table has, or let the table widen it, by alter "
+            f"the column '{retyped}' of {table} cannot be changed to {data_type} in place: cast it "
+            "to the table's type in the model's query, or turn on type widening: alter "
             f"table {table} set tblproperties ('delta.enableTypeWidening' = 'true'). "
             f"{full_refresh(model)}"
         ) from error

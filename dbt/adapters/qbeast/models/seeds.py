@@ -1,4 +1,4 @@
-"""Seeds: the values of a CSV file as exactly typed rows, inserted in one commit."""
+"""Seeds: inserts the values of a CSV file as exactly typed rows, in one commit."""
 
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -22,14 +22,14 @@ _LARGEST_PRECISION = 38
 
 
 def seed_frame(session: SparkSession, table: "agate.Table", types: Mapping[str, str]) -> DataFrame:
-    """The seed's rows with the given Spark type per column (in the table's order).
+    """The seed's rows, each column with its given Spark type, in the table's order.
 
-    Every value travels as text and is cast by Spark, as a literal in SQL would be: nothing goes
-    through a Python float, and NULL stays NULL. A value that is none of its type is an error when
-    the rows are read, whatever the session's settings are.
+    Spark gets every value as text and casts it, as it does with literals in SQL: nothing goes
+    through a Python float, and NULL stays NULL. A value that does not fit its type raises an error
+    when the rows are read, whatever the session's settings.
     """
     names = list(table.column_names)
-    # Positional names: CSV headers may hold anything, also each other in another case.
+    # Positional names, because CSV headers may be anything, and may differ only in case.
     schema = StructType([StructField(f"c{i}", StringType()) for i in range(len(names))])
     rows = [tuple(_text(value) for value in row) for row in table.rows]
     frame = session.createDataFrame(rows, schema)
@@ -42,7 +42,7 @@ def _typed(text: str, name: str, data_type: str) -> Column:
         F.lit("the seed's value '"),
         F.col(text),
         F.lit(
-            f"' of the column {name!r} does not fit the type {data_type}: correct it in the file, "
+            f"' in the column {name!r} does not fit the type {data_type}: correct it in the file, "
             "or give the column another type in column_types"
         ),
     )
@@ -53,20 +53,20 @@ def _typed(text: str, name: str, data_type: str) -> Column:
 def with_types(
     table: "agate.Table", column_types: Mapping[str, str], delimiter: str
 ) -> "tuple[agate.Table, dict[str, str]]":
-    """The seed's table and its `column_types`, with the columns spelled as the file has them.
+    """The seed's table and its `column_types`, with the columns spelled as in the file.
 
-    dbt reads the columns that `column_types` spells in another case as something else than text,
-    where 007 is 7, so that the file is read again.
+    If `column_types` spells a column in another case, dbt guesses its type and reads 007 as 7. The
+    file is then read again, with that column as text.
 
     Raises:
-        DbtRuntimeError: a name is that of no column.
+        DbtRuntimeError: `column_types` names a column that the file does not have.
     """
     names = {name.lower(): name for name in table.column_names}
     unknown = [name for name in column_types if name.lower() not in names]
     if unknown:
         raise DbtRuntimeError(
             f"column_types names {', '.join(map(repr, unknown))}, which the seed's file does not "
-            f"have: it has {', '.join(map(repr, table.column_names))}"
+            f"have. Its columns are {', '.join(map(repr, table.column_names))}"
         )
     types = {names[name.lower()]: data_type for name, data_type in column_types.items()}
     if types.keys() == column_types.keys():
@@ -77,7 +77,7 @@ def with_types(
 def insert_seed(
     session: SparkSession, relation: str, table: "agate.Table", types: Mapping[str, str]
 ) -> None:
-    """Appends the seed's rows to an existing table, columns by name."""
+    """Appends the seed's rows to an existing table, matching columns by name."""
     view = "dbt_qbeast_seed_rows"
     seed_frame(session, table, types).createOrReplaceTempView(view)
     try:
@@ -88,7 +88,7 @@ def insert_seed(
 
 
 def number_type(values: list[Decimal]) -> str:
-    """The Spark type that holds a column of numbers: bigint or double where they are exact.
+    """The Spark type for a column of numbers: bigint or double if they are exact, else decimal.
 
     >>> number_type([Decimal(1)]), number_type([Decimal(2**63)]), number_type([Decimal("0.5")])
     ('bigint', 'decimal(38,0)', 'double')

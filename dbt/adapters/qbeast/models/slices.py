@@ -1,6 +1,6 @@
-"""The column of slices is none of a model's: dbt neither sees it in a table nor in a query for one.
+"""Hides `_qbeast_slice` from dbt, in tables and in the queries of models.
 
-No engine can hide a column, so that `select * from {{ this }}` has it.
+Engines cannot hide a column, so `select * from {{ this }}` returns it.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from qbeast_core import SLICE_COLUMN, SLICES_KEY, Catalog, QbeastTable
 def own_columns(
     session: SparkSession, table: str, columns: Sequence[SparkColumn]
 ) -> list[SparkColumn]:
-    """The columns of a relation, of any kind, but for the one that its index keeps."""
+    """The columns of a relation of any kind, without the one that its index maintains."""
     if any(column.name == SLICE_COLUMN for column in columns) and _stores_slices(session, table):
         return [column for column in columns if column.name != SLICE_COLUMN]
     return list(columns)
@@ -28,7 +28,7 @@ def own_query(
     table: str,
     spec: ModelSpec,
 ) -> str:
-    """A model's query, without slices that it reads where its table computes them itself."""
+    """A model's query, without `_qbeast_slice` if the model's table computes that column."""
     if not (spec.slices or _stores_slices(session, table)):
         return sql
     if SLICE_COLUMN not in map(str.lower, frame_of(sql).columns):

@@ -1,4 +1,4 @@
-"""A model's query written as an indexed table."""
+"""Writes the rows of a model's query to an indexed table."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -60,13 +60,13 @@ def write_model(
     """Commits the rows of a model's query.
 
     Args:
-        query: makes the frame of the model's query; its rows are computed once.
+        query: creates the frame of the model's query; its rows are computed once.
         table: the quoted name, `schema`.`table`.
-        increment: what is done with the table's rows; None to build it anew.
+        increment: what to do with the table's rows; None to rebuild it.
 
     Raises:
-        DbtRuntimeError: the table's index or schema is another one than the model's.
-        QbeastError: anything else that qbeast_core refuses.
+        DbtRuntimeError: the table's index or schema differs from the model's.
+        QbeastError: any other error of qbeast_core.
     """
     if increment is None:
         return _rebuild(session, query(), table, spec)
@@ -85,19 +85,19 @@ def view_of_increment(
     increment: Increment,
     spec: ModelSpec | None,
 ) -> None:
-    """Makes the temporary view of the rows that a SQL statement brings into a table.
+    """Creates the temporary view of the rows that a SQL statement adds to a table.
 
-    The table gets and loses columns as `on_schema_change` says. The view has the columns of the
-    table as the table stores them, for a merge also those that the table lacks: its predicates may
-    use them. A project's own strategy gets its query's rows as they are.
+    The table gains and loses columns as `on_schema_change` says. The view has the columns of the
+    table, as the table stores them; for a merge also those that only the query has, because
+    predicates may use them. A project's own strategy gets the query's rows unchanged.
 
     Args:
         view: the name of the view.
         table: the quoted name, `schema`.`table`.
-        spec: that of a model with an index, which its table must have.
+        spec: the specification of a model with an index, which its table must then have.
 
     Raises:
-        DbtRuntimeError: the table's index or schema is another one than the model's.
+        DbtRuntimeError: the table's index or schema differs from the model's.
     """
     if spec is not None:
         with _advising(session, table, spec):
@@ -122,15 +122,15 @@ def view_of_snapshot(
     snapshot: str,
     own_columns: Sequence[str],
 ) -> None:
-    """Makes the temporary view of a snapshot's source, after its table got what is new in it.
+    """Creates the temporary view of a snapshot's source, after adding its new columns to the table.
 
-    The view has the columns of the table as the table stores them. Those that the source lacks are
-    null.
+    The view has the columns of the table, as the table stores them. Columns that the source lacks
+    are null.
 
     Args:
         view: the name of the view.
         table: the quoted name of the snapshot, `schema`.`table`.
-        own_columns: the columns that dbt adds to a snapshot, which the view leaves out.
+        own_columns: the columns that dbt adds to a snapshot; the view leaves them out.
     """
     rows = fit_to_table(query, table, APPEND_NEW, snapshot)
     own = {name.lower() for name in own_columns}
@@ -148,7 +148,7 @@ def _fitting(
         increment.on_schema_change,
         model,
         updates=increment.updates,
-        # The predicates of a merge may use them.
+        # The predicates of a merge may use the other columns.
         keeps_others=increment.matches_rows,
     )
 
@@ -156,18 +156,18 @@ def _fitting(
 def _require_its_partitions(
     session: SparkSession, table: str, model: str, increment: Increment
 ) -> None:
-    """Raises DbtRuntimeError where an overwrite would replace other partitions than it says."""
+    """Raises DbtRuntimeError if `partition_by` names other columns than the table's partitions."""
     wanted = list(increment.partition_by)
     present = [each.name for each in session.catalog.listColumns(table) if each.isPartition]
     if not wanted or set(map(str.lower, wanted)) == set(map(str.lower, present)):
         return
-    is_now, remedy = "is not partitioned", "Remove partition_by, and each run replaces all rows"
+    is_now, remedy = "is not partitioned", "Remove partition_by to replace all rows on each run"
     if present:
         is_now = f"is partitioned by {', '.join(present)}"
         remedy = f"Set partition_by={present!r}"
     raise DbtRuntimeError(
-        f"{model} has partition_by={wanted!r}, and its table {is_now}: insert_overwrite would "
-        f"delete rows of other partitions than the query's. {remedy}. To partition the table anew: "
+        f"{model} has partition_by={wanted!r}, but its table {is_now}: insert_overwrite would "
+        f"delete rows outside the query's partitions. {remedy}. To repartition the table: "
         f"{advice.full_refresh(model)}."
     )
 
@@ -179,7 +179,7 @@ def _require_no_identity(
     model: str,
     increment: Increment,
 ) -> None:
-    """Raises DbtRuntimeError for columns that Spark's INSERT ... REPLACE WHERE cannot fill."""
+    """Raises DbtRuntimeError for identity columns that INSERT ... REPLACE WHERE cannot fill."""
     identities = [field for field in table_schema(session, table) if is_identity(field)]
     given = set(map(str.lower, query().columns)) if identities else set()
     open_ones = [
@@ -191,20 +191,20 @@ def _require_no_identity(
         raise DbtRuntimeError(
             f"the table of {model} has the identity column {', '.join(map(repr, open_ones))}, "
             f"which incremental_strategy={increment.strategy!r} cannot fill: Spark's INSERT ... "
-            "REPLACE WHERE takes a value for each column. Use 'delete+insert' or 'merge' instead"
+            "REPLACE WHERE needs a value for each column. Use 'delete+insert' or 'merge' instead"
         )
 
 
 def merge_snapshot(
     changes: DataFrame, table: str, columns: Mapping[str, str], valid_to_current: str | None
 ) -> Response:
-    """Closes and inserts the rows of a snapshot's run.
+    """Closes and inserts records of a snapshot.
 
     Args:
-        changes: the rows, each with what to do in `dbt_change_type`.
+        changes: the records, each with its action in `dbt_change_type`.
         table: the quoted name of the snapshot.
         columns: the snapshot's names for dbt's columns.
-        valid_to_current: what an open row has in place of NULL, as SQL.
+        valid_to_current: the SQL value that an open record has instead of NULL.
     """
     valid_to = quoted(columns["dbt_valid_to"])
     is_open = f"{_TARGET}.{valid_to} is null"
@@ -229,7 +229,7 @@ def _require_same_index(
     try:
         require_same_index(session, table, spec)
     except IndexMismatch:
-        # A misspelt name is told as one, and not as another index.
+        # Report a misspelt column as such, not as another index.
         columns = {**_fields(session.table(table)), **_fields(query())}
         require_known_columns(spec, StructType([*columns.values()]))
         raise
@@ -241,19 +241,19 @@ def _fields(frame: DataFrame) -> dict[str, StructField]:
 
 @contextmanager
 def _advising(session: SparkSession, table: str, spec: ModelSpec) -> Iterator[None]:
-    """Says how the table can get the index that its model asks for: first what keeps its rows."""
+    """Adds to errors how the table can get its model's index; first the way that keeps all rows."""
     try:
         yield
     except NotAQbeastTable as error:
         raise DbtRuntimeError(
-            f"the table of {spec.name} has no index yet, and the model has "
+            f"the table of {spec.name} has no index yet, but the model has "
             f"columns_to_index={spec.columns_to_index!r}. "
             f"{advice.to_get_an_index(session, table, spec)}. "
             f"{advice.full_refresh(spec.selector)}."
         ) from error
     except IndexMismatch as error:
         raise DbtRuntimeError(
-            f"{error}, or, to keep all rows, write the table anew in Python: "
+            f"{error}. Or rewrite the table with all its rows in Python: "
             f"{advice.keeping_all_rows(table, spec)}. {advice.full_refresh(spec.selector)}."
         ) from error
 
@@ -274,15 +274,17 @@ def _rebuild(session: SparkSession, frame: DataFrame, table: str, spec: ModelSpe
 
 
 def _chose_from_other_rows(session: SparkSession, table: str, spec: ModelSpec) -> bool:
-    """Whether the table chose its columns from a sample of its inputs, which may have few of a
-    column's values, and the rows are of all of them now, or the other way round."""
+    """Whether the table chose its columns from a sample and now gets all rows, or vice versa.
+
+    A sample may have few of a column's values, which can lead to another choice.
+    """
     if parse_automatic(spec.columns_to_index) is None:
         return False
     return run_sample.built_from(session, table) != spec.built_from
 
 
 def _respond(spec: ModelSpec, done: str, result: WriteResult) -> Response:
-    """The response of a write, after what else there is to say of it, in dbt's own way."""
+    """The response to a write; first logs the chosen columns and any warnings through dbt."""
     _report_choice(spec, result.column_choice)
     for warning in result.warnings:
         _warn(f"{spec.name}: {warning}")
@@ -290,7 +292,7 @@ def _respond(spec: ModelSpec, done: str, result: WriteResult) -> Response:
 
 
 def _respond_to_rewrite(spec: ModelSpec, done: str, result: RewriteResult) -> Response:
-    """The same for a change of an existing table."""
+    """The same for a change to an existing table."""
     _report_choice(spec, result.column_choice)
     return response_of_rewrite(done, result)
 
@@ -343,7 +345,7 @@ def _delete_insert(frame: DataFrame, table: str, spec: ModelSpec, increment: Inc
 def _insert_overwrite(
     frame: DataFrame, table: str, spec: ModelSpec, increment: Increment
 ) -> Response:
-    """Without partitions, all rows are replaced; the table keeps its schema and properties."""
+    """Replaces all rows, as indexed tables have no partitions; keeps schema and properties."""
     result = write_table(
         frame,
         table=table,
@@ -379,8 +381,8 @@ _STRATEGIES: dict[str, Callable[[DataFrame, str, ModelSpec, Increment], Response
 def _warn_of_blind_append(spec: ModelSpec) -> None:
     if not spec.tells_increments:
         _warn(
-            f"{spec.name} appends the whole of its query on each run, for its code does not ask "
-            "is_incremental(): rows that the table already has are added again"
+            f"{spec.name} appends all rows of its query on every run, because its code does not "
+            "call is_incremental(): rows that the table already has are added again"
         )
 
 

@@ -1,4 +1,4 @@
-"""`dbt run-operation optimize` and its like: a line for each table, a summary, and what failed."""
+"""`dbt run-operation optimize` and the others: a line for each table, a summary, and failures."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -17,12 +17,12 @@ from qbeast_core import OptimizeResult, QbeastTable, convert_to_qbeast, migrate_
 
 @dataclass
 class Report:
-    """What an operation prints, and why it is to fail, if it is."""
+    """What an operation prints, and why it fails, if it does."""
 
     lines: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     outcomes: Counter[str] = field(default_factory=Counter)
-    """How many tables came out how, for the summary."""
+    """The number of tables with each outcome, for the summary."""
 
     @property
     def failure(self) -> str | None:
@@ -32,9 +32,9 @@ class Report:
 def run(
     session: SparkSession, operation: str, graph: Mapping[str, Any], arguments: Mapping[str, Any]
 ) -> Report:
-    """Runs an operation on `table`, on the tables of `models`, or on every indexed model's.
+    """Runs an operation on `table`, on the tables of `models`, or on those of all indexed models.
 
-    Raises DbtRuntimeError for a selection that names no model of the project.
+    Raises DbtRuntimeError if `models` selects no model of the project.
     """
     given = {key: value for key, value in arguments.items() if value is not None}
     named, selected = given.pop("table", None), given.pop("models", None)
@@ -42,7 +42,7 @@ def run(
     if operation == "convert_to_qbeast":
         one_table = _with_configuration(one_table, graph)
     report = Report()
-    # What is named by its path is for the operation to find.
+    # A table that is given by its name or path is looked up by the operation itself.
     tables = [ModelTable(named, named)] if named else tables_of(graph, selected)
     for table in tables:
         if not named and not session.catalog.tableExists(table.name):
@@ -75,16 +75,16 @@ class ModelTable:
     """The table of a model, or one that the user named."""
 
     name: str
-    """Quoted, as Spark takes it."""
+    """The quoted name, for Spark."""
     label: str
-    """As the user is told of it."""
+    """The name in messages."""
 
 
 def tables_of(graph: Mapping[str, Any], selected: str | Iterable[str] | None) -> list[ModelTable]:
-    """The tables of the selected models; without a selection, of all indexed ones.
+    """The tables of the selected models; without a selection, of all indexed models.
 
-    A selection is a model's name, or all indexed models with a tag (`tag:nightly`) or under a path
-    (`path:models/events`), or a list of these.
+    A selection is a model's name, `tag:nightly` for all indexed models with a tag,
+    `path:models/events` for those under a path, or a list of these.
     """
     models = [n for n in graph["nodes"].values() if n["resource_type"] in ("model", "snapshot")]
     indexed = [node for node in models if _is_stored_with_index(node["config"])]
@@ -96,21 +96,21 @@ def tables_of(graph: Mapping[str, Any], selected: str | Iterable[str] | None) ->
         found = found or [node for node in indexed if _has_tag_or_path(node, choice)]
         if not found:
             names = ", ".join(sorted(node["name"] for node in models))
-            raise DbtRuntimeError(f"no model is selected by {choice!r}; the models are {names}")
+            raise DbtRuntimeError(f"{choice!r} selects no model; the models are {names}")
         tables += [_table(node) for node in found if _table(node) not in tables]
     return tables
 
 
-# How many bytes an `auto` optimize may rewrite for each byte that was written since the last one.
+# The bytes that an `auto` optimize may rewrite for each byte written since the last optimize.
 _REWRITTEN_PER_WRITTEN = 4
 
 
 def optimize_after_run(session: SparkSession, table: str, wanted: str) -> str | None:
-    """Optimizes a table that a run has just changed; what was done, None for nothing.
+    """Optimizes a table that a run has just changed; returns what was done, None for nothing.
 
-    `always` rewrites all that gains, in older revisions too. `auto` looks at the log first, and
-    waits while what it would rewrite is much more than what was written since the last time: so
-    many small runs cost no more than their rows are worth.
+    `always` rewrites all files that gain, also in older revisions. `auto` looks at the log first
+    and waits while it would rewrite much more than was written since the last optimize, so that
+    many small runs do not rewrite the same rows again and again.
     """
     indexed = QbeastTable.for_name(session, table)
     if wanted == ALWAYS:
@@ -120,14 +120,14 @@ def optimize_after_run(session: SparkSession, table: str, wanted: str) -> str | 
         return None
     if plan.bytes_removed > _REWRITTEN_PER_WRITTEN * plan.bytes_written_since:
         return (
-            f"waits for more rows: it would rewrite {_size(plan.bytes_removed)}, and only "
-            f"{_size(plan.bytes_written_since)} were written since the last time"
+            f"waits for more rows: it would rewrite {_size(plan.bytes_removed)}, but only "
+            f"{_size(plan.bytes_written_since)} were written since the last optimize"
         )
     return _describe(indexed.optimize())
 
 
 def optimize(session: SparkSession, table: str, arguments: Mapping[str, Any]) -> str:
-    """Rewrites what the index gains from; returns a line that says what was done."""
+    """Rewrites the files that gain from it; returns a line that says what was done."""
     return _describe(_optimized(session, table, arguments))
 
 
@@ -183,8 +183,8 @@ def _convert(
 ) -> str:
     if "columns_to_index" not in arguments:
         raise DbtRuntimeError(
-            "columns_to_index is needed: name the columns in --args, or convert the table of a "
-            "model that has them in its configuration"
+            "columns_to_index is missing: set it in --args, or convert the table of a model whose "
+            "configuration has it"
         )
     return str(convert_to_qbeast(session, table.name, **arguments))
 
@@ -199,7 +199,7 @@ def _estimate(
     session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
 ) -> str:
     if "expression" not in arguments:
-        raise DbtRuntimeError("expression is needed, such as --args '{expression: avg(price)}'")
+        raise DbtRuntimeError("expression is missing: add --args '{expression: avg(price)}'")
     return _indented(str(QbeastTable.for_name(session, table.name).estimate(**arguments)))
 
 
@@ -211,7 +211,7 @@ def _visualize_index(
     if path.is_dir():
         path /= table.label.rpartition(".")[2].replace("/", "_") + ".html"
     written = QbeastTable.for_name(session, table.name).visualize_index(str(path), **options)
-    return f"drawn in {written}"
+    return f"wrote {written}"
 
 
 def _vacuum(
@@ -225,7 +225,7 @@ def _vacuum(
         return "nothing to delete"
     if arguments.get("dry_run", True):
         report.outcomes["with files to delete"] += 1
-        return f"would delete {told}; dry_run: false does so"
+        return f"would delete {told}; set dry_run: false to delete them"
     delete_old_files(session, table.name, found, hours)
     return f"deleted {told}"
 
@@ -244,7 +244,7 @@ _OPERATIONS: dict[str, _Operation] = {
 
 
 def _with_configuration(operation: _Operation, graph: Mapping[str, Any]) -> _Operation:
-    """The operation, with what a model's configuration says where the arguments say nothing."""
+    """The operation, with a model's configuration as the default of its arguments."""
     configured = {
         _table(node): {
             key: node["config"][key]
@@ -269,7 +269,7 @@ def _indented(text: str) -> str:
 
 
 def _is_stored_with_index(config: Mapping[str, Any]) -> bool:
-    """A folder's columns_to_index are in the configuration of its views too."""
+    """Also checks the materialization, because views inherit columns_to_index from their folder."""
     return config["materialized"] in (*INDEXED_MATERIALIZATIONS, "snapshot") and is_indexed(config)
 
 

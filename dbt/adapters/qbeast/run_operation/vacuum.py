@@ -1,4 +1,4 @@
-"""Deleting the files of old versions, no earlier than the table's retention lets Delta."""
+"""Deletes the files of old versions, no earlier than the table's retention allows."""
 
 import re
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from qbeast_core import changed_settings
 
-# Since 4.1 Delta leaves out the hours that a statement names, other than 0, unless this is false.
+# Since 4.1, Delta ignores the hours in a statement, except 0, unless this is false.
 _IGNORES_HOURS = "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled"
-# On some object stores Delta would not write down how many files it deleted.
+# Without this, Delta does not record on some object stores how many files it deleted.
 _IS_LOGGED = "spark.databricks.delta.vacuum.logging.enabled"
 _SETTINGS = {_IGNORES_HOURS: "false", _IS_LOGGED: "true"}
 _GLOB = re.compile(r"([\\{}\[\]*?])")
@@ -23,9 +23,9 @@ class OldFiles:
     """The files of a table that no version within its retention needs.
 
     Attributes:
-        paths: of the files, and of directories that are empty without them.
-        files: how many files.
-        size_bytes: of the files.
+        paths: paths of the files, and of directories that are empty without them.
+        files: number of files.
+        size_bytes: total size of the files.
     """
 
     paths: Sequence[str]
@@ -34,23 +34,23 @@ class OldFiles:
 
 
 def old_files(session: SparkSession, table: str, hours: Any = None) -> OldFiles:
-    """What `delete_old_files` would delete.
+    """The files that `delete_old_files` would delete.
 
     Args:
         table: the quoted name.
-        hours: a retention in place of the table's own (`delta.deletedFileRetentionDuration`, a week
-            by default).
+        hours: a retention to use instead of the table's own
+            (`delta.deletedFileRetentionDuration`, a week by default).
 
     Raises:
-        DbtRuntimeError: `hours` is no whole number.
-        DeltaError: `hours` is less than the table's own retention, or it is no Delta table.
+        DbtRuntimeError: `hours` is not a whole number.
+        DeltaError: `hours` is less than the table's own retention, or the table is not Delta.
     """
     with changed_settings(session, _SETTINGS):
         listed = session.sql(f"{_statement(table, hours)} dry run").collect()
     paths = [row["path"] for row in listed]
     if not paths:
         return OldFiles((), 0, 0)
-    # Their names and sizes only: a column that is not asked for is not read.
+    # Lists names and sizes only: Spark does not read contents that no column asks for.
     files = session.read.format("binaryFile").load([_GLOB.sub(r"\\\1", path) for path in paths])
     row = files.selectExpr("count(*) as files", "coalesce(sum(length), 0) as size").first()
     assert row is not None
@@ -58,10 +58,10 @@ def old_files(session: SparkSession, table: str, hours: Any = None) -> OldFiles:
 
 
 def delete_old_files(session: SparkSession, table: str, old: OldFiles, hours: Any = None) -> None:
-    """Deletes them, and files that have become old enough since.
+    """Deletes these files, and any that have become old enough since.
 
     Raises:
-        DbtRuntimeError: some could not be deleted.
+        DbtRuntimeError: some files could not be deleted.
     """
     with changed_settings(session, _SETTINGS):
         session.sql(_statement(table, hours)).collect()
@@ -71,7 +71,7 @@ def delete_old_files(session: SparkSession, table: str, old: OldFiles, hours: An
     if deleted < len(old.paths):
         raise DbtRuntimeError(
             f"{deleted:,} of {len(old.paths):,} files and directories were deleted; the others "
-            "were gone already, or may not be deleted by this user"
+            "were already gone, or this user may not delete them"
         )
 
 

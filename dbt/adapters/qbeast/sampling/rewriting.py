@@ -1,4 +1,4 @@
-"""TABLESAMPLE answered through the index: samples become views of just the files they need."""
+"""Answers TABLESAMPLE through the index: samples become views of only the files they need."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from qbeast_core import (
 
 @dataclass(frozen=True)
 class Rewritten:
-    """What to run in place of a statement."""
+    """What to run instead of a statement."""
 
     sql: str
     views: tuple[str, ...] = ()
-    """Temporary views of the session that `sql` names. Spark needs them while it analyses `sql`,
-    and as long as a temporary view that `sql` creates is in use: drop them when the node ends.
+    """Temporary views that `sql` reads. Spark needs them while it analyses `sql`, and as long as a
+    temporary view that `sql` creates is in use: drop them when the node ends.
     """
     warnings: tuple[str, ...] = ()
     """One for each sample that is left to Spark, with the reason."""
@@ -35,14 +35,14 @@ class Rewritten:
 def rewrite_tablesample(spark: SparkSession, sql: str) -> Rewritten:
     """`sql` with every `table TABLESAMPLE (p PERCENT)` of an indexed table answered by its index.
 
-    The rows are those of `QbeastTable.sample(p / 100)`. A temporary view over just the files that
-    the fraction and the statement's filters on that table need takes the sample's place, or, in a
-    statement whose text is stored (a view), a subquery on the rows' weight. A table without an
-    index, and every form that the index cannot answer, keep Spark's sampling and give a warning.
+    The rows are those of `QbeastTable.sample(p / 100)`. A temporary view over only the files that
+    the fraction and the statement's filters on that table need replaces the sample. In a statement
+    whose text is stored (a view), a subquery on the rows' weight replaces it. Samples of a table
+    without an index, and forms that the index cannot answer, are left to Spark with a warning.
 
-    Spark has analysed the text that is returned. If it refuses the edited text but not the
-    original, the original is returned with a warning; a statement that is wrong either way comes
-    back as it was, for Spark to say so in the user's terms.
+    Spark has analysed the text that is returned. If Spark rejects the edited text but accepts the
+    original, the original is returned with a warning. A statement that is wrong either way is
+    returned unchanged, so that Spark's error shows the user's own text.
 
     Nothing of `sql` is executed. If this raises, no view is left behind.
     """
@@ -60,7 +60,7 @@ def rewrite_tablesample(spark: SparkSession, sql: str) -> Rewritten:
 
 
 def drop_views(spark: SparkSession, views: Iterable[str]) -> None:
-    """Drop the views of a `Rewritten`; one that is gone already is no error."""
+    """Drops the views of a `Rewritten`; a view that is already gone is not an error."""
     for view in views:
         spark.catalog.dropTempView(view)
 
@@ -76,7 +76,7 @@ def _with_tables(
 ) -> tuple[list[_IndexedSample], list[str]]:
     """The samples of indexed tables, and a warning for each of the others.
 
-    A table sampled at several places is read at one version.
+    A table that is sampled in several places is read at one version.
     """
     tables: dict[str, QbeastTable | str] = {}
     for sample in samples:
@@ -107,12 +107,12 @@ def _table_or_reason(spark: SparkSession, sample: Sample) -> QbeastTable | str:
 
 
 def _is_path(sample: Sample) -> bool:
-    """Whether it is "delta.`/path/of/a/table`"."""
+    """Whether the table is given as "delta.`/path/of/a/table`"."""
     return len(sample.parts) == 2 and sample.parts[0].lower() == "delta" and "/" in sample.parts[1]
 
 
 def _with_conditions(spark: SparkSession, sql: str, indexed: Sequence[_IndexedSample]) -> Rewritten:
-    """For a statement that outlives the session: the sample as a condition that any Spark reads."""
+    """For a statement that outlives the session: samples as conditions that any Spark can read."""
     relations: list[tuple[Sample, str]] = []
     warnings: list[str] = []
     for item in indexed:
@@ -132,10 +132,11 @@ def _with_conditions(spark: SparkSession, sql: str, indexed: Sequence[_IndexedSa
 
 
 def _with_views(spark: SparkSession, sql: str, indexed: Sequence[_IndexedSample]) -> Rewritten:
-    """For a statement of this session: views of the samples, of no more files than it needs.
+    """For a statement of this session: views of the samples, over no more files than it needs.
 
-    What the statement asks of a table is known when Spark has optimised the statement, for which
-    the views must exist. So they are first made of all files of the fraction, then made anew.
+    The filters on a table are known only after Spark has optimized the statement, for which the
+    views must exist. So each view is first created over all files of the fraction, and then
+    replaced by one over fewer files.
     """
     views = [f"qbeast_sample_{uuid.uuid4().hex}" for _ in indexed]
     edited = replace_samples(
@@ -163,13 +164,13 @@ def _with_views(spark: SparkSession, sql: str, indexed: Sequence[_IndexedSample]
 def _original(
     spark: SparkSession, sql: str, indexed: Sequence[_IndexedSample], error: AnalysisException
 ) -> Rewritten:
-    """The statement as it was, after Spark refused the edited text with `error`."""
+    """The original statement, after Spark rejected the edited text with `error`."""
     try:
         filters_of_statement(spark, sql, {})
     except AnalysisException:
-        # The user's mistake, not ours: running the original reports it.
+        # The statement itself is wrong: running the original reports it.
         return Rewritten(sql)
-    reason = f"Spark does not take the statement otherwise ({_first_line(error)})"
+    reason = f"Spark rejects the rewritten statement ({_first_line(error)})"
     warnings = _once(_left_to_spark(item.sample.label, reason) for item in indexed)
     return Rewritten(sql, warnings=warnings)
 

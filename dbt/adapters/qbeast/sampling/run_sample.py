@@ -1,9 +1,9 @@
-"""A whole run on a sample: `--vars '{qbeast_sample: 0.01}'`, or `sample: 0.01` in the target.
+"""Runs on a sample: `--vars '{qbeast_sample: 0.01}'`, or `sample: 0.01` in the target.
 
-Where a node reads an indexed table that holds all of its rows, it reads a sample. What was built
-from a sample is not sampled again, and a table without an index is read whole, for Spark would read
-all of it anyway. Tables and views that are built so say it in a property, and rows of a sample and
-all rows never get into one table.
+A node that reads an indexed table with all of its rows reads a sample of it. Tables built from a
+sample are not sampled again. A table without an index is read whole, because Spark would read all
+of it anyway. Tables and views built from a sample record that in a property, and no table ever
+mixes rows of a sample with rows of another sample or of all data.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 VARIABLE = "qbeast_sample"
-# Commands that look at tables or change them as they are.
+# Commands that inspect or maintain tables and never read a sample.
 _WITHOUT_A_SAMPLE = ("run-operation", "generate", "freshness", "list", "parse", "debug")
 
 
 def fraction_of_run(config: AdapterRequiredConfig) -> float | None:
     """The fraction of a run on a sample; None for a run on all rows.
 
-    Raises DbtRuntimeError for what is no fraction, and where the target does not allow samples.
+    Raises DbtRuntimeError if the value is not a fraction, or if the target allows no samples.
     """
     credentials = _credentials(config)
     asked = config.cli_vars.get(VARIABLE, credentials.sample)
@@ -42,21 +42,21 @@ def fraction_of_run(config: AdapterRequiredConfig) -> float | None:
     if not credentials.allow_sampled_build:
         raise DbtRuntimeError(
             f"{VARIABLE}={asked!r} would build the tables of target {config.target_name!r} from a "
-            "sample, which the target does not allow: run without it, or, if it is a target for "
-            "development, put `allow_sampled_build: true` into its profile"
+            "sample, which the target does not allow: run without it or, if it is a development "
+            "target, add `allow_sampled_build: true` to its profile"
         )
     return fraction
 
 
 def is_to_be_sampled(session: "SparkSession", table: str) -> bool:
-    """Whether a run on a sample reads a sample of this table: it has an index and all its rows."""
+    """Whether runs on a sample sample this table: it must have an index and all of its rows."""
     from qbeast_core import QbeastTable
 
     return QbeastTable.is_qbeast(session, table) and built_from(session, table) is None
 
 
 def built_from(session: "SparkSession", table: str) -> float | None:
-    """The fraction of the sample that a table was built from; None when it has all rows."""
+    """The fraction of the sample that a table was built from; None if it has all rows."""
     from qbeast_core import Catalog
 
     fraction = Catalog(session).properties(table).get(BUILT_FROM_SAMPLE)
@@ -65,7 +65,7 @@ def built_from(session: "SparkSession", table: str) -> float | None:
 
 @dataclass(frozen=True)
 class RunSample:
-    """What a node of this run reads: SQL by `ref` and `source`, Python by `read`.
+    """What a node of this run reads: SQL through `ref` and `source`, Python through `read`.
 
     Attributes:
         session: the node's session.
@@ -78,9 +78,9 @@ class RunSample:
     graph: Mapping[str, Any]
 
     def of_node(self, node: Mapping[str, Any]) -> float | None:
-        """The fraction of all rows that the node's inputs have; None when they have all.
+        """The fraction of all rows that the node's inputs have; None if they have all rows.
 
-        Where a target does not allow samples there are none, and no table is looked at.
+        If the target does not allow samples, the result is None and no table is looked up.
         """
         fraction = fraction_of_run(self.config)
         if not _credentials(self.config).allow_sampled_build:
@@ -89,7 +89,7 @@ class RunSample:
         return min((f for f in found if f is not None), default=None)
 
     def read(self, table: str) -> "DataFrame":
-        """The rows of a table that a Python model asks for by its name."""
+        """The rows of the table that a Python model reads by this name."""
         from qbeast_core import QbeastTable
 
         fraction = fraction_of_run(self.config)
@@ -99,7 +99,7 @@ class RunSample:
         return QbeastTable.for_name(self.session, table).sample(fraction)
 
     def _inputs(self, node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """The tables and views that a node reads, through ephemeral models too."""
+        """The tables and views that a node reads, also through ephemeral models."""
         for unique_id in node.get("depends_on", {}).get("nodes", ()):
             given = self.graph["nodes"].get(unique_id) or self.graph["sources"].get(unique_id)
             if given is None:
@@ -118,27 +118,27 @@ class RunSample:
 
 
 def require_no_mixture(session: "SparkSession", table: str, fraction: float | None) -> None:
-    """Raises DbtRuntimeError when a table's rows are not of the sample that is to be added."""
+    """Raises DbtRuntimeError if the rows to add are of another sample than the table's rows."""
     present = built_from(session, table)
     if present != fraction:
         name = table.replace("`", "")
         raise DbtRuntimeError(
-            f"{name} was built from {describe_fraction(present)}, and this run would add rows "
-            f"from {describe_fraction(fraction)}: take the same {VARIABLE} again, or build the "
-            "table anew with --full-refresh, which keeps only the rows of that run (a snapshot "
-            "has to be dropped for that, and loses its history)"
+            f"{name} was built from {describe_fraction(present)}, but this run would add rows "
+            f"from {describe_fraction(fraction)}: use the same {VARIABLE} as before, or rebuild "
+            "the table with --full-refresh, which keeps only the rows of that run (a snapshot "
+            "must be dropped for that, and loses its history)"
         )
 
 
 def mark(session: "SparkSession", relation: str, fraction: float, kind: str = "table") -> None:
-    """Writes down that a table, or of kind `view` a view, was built from a sample."""
+    """Records in a property that a table, or with kind `view` a view, is built from a sample."""
     session.sql(
         f"alter {kind} {relation} set tblproperties ('{BUILT_FROM_SAMPLE}' = '{fraction!r}')"
     ).collect()
 
 
 def describe_fraction(fraction: float | None) -> str:
-    """How a fraction is called.
+    """A fraction in words.
 
     >>> describe_fraction(0.01), describe_fraction(None)
     ('a sample of 1 percent', 'all rows')
@@ -147,7 +147,7 @@ def describe_fraction(fraction: float | None) -> str:
 
 
 def _left_whole(graph: Mapping[str, Any]) -> frozenset[str]:
-    """The tables whose configuration says `sample: false`, as `schema.name`."""
+    """The tables whose configuration sets `sample: false`, as `schema.name`."""
     nodes = [*graph["nodes"].values(), *graph["sources"].values()]
     return frozenset(
         f"{node['schema']}.{_name(node)}"
@@ -157,7 +157,7 @@ def _left_whole(graph: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _name(node: Mapping[str, Any]) -> str:
-    """The name of a model's, a snapshot's, a seed's or a source's table."""
+    """The name of the table of a model, snapshot, seed or source."""
     return str(node.get("alias") or node.get("identifier") or node["name"])
 
 

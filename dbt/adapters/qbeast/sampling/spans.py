@@ -1,7 +1,7 @@
-"""Where a SQL text samples tables by percent, and the text with other relations in their place.
+"""Finds where a SQL text samples tables by percent, and replaces these samples in the text.
 
-Spark's parser says where. The statement is edited at those places and never printed anew from a
-parse tree: hints, comments and layout stay as the user wrote them.
+Spark's parser finds the places. The text is edited there and never generated from a parse tree, so
+hints, comments and layout stay as the user wrote them.
 """
 
 import re
@@ -19,31 +19,31 @@ _SIZE = re.compile(r"tablesample\s*\((.*?)\)", re.IGNORECASE | re.DOTALL)
 _PERCENT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s+percent\s*", re.IGNORECASE)
 _REASONS = {
     Sampled.COMMON_TABLE: "it is a WITH query of this statement, not a table",
-    Sampled.OLD_VERSION: "the index answers samples of a table's current version",
-    Sampled.OTHER: "only a table named right before TABLESAMPLE has an index",
+    Sampled.OLD_VERSION: "the index can sample only the current version of a table",
+    Sampled.OTHER: "the index can sample only a table named directly before TABLESAMPLE",
 }
 
 
 @dataclass(frozen=True)
 class Sample:
-    """`table TABLESAMPLE (p PERCENT) [REPEATABLE (n)]` at one place of a statement.
+    """`table TABLESAMPLE (p PERCENT) [REPEATABLE (n)]` in one place of a statement.
 
     Also `(select * from table [where ...]) TABLESAMPLE (...)`, which dbt writes for a relation with
-    a row limit or an event time: such a filter keeps the same rows before and after the sampling.
+    a row limit or an event time: such a filter keeps the same rows before and after sampling.
     """
 
     parts: tuple[str, ...]
-    """The table's name as its unquoted parts."""
+    """The unquoted parts of the table's name."""
     fraction: float
     """0 to 1."""
     table: Span
     clause: Span
-    """From TABLESAMPLE to its last parenthesis."""
+    """From TABLESAMPLE to its closing parenthesis."""
     has_alias: bool
 
     @property
     def name(self) -> str:
-        """The table's name, every part quoted."""
+        """The table's name, with every part quoted."""
         return ".".join(quoted(part) for part in self.parts)
 
     @property
@@ -66,24 +66,24 @@ class Samples:
     """Every TABLESAMPLE of one statement."""
 
     sql: str
-    """The statement, with Spark's variables replaced by their values if it samples anything."""
+    """The statement; if it samples anything, with Spark's variables replaced by their values."""
     rewritable: tuple[Sample, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
     stored: bool = False
-    """The statement stores its text (a view, a function): it must not name a temporary view."""
+    """Whether the text is stored (a view, a function), so that it must not name temporary views."""
 
 
 def find_samples(spark: SparkSession, sql: str) -> Samples:
-    """Every TABLESAMPLE clause of one statement, in the text's order.
+    """Every TABLESAMPLE clause of one statement, in the order of the text.
 
-    A text that Spark does not take has none: running it tells the user what is wrong.
+    A text that Spark cannot parse has none: running it reports what is wrong.
     """
     try:
         statement = sampled_statement(spark, sql)
     except ParseException:
         return Samples(sql)
     if statement.is_script:
-        left = Leftover("this statement", "it is more than one statement")
+        left = Leftover("this script", "only single statements are sampled through the index")
         return Samples(sql, leftovers=(left,) if statement.clauses else ())
     found = [_sample_of(statement.sql, clause) for clause in statement.clauses]
     return Samples(
@@ -97,7 +97,7 @@ def find_samples(spark: SparkSession, sql: str) -> Samples:
 def replace_samples(sql: str, relations: Sequence[tuple[Sample, str]]) -> str:
     """`sql` with each sample replaced by a relation: the quoted name of a view, or a subquery.
 
-    A relation without an alias gets the table's name as one, so that `table.column` still works.
+    A relation without an alias gets the table's name as its alias, so `table.column` still works.
 
     >>> sql = "select t.a from s.t tablesample (1 percent) where t.a > 0"
     >>> sample = Sample(("s", "t"), 0.01, Span(16, 19), Span(20, 43), has_alias=False)
@@ -113,7 +113,7 @@ def replace_samples(sql: str, relations: Sequence[tuple[Sample, str]]) -> str:
 
 
 def without_samples(spark: SparkSession, sql: str) -> str:
-    """`sql` with all rows in place of those of each sample by percent, whatever it is of."""
+    """`sql` without samples by percent, of any relation, so that it reads all rows instead."""
     try:
         statement = sampled_statement(spark, sql)
     except ParseException:
@@ -130,7 +130,7 @@ def _sample_of(sql: str, clause: SampleClause) -> Sample | Leftover:
     size = _size(sql[clause.clause.start : clause.clause.end])
     percent = _PERCENT.fullmatch(size)
     if clause.parts and percent is None:
-        return Leftover(label, f"the index answers (p percent), not ({size.strip()})")
+        return Leftover(label, f"the index supports (p percent), not ({size.strip()})")
     if percent is None or clause.table is None or clause.sampled is not Sampled.TABLE:
         return Leftover(label, _REASONS[clause.sampled])
     return Sample(
@@ -143,6 +143,6 @@ def _sample_of(sql: str, clause: SampleClause) -> Sample | Leftover:
 
 
 def _size(clause: str) -> str:
-    """What stands in the first parentheses of a clause."""
+    """The text in the first parentheses of a clause."""
     found = _SIZE.match(_COMMENT.sub(" ", clause))
     return found.group(1) if found else ""

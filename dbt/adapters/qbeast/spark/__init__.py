@@ -1,6 +1,6 @@
 """The Spark session behind a dbt connection.
 
-Its modules are imported on first use: most need PySpark, which takes long to load.
+Its modules are imported on first use, because most need PySpark, which is slow to import.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""DB-API's cursor over a node's Spark session, as far as dbt uses it."""
+"""The part of a DB-API cursor that dbt uses, over a node's Spark session."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,12 +25,12 @@ class Cursor:
         ]
 
     def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
-        """Runs a command at once; a query is analysed now and run when its rows are fetched.
+        """Runs a command at once; analyses a query now and runs it when its rows are fetched.
 
         Args:
             sql: one statement; a semicolon at its end is dropped.
-            bindings: values for the `%s` in the statement, in their order, of any Python type
-                that Spark has a literal for.
+            bindings: values for the `%s` in the statement, in order, of any Python type that
+                Spark has a literal for.
         """
         self._rows = None
         sql = sql.strip().rstrip(";")
@@ -68,8 +68,8 @@ class Cursor:
 
 
 def _with_markers(sql: str, count: int) -> str:
-    """dbt writes `%s` where a value goes, Spark takes `?`."""
+    """Replaces dbt's placeholders (`%s`) with Spark's (`?`)."""
     parts = sql.split("%s")
     if len(parts) - 1 != count:
-        raise DbtRuntimeError(f"the statement has {len(parts) - 1} places (%s) for {count} values")
+        raise DbtRuntimeError(f"the statement has {len(parts) - 1} placeholders but {count} values")
     return "?".join(parts)

@@ -1,4 +1,4 @@
-"""What `dbt debug` tells about the machine and the session."""
+"""What `dbt debug` prints about the machine and the session."""
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.qbeast.spark.environment import find_java
@@ -17,10 +17,10 @@ def tell(session: SparkSession) -> None:
 
 
 def found(session: SparkSession) -> dict[str, str]:
-    """The facts, by the name that is printed."""
+    """The values by the names that are printed."""
     java = find_java()
     return {
-        "java": f"{java.version} ({java.executable})" if java else "of the running session",
+        "java": f"{java.version} ({java.executable})" if java else "from the running session",
         "spark": f"{session.version} on {session.sparkContext.master}",
         "delta": delta_version(session),
         "warehouse": session.conf.get("spark.sql.warehouse.dir") or "",

@@ -1,4 +1,4 @@
-"""What the machine must bring: Java, and the Delta release that fits the installed pyspark."""
+"""What the machine must provide: Java, and the Delta release for the installed pyspark."""
 
 import os
 import re
@@ -16,11 +16,11 @@ _DELTA_ARTIFACTS = {
     "4.1": "delta-spark_4.1_2.13",
     "4.2": "delta-spark_4.2_2.13",
 }
-# The same as in scripts/require.sh.
+# Keep in step with scripts/require.sh.
 _OLDEST_JAVA, _NEWEST_JAVA = 17, 21
 _JAVA_ADVICE = (
     "install Java 17 or 21 (Debian and Ubuntu: `apt install openjdk-17-jre-headless`, macOS: "
-    "`brew install openjdk@17`) and put it on PATH, or let JAVA_HOME name it"
+    "`brew install openjdk@17`) and put it on PATH, or set JAVA_HOME to its directory"
 )
 
 
@@ -40,29 +40,29 @@ class Java:
 def require_java() -> Java:
     """The Java that Spark will start.
 
-    Raises DbtRuntimeError, one line, when there is none or it is not one that Spark runs on.
+    Raises a one-line DbtRuntimeError if there is no Java or Spark does not support its version.
     """
     executable, origin = _java_executable()
     if executable is None:
-        raise DbtRuntimeError(f"Spark needs Java, and {origin}: {_JAVA_ADVICE}")
+        raise DbtRuntimeError(f"Spark needs Java, but {origin}: {_JAVA_ADVICE}")
     java = java_of(executable)
     if java is None:
-        raise DbtRuntimeError(f"Spark needs Java, and {executable} does not run: {_JAVA_ADVICE}")
+        raise DbtRuntimeError(f"Spark needs Java, but {executable} does not run: {_JAVA_ADVICE}")
     if not _OLDEST_JAVA <= java.major <= _NEWEST_JAVA:
         raise DbtRuntimeError(
-            f"Spark needs Java 17 or 21, and {executable} is Java {java.version}: {_JAVA_ADVICE}"
+            f"Spark needs Java 17 or 21, but {executable} is Java {java.version}: {_JAVA_ADVICE}"
         )
     return java
 
 
 def find_java() -> Java | None:
-    """The Java that Spark would start, whatever its version; None without."""
+    """The Java that Spark would start, whatever its version; None if there is none."""
     executable, _ = _java_executable()
     return java_of(executable) if executable else None
 
 
 def java_of(executable: str) -> Java | None:
-    """What a Java says of itself; None when it does not run."""
+    """The Java that an executable reports to be; None if it does not run."""
     try:
         told = subprocess.run([executable, "-version"], capture_output=True, text=True, check=False)
     except OSError:
@@ -72,7 +72,10 @@ def java_of(executable: str) -> Java | None:
 
 
 def _java_executable() -> tuple[str | None, str]:
-    """Where Spark's own start script looks: JAVA_HOME first, then PATH; or what is missing."""
+    """Finds Java as Spark's own start script does: in JAVA_HOME first, then on PATH.
+
+    Returns the executable or None, and the text that says what is missing in the latter case.
+    """
     home = os.environ.get("JAVA_HOME")
     if not home:
         return shutil.which("java"), "none is on the PATH"
@@ -92,8 +95,8 @@ def delta_package(pyspark_version: str = pyspark.__version__) -> str:
     if artifact is None:
         known = ", ".join(_DELTA_ARTIFACTS)
         raise DbtRuntimeError(
-            f"pyspark {pyspark_version} has no Delta release that dbt-qbeast knows: install a "
-            f"pyspark of one of the versions {known}"
+            f"pyspark {pyspark_version} has no Delta release that dbt-qbeast supports: install "
+            f"pyspark in one of the versions {known}"
         )
     return f"io.delta:{artifact}:{DELTA_VERSION}"
 

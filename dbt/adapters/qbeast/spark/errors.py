@@ -1,4 +1,4 @@
-"""Spark's exceptions told as dbt's: the cause in one readable line, everything else in the log."""
+"""Spark's exceptions as dbt errors: the cause in one readable line, everything else in the log."""
 
 import re
 
@@ -10,14 +10,14 @@ from qbeast_core import QbeastError
 _CAUSED_BY = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
 _CLASS_PREFIX = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
 _SQL_STATE = re.compile(r"\s*SQLSTATE: \w+")
-# PySpark looks for Delta's errors in a list that has only Spark's, and then raises this instead.
+# PySpark looks up Delta's errors in a list of Spark's errors, and raises this if it finds none.
 _NOT_CONVERTED = "Cannot find main error class"
 # Messages that only say that something below them failed.
 _WRAPPERS = ("Job aborted", "[FAILED_EXECUTE", "[TASK_WRITE_FAILED]", "[FAILED_READ_FILE")
 
 
 def as_dbt_error(error: Exception) -> Exception:
-    """A dbt error for what Spark, Delta or qbeast_core raised; anything else as it is."""
+    """A dbt error for an error of Spark, Delta or qbeast_core; any other error unchanged."""
     if isinstance(error, QbeastError):
         return DbtRuntimeError(str(error))
     if isinstance(error, PySparkException) or type(error).__module__.startswith("py4j."):
@@ -41,7 +41,7 @@ def one_line(error: Exception) -> str:
 
 
 def message_and_trace(error: Exception) -> tuple[str, str]:
-    """An exception's own message and the stack of the JVM behind it, as far as there is one."""
+    """An exception's own message, and the JVM's stack trace behind it if there is one."""
     raised = _as_raised(error)
     described = getattr(raised, "_desc", None)  # pyspark's captured exceptions
     if described:
@@ -59,7 +59,7 @@ def message_and_trace(error: Exception) -> tuple[str, str]:
 
 
 def _as_raised(error: BaseException) -> BaseException:
-    """What PySpark was to convert when it raised `error`, or `error` itself."""
+    """The exception that PySpark failed to convert when it raised `error`, or `error` itself."""
     below: BaseException | None = error
     while below is not None and _NOT_CONVERTED in str(below):
         below = below.__context__

@@ -1,4 +1,4 @@
-"""A connection's handle: the node's own Spark session, and the jobs and views that it makes."""
+"""A connection's handle: the node's own Spark session, with its jobs and temporary views."""
 
 import threading
 import uuid
@@ -23,13 +23,13 @@ _CANCEL_SECONDS = 0.2
 
 
 class SessionHandle:
-    """What dbt holds for one connection, which is one node from its first statement to its end.
+    """dbt's handle for one connection, which serves one node from its first statement to its last.
 
     Args:
-        session: the node's own.
-        shared: the process's.
-        name: the node's, as the user knows it.
-        progress_seconds: the time between lines that tell how far a statement is; None for none.
+        session: the node's own session.
+        shared: the session that the process shares.
+        name: the node's name, as the user knows it.
+        progress_seconds: seconds between progress lines for a running statement; None for none.
         is_unit_test: whether the node is a unit test, whose tables are fixtures.
     """
 
@@ -60,9 +60,9 @@ class SessionHandle:
 
     @contextmanager
     def running(self) -> Iterator[SparkSession]:
-        """The session made active in this thread, with every Spark job in this node's group.
+        """Makes the session active in this thread and puts its Spark jobs into this node's group.
 
-        Raises DbtRuntimeError when the node has been cancelled.
+        Raises DbtRuntimeError if the node has been cancelled.
         """
         if self._cancelled:
             raise DbtRuntimeError(f"{self.name} was cancelled")
@@ -82,21 +82,21 @@ class SessionHandle:
                 context.setLocalProperty(key, value)  # type: ignore[arg-type]
 
     def frame(self, sql: str, bindings: Sequence[Any] | None = None) -> DataFrame:
-        """Runs a command or analyses a query; `tablesample` in it is answered through the index.
+        """Runs a command or analyses a query; answers `tablesample` in it through the index.
 
-        Every statement comes through here. The views that stand for samples live until the node
-        ends, for a temporary view made of one of them is analysed again whenever it is used. A unit
-        test's samples are all rows of its fixtures, of which no index tells what to draw.
+        Every statement passes through here. The views that stand for samples live until the node
+        ends, because Spark analyses a temporary view that reads one of them again on every use. In
+        a unit test, a sample is all rows of the fixture, because fixtures have no index.
 
         Args:
-            bindings: values of the statement's `?`, in their order.
+            bindings: values for the statement's `?`, in order.
         """
         if "tablesample" in sql.lower():
             sql = self._with_all_rows(sql) if self._is_unit_test else self._with_samples(sql)
         return self.session.sql(sql) if bindings is None else self.session.sql(sql, list(bindings))
 
     def cancel(self) -> None:
-        """Cancels this node's jobs, those that it is about to start included. Returns at once."""
+        """Cancels this node's jobs, including those that it is about to start. Returns at once."""
         self._cancelled = True
         threading.Thread(target=self._cancel_until_idle, daemon=True).start()
 
@@ -131,7 +131,7 @@ class SessionHandle:
         return rewritten.sql
 
     def _cancel_until_idle(self) -> None:
-        # One call is not enough: it is lost when no job of the group is active at that moment.
+        # One call is not enough: it has no effect if no job of the group is active at that moment.
         while not self._idle.is_set():
             self.session.sparkContext.cancelJobGroup(self.job_group)
             self._idle.wait(_CANCEL_SECONDS)

@@ -1,8 +1,8 @@
-"""Lines that tell how far a long statement is, while it runs.
+"""Progress lines for long-running statements.
 
-One thread looks after all nodes of the process. It sleeps while nothing runs, wakes when the oldest
-statement is due for a line, and asks Spark for the tasks of that statement's job group then. Lines
-are events of dbt, so they come between its own, go into its log file, and follow its flags.
+One thread serves all nodes of the process. It sleeps while nothing runs, wakes when a statement is
+due for a line, and then asks Spark for the tasks of that statement's job group. The lines are dbt
+events, so they appear among dbt's own, go to its log file and obey its flags.
 """
 
 import contextvars
@@ -19,19 +19,19 @@ from qbeast_core import phases
 
 logger = AdapterLogger("Qbeast")
 
-# Of a statement that runs for long, a line comes for each such part of its time so far.
+# A long-running statement waits for this part of its running time so far before the next line.
 _LATER = 0.1
 
 
 @dataclass(eq=False)
 class Statement:
-    """What a node is having done by Spark.
+    """A statement that Spark runs for a node.
 
     Attributes:
         spark: the context that runs its jobs.
         job_group: the group of these jobs.
-        name: what the user is told of.
-        every_seconds: the time to the first line, and the least between any two.
+        name: the name that its lines begin with.
+        every_seconds: seconds before the first line, and at least between any two lines.
     """
 
     spark: SparkContext
@@ -40,7 +40,7 @@ class Statement:
     every_seconds: float
     phase: str = ""
     started: float = field(default_factory=time.monotonic)
-    # dbt knows by it which node a line belongs to.
+    # Tells dbt which node a line belongs to.
     node: contextvars.Context = field(default_factory=contextvars.copy_context)
     next_line: float = field(init=False)
 
@@ -51,7 +51,7 @@ class Statement:
         self.phase = phase
 
     def line(self) -> str:
-        """How far it is."""
+        """The progress line for this moment."""
         done, known = running_tasks(self.spark, self.job_group)
         return line(self.name, self.phase, done, known, time.monotonic() - self.started)
 
@@ -68,12 +68,12 @@ def reported(statement: Statement) -> Iterator[None]:
 
 
 def running_tasks(spark: SparkContext, job_group: str) -> tuple[int, int]:
-    """The tasks that are done and that there are, in the stages under way of the group's jobs."""
+    """The numbers of completed and of all tasks in the group's running stages."""
     tracker = spark.statusTracker()
     jobs = set(tracker.getActiveJobsIds()) & set(tracker.getJobIdsForGroup(job_group))
     infos = [tracker.getJobInfo(job) for job in jobs]
     stages = {stage for info in infos if info is not None for stage in info.stageIds}
-    # A stage of a running job that never starts has been computed by an earlier one.
+    # Spark skips a stage that an earlier job has computed: it never starts.
     started = [
         stage
         for stage in map(tracker.getStageInfo, stages)
@@ -98,7 +98,7 @@ def line(name: str, phase: str, done: int, known: int, seconds: float) -> str:
 
 
 class _Watch:
-    """The statements that run, and the thread that tells of them."""
+    """The running statements, and the thread that reports their progress."""
 
     def __init__(self) -> None:
         self._statements: set[Statement] = set()
@@ -125,11 +125,11 @@ class _Watch:
                     if statement in self._statements:
                         statement.node.run(logger.info, told)
                 except Exception as error:
-                    # It may have ended or been cancelled since; nothing of this is its fault.
-                    logger.debug(f"no progress of {statement.name} can be told: {error}")
+                    # The statement may have ended or been cancelled; reporting must not fail it.
+                    logger.debug(f"Could not report the progress of {statement.name}: {error}")
 
     def _due(self) -> list[Statement]:
-        """The statements that it is time to tell of; waits until there is one."""
+        """The statements that are due for a line; waits until there is one."""
         with self._changed:
             while True:
                 now = time.monotonic()

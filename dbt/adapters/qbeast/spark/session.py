@@ -1,4 +1,4 @@
-"""The Spark session of this process: found or started once, and a session of its own per node."""
+"""The Spark session of this process, found or started once, and the sessions of its nodes."""
 
 import logging
 import os
@@ -27,13 +27,13 @@ DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _CATALOG_KEY = "spark.sql.catalog.spark_catalog"
 _LOCAL_HEAP_GIB = 4
-# Otherwise Derby writes a derby.log into the directory that dbt was started from.
+# Without this, Derby writes derby.log into the directory that dbt was started from.
 _DERBY_TO_STDERR = "-Dderby.stream.error.field=java.lang.System.err"
 
 
 @dataclass(frozen=True)
 class SharedSession:
-    """The process's session. `started_here` is false for a notebook's or a cluster job's own."""
+    """The process's session. `started_here` is false if a notebook or a cluster job started it."""
 
     spark: SparkSession
     started_here: bool
@@ -49,8 +49,8 @@ _shared_guard = threading.RLock()
 def shared_session(credentials: QbeastCredentials) -> SharedSession:
     """The session of this process; the first call finds a running one or starts Spark.
 
-    Raises DbtRuntimeError when a running session lacks Delta or has another warehouse or catalog
-    than the profile asks for, when Java is missing, or when another process holds the warehouse.
+    Raises DbtRuntimeError if the running session lacks Delta or uses another warehouse or catalog
+    than the profile, if Java is missing, or if another process holds the warehouse.
     """
     global _shared
     with _shared_guard:
@@ -59,17 +59,17 @@ def shared_session(credentials: QbeastCredentials) -> SharedSession:
             _require_same_place(_shared, credentials)
             return _shared
         if _shared is not None and _shared.lock is not None:
-            _shared.lock.release()  # somebody has stopped that Spark
+            _shared.lock.release()  # that Spark has been stopped
         running = _running_session()
         _shared = _adopt(running, credentials) if running else _start(credentials)
         return _shared
 
 
 def node_session(shared: SharedSession, credentials: QbeastCredentials) -> SparkSession:
-    """A session for one dbt connection: own temporary views, current schema and SQL settings.
+    """A session for one dbt connection, with its own temporary views, current schema and settings.
 
-    It begins with the settings of the profile and, on a session that was not started here, with
-    what its owner set at run time.
+    It starts with the settings of the profile and, if the shared session was not started here, with
+    the settings that its owner changed at run time.
     """
     session = shared.spark.newSession()
     if not shared.started_here:
@@ -84,8 +84,8 @@ def _refuse_connect(credentials: QbeastCredentials) -> None:
     remote = os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED")
     if credentials.master.startswith("sc://") or remote:
         raise DbtRuntimeError(
-            "Spark Connect is not supported, for the index needs the JVM of a classic session: "
-            "give a `master` such as local[*], spark://host:7077 or yarn, and unset SPARK_REMOTE"
+            "Spark Connect is not supported, because the index needs the JVM of a classic session: "
+            "set `master` to local[*], spark://host:7077 or yarn, and unset SPARK_REMOTE"
         )
 
 
@@ -95,17 +95,17 @@ def _running_session() -> SparkSession | None:
     return SparkSession.builder.getOrCreate()
 
 
-# -- a session that somebody else started
+# -- a session that was already running
 
 
 def _adopt(spark: SparkSession, credentials: QbeastCredentials) -> SharedSession:
     extensions = spark.conf.get("spark.sql.extensions", None) or ""
     if DELTA_EXTENSION not in extensions or spark.conf.get(_CATALOG_KEY, None) is None:
         raise DbtRuntimeError(
-            "The Spark session that runs in this process has no Delta Lake: its "
-            f"spark.sql.extensions is {extensions!r} and must have {DELTA_EXTENSION}, its "
-            f"{_CATALOG_KEY} is {spark.conf.get(_CATALOG_KEY, None)!r} and must be "
-            f"{DELTA_CATALOG}. Start it with both, or let dbt start its own in a new process."
+            "The Spark session of this process has no Delta Lake: spark.sql.extensions is "
+            f"{extensions!r} and must contain {DELTA_EXTENSION}, and {_CATALOG_KEY} is "
+            f"{spark.conf.get(_CATALOG_KEY, None)!r} and must be {DELTA_CATALOG}. Start the "
+            "session with both settings, or run dbt in a new process, where it starts its own."
         )
     shared = SharedSession(
         spark,
@@ -122,12 +122,15 @@ def _adopt(spark: SparkSession, credentials: QbeastCredentials) -> SharedSession
 
 
 def _require_same_place(shared: SharedSession, credentials: QbeastCredentials) -> None:
-    """What the profile does not say is taken as it is, unless the session was started here."""
+    """Raises if the profile sets another warehouse or catalog than the session uses.
+
+    Its defaults count only for a session that was started here.
+    """
     if credentials.warehouse or shared.started_here:
         _require_equal("warehouse", credentials.warehouse_location(), shared.warehouse)
     if credentials.catalog or shared.started_here:
         wanted, present = credentials.catalog_kind(), shared.catalog
-        # An embedded and a configured Hive catalog look alike from outside.
+        # The session's settings do not tell an embedded Derby catalog from a configured Hive one.
         if not (present == "hive" and wanted == "derby"):
             _require_equal("catalog", wanted, present)
 
@@ -135,8 +138,8 @@ def _require_same_place(shared: SharedSession, credentials: QbeastCredentials) -
 def _require_equal(what: str, wanted: str, present: str) -> None:
     if _normal(wanted) != _normal(present):
         raise DbtRuntimeError(
-            f"The profile asks for the {what} {wanted}, but the Spark session that runs in this "
-            f"process has {present}. Change the profile, or run dbt in a process of its own."
+            f"The profile sets the {what} {wanted}, but the Spark session of this process uses "
+            f"{present}. Change the profile, or run dbt in a separate process."
         )
 
 
@@ -154,7 +157,7 @@ def _catalog_of(spark: SparkSession) -> str:
     return uris or spark.conf.get("hive.metastore.uris", None) or "hive"
 
 
-# -- a session of our own
+# -- a session that dbt starts
 
 
 def _start(credentials: QbeastCredentials) -> SharedSession:
@@ -170,7 +173,7 @@ def _start(credentials: QbeastCredentials) -> SharedSession:
             f"Starting Spark {pyspark.__version__} with Delta {environment.DELTA_VERSION} on "
             f"{credentials.master} (warehouse {warehouse}, catalog {credentials.catalog_kind()})"
         )
-        # Its text is told again in dbt's own error, and would be printed here as JSON.
+        # It would print as JSON what dbt's own error says anyway.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
         if credentials.is_local:
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -187,7 +190,7 @@ def _start(credentials: QbeastCredentials) -> SharedSession:
 
 
 def start_settings(credentials: QbeastCredentials) -> dict[str, str]:
-    """Spark's settings for a session of our own; what the profile says wins over any of them."""
+    """Spark's settings for a session that dbt starts; those of the profile override them."""
     given = credentials.spark_config
     warehouse = credentials.warehouse_location()
     settings = {
@@ -196,12 +199,12 @@ def start_settings(credentials: QbeastCredentials) -> dict[str, str]:
         _CATALOG_KEY: DELTA_CATALOG,
         "spark.sql.warehouse.dir": warehouse,
         "spark.ui.showConsoleProgress": "false",
-        # Spark 4.2 can wait for ever when a Python UDF reads Parquet's columns as they are.
+        # With this on, Spark 4.2 can hang when a Python UDF reads columns of Parquet files.
         "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
-        # Spark keeps the code of 100 stages; a run of a few models and tests has more, and what
-        # reads Delta's logs was compiled again for each of them.
+        # By default Spark caches the generated code of 100 stages. A run of a few models and tests
+        # has more, and each of them compiled the code that reads Delta's logs again.
         "spark.sql.codegen.cache.maxEntries": "1000",
-        # Noting where each column was made takes more calls into the JVM than making it.
+        # Recording where each column was created takes more JVM calls than creating it.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         **_catalog_settings(credentials),
         **(_local_settings() if credentials.is_local else {}),
@@ -223,9 +226,9 @@ def _catalog_settings(credentials: QbeastCredentials) -> dict[str, str]:
         directory = credentials.local_warehouse()
         if directory is None:
             raise DbtRuntimeError(
-                "The embedded catalog lies inside the warehouse, and "
-                f"{credentials.warehouse_location()} is not a local directory: set `catalog: hive` "
-                "or the URI of a metastore, or `catalog: memory`"
+                "The embedded catalog is stored in the warehouse, but "
+                f"{credentials.warehouse_location()} is not a local directory: set `catalog` to "
+                "hive, memory or the URI of a Hive metastore"
             )
         database = f"jdbc:derby:;databaseName={directory}/metastore_db;create=true"
         return {
@@ -237,11 +240,11 @@ def _catalog_settings(credentials: QbeastCredentials) -> dict[str, str]:
 
 
 def _local_settings() -> dict[str, str]:
-    """Defaults for small data on one machine; Spark's and Delta's own are made for clusters."""
+    """Defaults for small data on one machine; those of Spark and Delta are meant for clusters."""
     tasks = str(max(2, os.cpu_count() or 2))
     return {
         "spark.sql.shuffle.partitions": tasks,
-        # By default a VACUUM lists the files of the smallest table in 10,000 tasks.
+        # By default VACUUM lists the files of even the smallest table in 10,000 tasks.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": tasks,
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.ui.enabled": "false",
@@ -252,7 +255,7 @@ def _local_settings() -> dict[str, str]:
 
 
 def _local_heap_gib() -> int:
-    """Driver and executor are one JVM in local mode; at most half of the machine's memory."""
+    """Heap of the one JVM that driver and executor share: at most half of the machine's memory."""
     machine_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return max(1, min(_LOCAL_HEAP_GIB, int(machine_gib / 2)))
 
@@ -285,11 +288,11 @@ def _start_failure(log_path: Path, error: Exception) -> str:
     lines = log_path.read_text(encoding="utf-8", errors="replace").splitlines()
     telling = [line for line in lines if re.search("error|exception|unresolved", line, re.I)]
     reason = (telling or lines or [str(error)])[0].strip()
-    return f"Spark did not start: {reason} (the whole output is in {log_path})"
+    return f"Spark did not start: {reason} (see {log_path} for the full output)"
 
 
 def _state_directory(credentials: QbeastCredentials) -> Path:
-    """Where the JVM's output lies: inside a local warehouse, else in a temporary place."""
+    """Directory of the JVM's output: in a local warehouse, otherwise a temporary directory."""
     directory = credentials.local_warehouse()
     if directory is None:
         return Path(tempfile.mkdtemp(prefix="dbt-qbeast-"))

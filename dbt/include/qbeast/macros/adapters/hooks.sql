@@ -1,5 +1,5 @@
-{# Spark has no transactions, and takes no `commit`: every hook runs, those that ask to run outside of
-   a transaction too, in the order in which they are given. #}
+{# Spark has no transactions and no `commit`, so every hook runs, also one that asks to run outside a
+   transaction, in the order given. #}
 {% macro run_hooks(hooks, inside_transaction=True) %}
   {%- if inside_transaction -%}
     {%- for hook in hooks -%}

@@ -1,5 +1,5 @@
-{# The rows go to Spark as typed values and not as SQL text: NULLs, quotes, big integers,
-   decimals and microseconds arrive as they are in the file. #}
+{# The rows go to Spark as typed values, not as SQL text, so that NULLs, quotes, big integers, decimals
+   and microseconds arrive exactly as they are in the file. #}
 {% macro qbeast__load_csv_rows(model, agate_table) %}
   {%- set override = model['config'].get('column_types', {}) -%}
   {%- set types = {} -%}

@@ -1,5 +1,5 @@
-{# dbt-spark's statement, with the constraints that every row is to satisfy tested before the commit:
-   a table is replaced by rows that fulfil its contract, or not at all. #}
+{# dbt-spark's statement, but it checks every row against the constraints before the commit: a table is
+   replaced by rows that fulfil its contract, or not at all. #}
 {% macro qbeast__create_table_as(temporary, relation, compiled_code, language='sql') -%}
   {%- if temporary -%}
     {{ create_temporary_view(relation, compiled_code) }}
@@ -28,7 +28,7 @@
 {%- endmacro %}
 
 
-{# Delta takes no NOT NULL for a column that it has; a CHECK holds the same. #}
+{# Delta cannot add NOT NULL to an existing column; a CHECK has the same effect. #}
 {% macro qbeast__persist_constraints(relation, model) %}
   {%- if config.get('contract').enforced and config.get('file_format') == 'delta' -%}
     {%- for check in adapter.qbeast_checks(model) -%}
@@ -40,7 +40,7 @@
 {% endmacro %}
 
 
-{# A commit for each comment that differs. dbt-spark's leaves the relation's as it was made. #}
+{# Makes one commit for each comment that differs. dbt-spark's macro never updates the relation's. #}
 {% macro qbeast__persist_docs(relation, model, for_relation, for_columns) %}
   {%- if relation.is_delta -%}
     {% do adapter.qbeast_persist_docs(relation, config, model, for_relation, for_columns) %}
@@ -81,7 +81,7 @@
 {%- endmacro %}
 
 
-{# `describe` wants the name of the relation, also where --empty makes it a subquery. #}
+{# `describe` needs the name of the relation, also where --empty renders it as a subquery. #}
 {% macro qbeast__get_columns_in_relation_raw(relation) -%}
   {% call statement('get_columns_in_relation_raw', fetch_result=True) %}
     describe extended {{ relation.render() }}
@@ -90,8 +90,8 @@
 {% endmacro %}
 
 
-{# dbt-spark's gives the lines of `describe`, in which dbt's snapshots find no names: the values of
-   deleted rows were lost. #}
+{# dbt-spark's macro returns the lines of `describe`, in which dbt's snapshots find no column names:
+   they would lose the values of deleted rows. #}
 {% macro qbeast__get_columns_in_relation(relation) -%}
   {{ return(adapter.get_columns_in_relation(relation)) }}
 {%- endmacro %}

@@ -1,6 +1,6 @@
-{# The steps of every table that is made of a query (docs/flow/qbeast.md). What is done with the
-   rows of an indexed one is decided in Python (dbt/adapters/qbeast/models/write.py); a table without an
-   index is made by SQL. #}
+{# The steps for every table that is built from a query (docs/flow/qbeast.md). Python decides what to
+   do with the rows of an indexed table (dbt/adapters/qbeast/models/write.py); SQL statements build a
+   table without an index. #}
 {% macro qbeast_build_model(is_indexed) %}
   {%- set built_from = adapter.qbeast_built_from(model, graph) -%}
   {%- set spec = adapter.qbeast_model_spec(config, model, built_from, should_full_refresh())
@@ -8,7 +8,7 @@
   {%- set increment = adapter.qbeast_increment(config, context) -%}
   {%- set existing = load_relation(this) -%}
   {%- set is_delta = is_indexed or config.get('file_format') == 'delta' -%}
-  {# dbt's cache keeps it for the next batch of the same run. #}
+  {# dbt caches this relation for the next batch of the same run. #}
   {%- set target_relation = this.incorporate(type='table', is_delta=is_delta) -%}
   {%- set is_in_place = existing is not none and existing.is_table
                         and (existing.is_delta and is_delta) -%}
@@ -35,7 +35,7 @@
   {%- if increment is not none -%}
     {%- set increment = adapter.qbeast_known_columns(increment, query, this, add, is_indexed) -%}
   {%- endif -%}
-  {# A view or a table of another format has to make room; a Delta table is replaced in place. #}
+  {# A view or a table in another format must be dropped; a Delta table is replaced in place. #}
   {%- if existing is not none and not is_in_place and not add -%}
     {% do adapter.drop_relation(existing) %}
   {%- endif -%}
@@ -74,7 +74,7 @@
                      .include(database=false, schema=false) -%}
   {% do adapter.qbeast_view_of_increment(rows, query, target_relation, increment, spec, model) %}
   {%- if increment.strategy == 'insert_overwrite' and increment.partition_by -%}
-    {# The session is this node's own. #}
+    {# This affects only this node, which has its own session. #}
     {%- call statement() -%}
       set spark.sql.sources.partitionOverwriteMode = DYNAMIC
     {%- endcall -%}
@@ -87,6 +87,6 @@
 
 {% macro qbeast_warn_of_grants() %}
   {%- if config.get('grants') -%}
-    {% do exceptions.warn(this ~ ': `grants` has no effect, for open-source Spark has no GRANT') %}
+    {% do exceptions.warn(this ~ ': `grants` has no effect, because open-source Spark has no GRANT') %}
   {%- endif -%}
 {% endmacro %}

@@ -1,4 +1,4 @@
-{# A Delta table becomes a shallow clone, in one commit; what is a view in the state, a view of it. #}
+{# Creates a shallow clone of a Delta table in one commit, or a view of what is a view in the state. #}
 {% materialization clone, adapter='qbeast' %}
   {%- if not defer_relation -%}
     {% do log('No relation found in state manifest for ' ~ model.unique_id, info=true) %}
@@ -16,17 +16,17 @@
   {%- endif -%}
   {%- if not source.is_delta -%}
     {% do exceptions.raise_compiler_error(
-        source ~ ' cannot be cloned, for it is no Delta table: Spark clones tables of Delta only') %}
+        source ~ ' cannot be cloned, because it is not a Delta table. Build it in this target instead') %}
   {%- endif -%}
   {%- set target_relation = this.incorporate(type='table', is_delta=true) -%}
   {%- do qbeast_warn_of_grants() -%}
   {%- if target_relation.render() == source.render() -%}
-    {% do log('The state is of this target: skipping clone for relation ' ~ target_relation, info=true) %}
+    {% do log('The state describes this target: skipping clone for relation ' ~ target_relation, info=true) %}
     {{ return({'relations': [target_relation]}) }}
   {%- endif -%}
 
   {%- if existing is not none and existing.is_delta -%}
-    {# Delta clones onto empty tables only. #}
+    {# Delta clones only onto empty tables. #}
     {% do truncate_relation(existing) %}
   {%- elif existing is not none -%}
     {% do adapter.drop_relation(existing) %}

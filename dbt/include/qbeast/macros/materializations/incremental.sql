@@ -1,4 +1,4 @@
-{# A table that runs add to; with `columns_to_index` one with an index. #}
+{# A table that runs add to; with `columns_to_index`, it is stored with an index. #}
 {% materialization incremental, adapter='qbeast', supported_languages=['sql', 'python'] %}
   {{ return(qbeast_build_model(adapter.qbeast_is_indexed(config))) }}
 {% endmaterialization %}

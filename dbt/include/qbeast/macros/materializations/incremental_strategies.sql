@@ -1,6 +1,6 @@
-{# The statement that brings the rows of an incremental run into a table without an index, in one
-   commit whatever the strategy. A project's own strategy, a macro called
-   get_incremental_<name>_sql, works for tables with an index too. #}
+{# The statement that adds the rows of an incremental run to a table without an index, in one commit
+   for every strategy. A project's own strategy, a macro named get_incremental_<name>_sql, also works
+   for tables with an index. #}
 {% macro qbeast_increment_sql(increment, rows, target) %}
   {%- set given = adapter.get_columns_in_relation(rows) | map(attribute='name') | map('lower') | list -%}
   {%- set columns = [] -%}
@@ -67,8 +67,8 @@
 {% endmacro %}
 
 
-{# Rows that delete carry only their keys, and rows that insert match nothing, so that one MERGE does
-   both. The rows' columns have other names here: a predicate speaks of the table's. #}
+{# Rows that delete have only their keys, and rows that insert match nothing, so one MERGE does both.
+   The rows' columns are renamed, so that a predicate's columns are the table's. #}
 {% macro qbeast_delete_insert_sql(increment, rows, target, columns) %}
   merge into {{ target }} as DBT_INTERNAL_DEST
   using (

@@ -1,4 +1,4 @@
-{# dbt's own is_incremental() knows only materialized='incremental'. #}
+{# dbt's own is_incremental() recognizes only materialized='incremental'. #}
 {% macro is_incremental() %}
   {% if not execute %}
     {{ return(False) }}

@@ -1,5 +1,5 @@
-{# dbt's own steps; with --empty the table is made, of the types that its file has, and no row is
-   loaded. #}
+{# dbt's own steps. With --empty, it creates the table with the types of the file, and loads no
+   rows. #}
 {% materialization seed, adapter='qbeast' %}
   {%- set existing = adapter.get_relation(this.database, this.schema, this.identifier) -%}
   {%- if existing is not none and existing.is_view -%}

@@ -1,5 +1,5 @@
-{# Snapshots in Delta; with `columns_to_index` in a table with an index. The changes of a run are a
-   temporary view of this node's own session. #}
+{# A snapshot in a Delta table; with `columns_to_index`, it is stored with an index. The changes of a
+   run are a temporary view in this node's own session. #}
 {% materialization snapshot, adapter='qbeast' %}
   {%- set is_indexed = adapter.qbeast_is_indexed(config) -%}
   {%- set built_from = adapter.qbeast_built_from(model, graph) -%}
@@ -8,8 +8,8 @@
   {%- set target_relation = this.incorporate(type='table', is_delta=true) -%}
   {%- if existing is not none and not (existing.is_table and existing.is_delta) -%}
     {% do exceptions.raise_compiler_error(
-        'the snapshot ' ~ this ~ ' is kept in a Delta table, and ' ~ this ~ ' is something else: '
-        ~ 'rename it, or give the snapshot another alias') %}
+        'the snapshot ' ~ this ~ ' needs a Delta table, but ' ~ this ~ ' is a view or a table in another '
+        ~ 'format: rename it, or give the snapshot another alias') %}
   {%- endif -%}
   {%- do qbeast_warn_of_grants() -%}
 
@@ -17,7 +17,7 @@
 
   {%- set source_query = adapter.qbeast_own_query(compiled_code, this, spec) if is_indexed else compiled_code -%}
   {%- do adapter.qbeast_known_check_cols(config, source_query) -%}
-  {# Strategies look at the columns of the node's code. #}
+  {# Strategies read the columns of the node's code. #}
   {%- set node = dict(model, compiled_code=source_query) -%}
   {%- set strategy = strategy_dispatch(config.get('strategy'))(
       node, 'snapshotted_data', 'source_data', node['config'], existing is not none) -%}
@@ -64,9 +64,9 @@
 {% endmaterialization %}
 
 
-{# A view of the rows to close and to insert, with the columns of the table and one that tells what to
-   do. The table gets the source's new columns and fields first, and the source is read as the table
-   stores it, so that rows are compared by the names of their fields. #}
+{# Creates a view of the records to close and to insert, with the columns of the table and one for the
+   action. The source's new columns and fields are added to the table first, and the source is read as
+   the table stores it, so that nested fields are compared by name. #}
 {% macro qbeast_snapshot_changes(strategy, node, target_relation, columns) %}
   {%- set changes = target_relation.incorporate(
       path={'identifier': target_relation.identifier ~ '__dbt_tmp'}, type='view'

@@ -1,13 +1,13 @@
-{# The rows to close and to insert, from one comparison of the source with the open rows.
+{# The records to close and to insert, from one comparison of the source with the open records.
 
-   dbt's own query takes two NULLs in a key for different, so it adds or closes such a row on every
-   run. And it gives a row that comes back with its old `updated_at` the `dbt_scd_id` of the row that
-   was closed, which a merge finds and leaves closed. Here NULL is a value of a key like any other,
-   and a row begins at its `updated_at` only if that is later than all the table knows of its key;
-   otherwise it begins when this run sees it, with an id of its own.
+   dbt's own query treats two NULLs in a key as different, so it adds or closes a record on every run.
+   It also gives a row that comes back with its old `updated_at` the `dbt_scd_id` of the closed record,
+   which a merge finds and leaves closed. Here, NULL is a key value like any other. A record begins at
+   its row's `updated_at` only if that is later than every date that the table has for its key;
+   otherwise it begins at the time of this run, with its own id.
 
-   Where several rows or records share a key with a NULL, nothing tells which belong together. They
-   stay out of the comparison: for each row there has to be a record with its values, or the run fails.
+   Where several rows or records share a key with a NULL, nothing shows which belong together. They
+   are left out of the comparison: each row must have a record with its values, or the run fails.
 
    `row_changed` comes from the strategy and compares snapshotted_data with source_data. #}
 {% macro qbeast__snapshot_staging_table(strategy, source_sql, target_relation) -%}
@@ -43,8 +43,8 @@
     from snapshot_query
   ),
 
-  {# Strategies look for changes since `dbt_valid_from`. A row that came back begins later than its
-     `updated_at`, and a change in between must not be missed. #}
+  {# Strategies look for changes since `dbt_valid_from`. The record of a row that came back begins
+     later than the row's `updated_at`, and a change in between must not be missed. #}
   snapshotted_data as (
     select * except ({{ columns.dbt_valid_from }}), {{ qbeast_snapshot_key(keys) }}, true as dbt_is_present,
       {{ columns.dbt_updated_at }} as {{ columns.dbt_valid_from }},
@@ -62,7 +62,7 @@
     group by all
   ),
 
-  {# For each key with a NULL, how many rows and open records have the same values. #}
+  {# For each key with a NULL: the numbers of rows and of open records with the same values. #}
   {%- set by_updated_at = config.get('strategy') == 'timestamp' %}
   {%- set row_values = ['dbt_row_updated_at'] if by_updated_at else strategy.compared_columns %}
   {%- set record_values = [columns.dbt_updated_at] if by_updated_at else strategy.compared_columns %}
@@ -165,8 +165,8 @@
 {% endmacro %}
 
 
-{# The strategy's id of a row. Where a key has a NULL, rows may share it, and each has to have an id of
-   its own: by its id a record is closed, also after `unique_key` got columns that tell them apart. #}
+{# The strategy's id of a row. Rows may share a key that has a NULL, so there each row gets its own id:
+   a record is closed by its id, also after `unique_key` has got columns that tell the rows apart. #}
 {% macro qbeast_snapshot_scd_id(strategy) -%}
   if(
     {%- for key in qbeast_snapshot_keys(strategy) -%}
@@ -201,9 +201,9 @@
 {%- endmacro %}
 
 
-{# As SQL, for it names the values of the key. #}
+{# The message as SQL, because it contains the values of the key. #}
 {% macro qbeast_shared_key_message(keys, target_relation) -%}
-  {%- set advice = 'so it cannot be told which record belongs to which row. Add columns to unique_key '
+  {%- set advice = 'so nothing shows which record belongs to which row. Add columns to unique_key '
                    ~ 'that tell these rows apart, or filter the rows out of the query' -%}
   concat(
     if(sum(dbt_rows) > 1, 'several rows of the source', 'several valid records of {{ target_relation.identifier }}'),
@@ -216,8 +216,8 @@
 {%- endmacro %}
 
 
-{# dbt's own compares names of columns as they are written, which Spark does not: a column whose name
-   is written in another case would count as new, and every row as changed, on every run. #}
+{# dbt's own macro compares column names with their case, which Spark ignores. A column spelled in
+   another case would count as new, and every row as changed, on every run. #}
 {% macro snapshot_check_all_get_existing_columns(node, target_exists, check_cols_config) -%}
   {%- if not target_exists -%}
     {{ return((false, [])) }}

@@ -1,4 +1,5 @@
-{# dbt-spark's. A view of a run on a sample is on that sample, whoever reads it later, and says so. #}
+{# dbt-spark's view. If a run on a sample creates it, it keeps reading that sample, and a property
+   records the fraction. #}
 {% materialization view, adapter='qbeast' %}
   {%- set built_from = adapter.qbeast_built_from(model, graph) -%}
   {%- set result = create_or_replace_view() -%}

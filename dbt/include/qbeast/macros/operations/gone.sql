@@ -1,9 +1,9 @@
-{# Operations that the format had until version 0.6.0. #}
+{# Operations that version 0.6.0 removed from the format. #}
 {% macro analyze() %}
   {% if execute %}
     {% do exceptions.raise_compiler_error(
-        '`analyze` left the Qbeast format with version 0.6.0, for cubes are no longer replicated: '
-        ~ 'use `dbt run-operation optimize`, which rewrites what is worth rewriting') %}
+        '`analyze` was removed in version 0.6.0 of the Qbeast format, which no longer replicates cubes. '
+        ~ 'Use `dbt run-operation optimize` instead') %}
   {% endif %}
 {% endmacro %}
 
@@ -11,7 +11,7 @@
 {% macro replicate() %}
   {% if execute %}
     {% do exceptions.raise_compiler_error(
-        '`replicate` left the Qbeast format with version 0.6.0, for cubes are no longer replicated: '
-        ~ 'use `dbt run-operation optimize`, which rewrites what is worth rewriting') %}
+        '`replicate` was removed in version 0.6.0 of the Qbeast format, which no longer replicates cubes. '
+        ~ 'Use `dbt run-operation optimize` instead') %}
   {% endif %}
 {% endmacro %}

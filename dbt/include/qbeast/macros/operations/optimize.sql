@@ -5,7 +5,7 @@
 {% endmacro %}
 
 
-{# A hook: post_hook="{{ qbeast_optimize(this) }}" #}
+{# For hooks: post_hook="{{ qbeast_optimize(this) }}" #}
 {% macro qbeast_optimize(relation, revisions=none, fraction=none) %}
   {%- if execute and not qbeast_skips_optimize() -%}
     {%- set arguments = {} -%}
@@ -17,8 +17,8 @@
 {% endmacro %}
 
 
-{# What the model's `optimize` asks for, after its rows are written. A table that was rebuilt has
-   nothing to gain. #}
+{# Applies the model's `optimize` after its rows are written. With `auto`, a rebuilt table is skipped,
+   because it has nothing to gain. #}
 {% macro qbeast_optimize_after_run(relation, spec, added) %}
   {%- if spec.optimize != 'never' and (added or spec.optimize == 'always') and not qbeast_skips_optimize() -%}
     {%- set done = adapter.qbeast_optimize_after_run(relation, spec) -%}
@@ -27,7 +27,7 @@
 {% endmacro %}
 
 
-{# dbt run --vars '{qbeast_skip_optimize: true}': no model of this run is optimized, whatever its
+{# With dbt run --vars '{qbeast_skip_optimize: true}', no model is optimized, whatever its
    configuration and hooks say. #}
 {% macro qbeast_skips_optimize() %}
   {{ return(var('qbeast_skip_optimize', false) | string | lower == 'true') }}

@@ -1,4 +1,4 @@
-{# Prints what an operation did, one line for each table, and fails when one of them failed. #}
+{# Logs what an operation did, one line for each table, and fails if any table failed. #}
 {% macro qbeast_operation(name, arguments) %}
   {% if execute %}
     {% set report = adapter.qbeast_operation(name, graph, arguments) %}

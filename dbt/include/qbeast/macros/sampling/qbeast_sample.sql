@@ -2,8 +2,8 @@
 
      select avg(price) from {{ qbeast_sample(ref('orders'), 0.01) }}
 
-   Without a fraction it is that of the run (`--vars '{qbeast_sample: 0.01}'` or the target's
-   `sample`), in which ref() has given a sample already. In a unit test it is all of the fixture. #}
+   Without a fraction, it uses that of the run (`--vars '{qbeast_sample: 0.01}'` or the target's
+   `sample`), which ref() has already applied. In a unit test, it is all rows of the fixture. #}
 {% macro qbeast_sample(relation, fraction=none) %}
   {% if not execute %}
     {{ return(relation) }}
@@ -21,7 +21,7 @@
 {% endmacro %}
 
 
-{# The whole of a model that keeps a sample of another as a table of its own:
+{# The whole query of a model that stores a sample of another model:
 
      {{ config(materialized='qbeast', columns_to_index=['ts']) }}
      {{ sample_of(ref('orders'), 0.01) }} #}

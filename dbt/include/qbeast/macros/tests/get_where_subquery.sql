@@ -1,5 +1,5 @@
-{# A data test with `config: {sample: 0.1}` looks at a tenth of the rows of the model that it
-   tests, beside what its `where` leaves. #}
+{# A data test with `config: {sample: 0.1}` reads a tenth of the rows of the model that it tests, and
+   of these only the rows that its `where` selects. #}
 {% macro qbeast__get_where_subquery(relation) -%}
   {%- set where = config.get('where', '') -%}
   {%- set sample = adapter.qbeast_sample_of_test(config) -%}

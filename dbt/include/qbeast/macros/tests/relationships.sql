@@ -1,5 +1,5 @@
-{# The keys of rows of `model` that `to` has not. All of `to` is looked at, in runs on a sample and by
-   --sample too: a key that is only not in the sample is no failure. #}
+{# The keys in `model` that `to` does not have. It always reads all of `to`, also in runs on a sample
+   and with --sample, because a key that is only missing from a sample is not a failure. #}
 {% macro qbeast__test_relationships(model, column_name, to, field) %}
   select child.from_field
   from (select {{ column_name }} as from_field from {{ model }} where {{ column_name }} is not null) child

@@ -1,5 +1,5 @@
-{# dbt-spark's leaves the order out. Spark's own function keeps it, but cannot stop after a number of
-   values: they are joined by a character that texts do not have, and taken apart again. #}
+{# dbt-spark's macro ignores the order. Spark's own function keeps it but has no limit on the number of
+   values, so they are joined by a character that texts do not contain, split again and sliced. #}
 {% macro qbeast__listagg(measure, delimiter_text, order_by_clause, limit_num) -%}
   {%- if not order_by_clause -%}
     {{ return(spark__listagg(measure, delimiter_text, order_by_clause, limit_num)) }}

@@ -1,0 +1,73 @@
+"""How many rows lie where, for a heat map over two indexed columns."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qbeast_core.model.cube import CubeId
+from qbeast_core.tree.otree import OTree
+
+Grid = NDArray[np.float32]
+"""float32[cells, cells] by the cells of the first and of the second column, or float32[cells]."""
+
+_LEAST_OF_AVERAGE = 0.01
+"""Cells below this part of the average count as empty: nothing is known of any row there."""
+
+
+def density_grids(tree: OTree, grid_depth: int) -> dict[tuple[int, ...], Grid]:
+    """The estimated rows in each of `2 ** grid_depth` cells, by each pair of dimensions.
+
+    A cube with others below holds an even sample of the rows that lie in it. So its rows spread
+    over its parts as the rows below do. Inside of a leaf they count as evenly spread. A tree over
+    one dimension has a single grid.
+    """
+    parts = list(_parts(tree))
+    rows = np.array([rows for _, rows in parts], dtype=np.float64)
+    depth = np.array([min(cube.depth, grid_depth) for cube, _ in parts], dtype=np.int64)
+    lower = np.array([cube.lower for cube, _ in parts], dtype=np.float64)
+    lower = lower.reshape(len(parts), tree.dimensions)
+    pairs: list[tuple[int, ...]] = list(itertools.combinations(range(tree.dimensions), 2))
+    return {pair: _grid(lower[:, list(pair)], depth, rows, grid_depth) for pair in pairs or [(0,)]}
+
+
+def _parts(tree: OTree) -> Iterator[tuple[CubeId, float]]:
+    """Cubes that share nothing and cover all rows, with the rows that have their place in each.
+
+    One row more than there is counts in each part of a cube: few rows below say little of the many
+    that stayed above, and an absent part may have some of those.
+    """
+    inside: dict[CubeId, float] = {}
+    for cube in tree.cubes:
+        rows = inside.pop(cube) if cube.depth else float(tree.tree_size[cube])
+        if cube not in tree.inner_cubes:
+            yield cube, rows
+            continue
+        below = {child: tree.tree_size.get(child, 0) for child in cube.children()}
+        counted = sum(below.values()) + len(below)
+        for child, count in below.items():
+            share = rows * (count + 1) / counted
+            if child in tree.tree_size:
+                inside[child] = share
+            else:
+                yield child, share
+
+
+def _grid(
+    lower: NDArray[np.float64], depth: NDArray[np.int64], rows: NDArray[np.float64], finest: int
+) -> Grid:
+    """Cubes of one depth fill cells of a grid as coarse as they are; finer grids share it out."""
+    axes = lower.shape[1]
+    total = np.zeros((1,) * axes)
+    for level in range(finest + 1):
+        if level:
+            for axis in range(axes):
+                total = np.repeat(total, 2, axis=axis) / 2
+        own = depth == level
+        cells = np.minimum(lower[own] * (1 << level), (1 << level) - 1).astype(np.int64)
+        np.add.at(total, tuple(cells.T), rows[own])
+    total[total < total.mean() * _LEAST_OF_AVERAGE] = 0.0
+    return total.astype(np.float32)

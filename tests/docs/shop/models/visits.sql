@@ -1,0 +1,3 @@
+{{ config(materialized='table', file_format='parquet') }}
+
+select user_id, min(clicked_at) as visited_at from {{ ref('clicks') }} group by user_id

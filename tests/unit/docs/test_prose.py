@@ -1,0 +1,112 @@
+"""The documents are in plain English, and the checks of it find what they should."""
+
+from pathlib import Path
+
+import pytest
+
+from scripts.prose import (
+    ROOT,
+    VOCABULARY,
+    findings,
+    pages,
+    prose_of,
+    sentences,
+    words,
+)
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_documents_are_in_plain_english(page: Path) -> None:
+    name = page.relative_to(ROOT).as_posix()
+    assert [str(each) for each in findings(name, page.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A line tells of the statement.",
+        "A page tells the rest.",
+        "The rows that are to be replaced.",
+        "The user is told\nafterwards.",
+        "A column others than these.",
+        "The column is none of its columns.",
+        "A rebuild goes by the tree.",
+        "The table lies in the warehouse.",
+        "Afterwards the table is as it was.",
+        "Rows that may be others later.",
+        "Nothing gets wrong.",
+        "All rows are written anew.",
+        "Rows are shuffled, for they are sorted later.",
+        "A seamless experience.",
+        "Simply run it.",
+        "The file is optimised.",
+        "Its behavior is stable.",
+        "The canceled job.",
+    ],
+)
+def test_a_phrase_to_avoid_is_found(text: str) -> None:
+    assert len(findings("docs/page.md", text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is a table other than these, and no such table exists.",
+        "A full cube has a file of its own.",
+        "A column that tells these rows apart.",
+        "The state is none of the three.",
+        "Restore the table as it was before the write.",
+        "The lines are for dbt and Spark; use them for Delta.",
+        "An exercise in optimization at the colour centre.",
+        "Run `tells of` and [read on](anew.md).",
+        "```text\nThe user is told of it anew.\n```",
+        "From 16 to 128 MB, or 1 to 3 MB.",
+        "# Columns\n\nColumns are matched by name.",
+        "Use `a` `b`, or `c` or `d`.",
+    ],
+)
+def test_good_prose_and_code_pass(text: str) -> None:
+    assert findings("docs/page.md", text) == []
+
+
+def test_proselint_runs() -> None:
+    (finding,) = findings("docs/page.md", "First.\n\nIt is very unique.")
+    assert (finding.line, finding.page) == (3, "docs/page.md")
+
+
+def test_a_long_sentence_of_the_readme_is_found() -> None:
+    numbers = [f"n{number}" for number in range(26)]
+    text = f"Short one. {' '.join(numbers)}.\n\n- {' '.join(numbers[1:])}.\n"
+    (finding,) = findings("README.md", text.replace("n0", "N0"))
+    assert finding.line == 1
+    assert finding.text.startswith("26 words, at most 25: N0 n1 n2")
+    assert findings("docs/page.md", text) == []
+
+
+def test_sentences_end_at_blocks_and_full_stops() -> None:
+    text = (
+        "# A heading\nThe first, e.g. this one. `code` starts the second\n"
+        "which goes on. dbt reads 1.5 files.\n- an item\n- another one\n\n"
+        "| a cell | two. Sentences |\n|---|---|\n| `x` | [link](to.md) |\n"
+    )
+    assert list(sentences(prose_of(text))) == [
+        (1, "A heading"),
+        (2, "The first, e.g. this one."),
+        (2, "x starts the second which goes on."),
+        (3, "dbt reads 1.5 files."),
+        (4, "an item"),
+        (5, "another one"),
+        (7, "a cell"),
+        (7, "two."),
+        (7, "Sentences"),
+        (9, "x"),
+        (9, "link"),
+    ]
+
+
+def test_signs_are_no_words() -> None:
+    assert words("a – b, 10 % of x / y") == 6
+
+
+def test_every_phrase_says_what_to_write_instead() -> None:
+    assert all(VOCABULARY.values())

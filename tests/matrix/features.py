@@ -1,12 +1,14 @@
 """The features of Delta that the matrix tries, each as one way to make a table.
 
-`docs/compatibility.md` shows the same list: `scripts/compatibility.py` renders it.
+`scripts/compatibility.py` renders this list into `docs/compatibility.md`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+from qbeast_core import IncompatibleTable, QbeastError
 
 COLUMNS: Mapping[str, tuple[str, str]] = {
     "id": ("bigint", "id"),
@@ -19,8 +21,10 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
 }
 """The columns of every table: name, type, and value of the row with a number `id`."""
 
-REFUSED = "refused"
-"""The index refuses a table with this feature before anything is written."""
+Refusals = Mapping[str, type[QbeastError]]
+"""The operations that an index refuses although Delta does them, and with which error."""
+
+NEW_TABLE = ("convert", "create")
 
 
 @dataclass(frozen=True)
@@ -36,40 +40,59 @@ class Feature:
     alterations: Sequence[str] = ()
     """`ALTER TABLE` statements after the table has rows and an index."""
     changed: Mapping[str, str] = field(default_factory=dict)
-    """Values of later rows in the columns that the alterations made; `None` for a lost column."""
+    """Values of later rows in the columns that the alterations made or changed."""
     settings: Mapping[str, str] = field(default_factory=dict)
     wrong: Mapping[str, str] = field(default_factory=dict)
     """Values of one row that the table must not take; none if it takes all."""
-    refuses: frozenset[str] = frozenset()
-    """Operations that the index refuses with a typed error although Delta does them."""
+    refused: Refusals = field(default_factory=dict)
     own_values: frozenset[str] = frozenset()
     """Columns whose values two tables need not have in common."""
-    indexed: Sequence[str] = ("a", "ts")
-    keeps_log: bool = True
+    index: str | None = None
+    """The only index that the feature is tried with; None for every index."""
+    old_log_is_deleted: bool = False
+    """Whether the first versions' log is deleted once there is a checkpoint."""
     note: str = ""
-    """What a user should know, as docs/compatibility.md puts it."""
+    """What a user should know, for docs/compatibility.md."""
 
     @property
     def definitions(self) -> Mapping[str, tuple[str, str]]:
         """All columns that the table begins with."""
         return {**COLUMNS, **self.columns}
 
+    def __add__(self, other: Feature) -> Feature:
+        """A table with both features."""
+        return Feature(
+            " + ".join(name for name in (self.name, other.name) if name != NOTHING.name),
+            {**self.properties, **other.properties},
+            {**self.columns, **other.columns},
+            " ".join(clause for clause in (self.clause, other.clause) if clause),
+            [*self.alterations, *other.alterations],
+            {**self.changed, **other.changed},
+            {**self.settings, **other.settings},
+            {**self.wrong, **other.wrong},
+            {**self.refused, **other.refused},
+            self.own_values | other.own_values,
+            self.index or other.index,
+            self.old_log_is_deleted or other.old_log_is_deleted,
+        )
 
-MAPPED = {"delta.columnMapping.mode": "name"}
-LOST = frozenset(
-    ("append", "append beyond", "append less", "merge", "update", "delete", "replace", "replace keys",
-     "optimize", "sample")
-)  # fmt: skip
-"""What needs an indexed column that is gone."""
 
-COMPUTED = frozenset(("merge", "update"))
-"""What only Delta does where it computes columns."""
+def _all(operations: Sequence[str]) -> Refusals:
+    return dict.fromkeys(operations, IncompatibleTable)
 
+
+_WRITES = ("append", "merge", "update", "delete", "replace", "optimize")
+_COMPUTED = _all(("merge", "update"))
+"""Only Delta computes the values of such columns for changed rows."""
+_MAPPED = {"delta.columnMapping.mode": "name"}
+_TWO_COMMITS = {"delta.checkpointInterval": "2"}
+
+NOTHING = Feature("none")
 FEATURES: tuple[Feature, ...] = (
-    Feature("none"),
+    NOTHING,
     Feature(
         "column mapping by name",
-        MAPPED,
+        _MAPPED,
         alterations=["rename column v to w", "drop column s", "add column s struct<y:string>"],
         changed={"w": "id / 8.0D", "s": "struct(concat('n', id) as y)"},
     ),
@@ -78,22 +101,25 @@ FEATURES: tuple[Feature, ...] = (
         {"delta.columnMapping.mode": "id"},
         alterations=["drop column b", "rename column v to b", "add column v string first"],
         changed={"b": "id / 2.0D", "v": "concat('z', id)"},
-        note="An index belongs to a column of the files, not to a name.",
+        index="numbers",
+        note="The index follows the columns, not their names.",
     ),
     Feature(
-        "indexed column dropped and added",
-        MAPPED,
+        "an indexed column is dropped and added again",
+        _MAPPED,
         alterations=["drop column a", "add column a int"],
         changed={"a": "cast(id % 7 as int)"},
-        note="Its files count as not indexed until `optimize` has rewritten them.",
+        index="numbers",
+        note="Older files are not indexed until `optimize` rewrites them.",
     ),
     Feature(
-        "indexed column renamed",
-        MAPPED,
+        "an indexed column is renamed",
+        _MAPPED,
         alterations=["rename column a to n"],
         changed={"n": "cast(id % 7 as int)"},
-        refuses=LOST,
-        note="Reads go on. Rename it back or rebuild the table before you sample or write.",
+        refused=_all(_WRITES),
+        index="numbers",
+        note="Reads and filters work. To sample or write, rename the column back or rebuild.",
     ),
     Feature("deletion vectors", {"delta.enableDeletionVectors": "true"}),
     Feature("change data feed", {"delta.enableChangeDataFeed": "true"}),
@@ -103,22 +129,23 @@ FEATURES: tuple[Feature, ...] = (
         columns={"f": ("float", "cast(id / 3 as float)")},
         alterations=["alter column a type bigint", "alter column f type double"],
         changed={"a": "5000000000 + id", "f": "id / 3.0D"},
-        note="Files of the narrower type count as not indexed until `optimize` has rewritten them.",
+        note="If an indexed column is widened, older files are not indexed until `optimize` "
+        "rewrites them.",
     ),
     Feature(
-        "identity by default",
-        columns={"k": ("bigint generated by default as identity", "")},
-        own_values=frozenset("k"),
-        refuses=COMPUTED,
-        note="Append, delete and replace. Update and merge with Delta, then run `optimize`.",
+        "identity column, by default",
+        columns={"number": ("bigint generated by default as identity", "")},
+        own_values=frozenset(["number"]),
+        refused=_COMPUTED,
+        note="Update and merge with Delta's own commands, then run `optimize`.",
     ),
     Feature(
-        "identity always",
+        "identity column, always",
         columns={"k": ("bigint generated always as identity (start with 10 increment by 5)", "")},
-        own_values=frozenset("k"),
+        own_values=frozenset(["k"]),
         wrong={"k": "7L"},
-        refuses=COMPUTED,
-        note="As identity by default.",
+        refused=_COMPUTED,
+        note="Update and merge with Delta's own commands, then run `optimize`.",
     ),
     Feature(
         "default values",
@@ -129,8 +156,8 @@ FEATURES: tuple[Feature, ...] = (
         "generated column",
         columns={"day": ("date generated always as (cast(ts as date))", "")},
         wrong={"day": "date'1999-01-01'"},
-        refuses=COMPUTED,
-        note="As identity by default.",
+        refused=_COMPUTED,
+        note="Update and merge with Delta's own commands, then run `optimize`.",
     ),
     Feature("NOT NULL", columns={"v": ("double not null", "id / 4.0D")}, wrong={"v": "null"}),
     Feature(
@@ -140,13 +167,13 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "CHECK",
-        alterations=["add constraint small check (v < 1000000)"],
-        wrong={"v": "2000000.0D"},
+        alterations=["add constraint small check (id < 1000000)"],
+        wrong={"id": "2000000L"},
     ),
     Feature(
         "char and varchar",
         columns={
-            "c": ("char(6)", "concat('c', id % 10)"),
+            "b": ("char(6)", COLUMNS["b"][1]),
             "vc": ("varchar(5)", "concat('w', id % 100)"),
         },
         wrong={"vc": "'too long'"},
@@ -154,6 +181,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "collations",
         columns={"c": ("string collate utf8_lcase", "if(id % 2 = 0, 'Abc', 'aBC')")},
+        note="A column with a collation cannot be indexed.",
     ),
     Feature(
         "variant",
@@ -168,49 +196,82 @@ FEATURES: tuple[Feature, ...] = (
             )
         },
     ),
-    Feature("in-commit timestamps", {"delta.enableInCommitTimestamps": "true"}),
     Feature(
-        "V2 checkpoints",
-        {"delta.checkpointPolicy": "v2", "delta.checkpointInterval": "2"},
-        keeps_log=False,
+        "timestamps without a time zone",
+        columns={"n": ("timestamp_ntz", "timestamp_ntz'2018-11-04' + make_interval(0,0,0,0,id)")},
+        note="A column of this type cannot be indexed.",
     ),
+    Feature("in-commit timestamps", {"delta.enableInCommitTimestamps": "true"}),
+    Feature("V2 checkpoints", {"delta.checkpointPolicy": "v2", **_TWO_COMMITS}),
     Feature(
         "multipart checkpoints",
-        {"delta.checkpointInterval": "2"},
+        _TWO_COMMITS,
         settings={"spark.databricks.delta.checkpoint.partSize": "2"},
-        keeps_log=False,
     ),
     Feature(
-        "append only", {"delta.appendOnly": "true"}, note="`optimize` rewrites files, not rows."
+        "log cleanup", {"delta.logRetentionDuration": "interval 1 days"}, old_log_is_deleted=True
     ),
+    Feature(
+        "statistics as columns of checkpoints",
+        {
+            "delta.checkpoint.writeStatsAsJson": "false",
+            "delta.checkpoint.writeStatsAsStruct": "true",
+            **_TWO_COMMITS,
+        },
+    ),
+    Feature("append only", {"delta.appendOnly": "true"}, note="`optimize` works."),
     Feature("statistics of one column", {"delta.dataSkippingStatsColumns": "id"}),
     Feature("no statistics", {"delta.dataSkippingNumIndexedCols": "0"}),
+    Feature("random file prefixes", {"delta.randomizeFilePrefixes": "true"}),
+    Feature(
+        "auto compaction",
+        {"delta.autoOptimize.autoCompact": "true", "delta.autoOptimize.optimizeWrite": "true"},
+        settings={"spark.databricks.delta.autoCompact.minNumFiles": "2"},
+        note="Files that other writers add and compact are not indexed until `optimize`.",
+    ),
     Feature(
         "row tracking",
         {"delta.enableRowTracking": "true"},
-        refuses=frozenset(["convert"]),
-        note="The message says how to turn it off.",
+        refused=_all(NEW_TABLE),
+        note="The error has the statements that turn it off.",
     ),
     Feature(
         "liquid clustering",
         clause="cluster by (a)",
-        refuses=frozenset(["convert"]),
-        note="`ALTER TABLE … CLUSTER BY NONE` first.",
+        refused=_all(("convert",)),
+        note="Run `ALTER TABLE … CLUSTER BY NONE` first.",
     ),
     Feature(
         "partitions",
         clause="partitioned by (b)",
-        refuses=frozenset(["convert"]),
-        note="An index replaces partitions.",
+        refused=_all(("convert",)),
+        note="Rewrite the table without partitions.",
     ),
     Feature(
         "UniForm",
         {
-            **MAPPED,
+            **_MAPPED,
             "delta.enableIcebergCompatV2": "true",
             "delta.universalFormat.enabledFormats": "iceberg",
         },
-        refuses=frozenset(["convert"]),
-        note="Turn it off first; the message has the statements.",
+        refused=_all(NEW_TABLE),
+        note="The error has the statements that turn it off.",
+    ),
+    Feature(
+        "catalog-managed commits",
+        {"delta.feature.catalogManaged": "supported"},
+        refused=_all(NEW_TABLE),
+        note="Copy the rows to another table.",
     ),
 )
+NAMES = tuple(feature.name for feature in FEATURES)
+TOGETHER = ("none", "deletion vectors", "change data feed", "column mapping by name")
+"""The features that each feature is tried together with."""
+
+
+def feature(*names: str) -> Feature:
+    """The features of these names, in one table."""
+    first, *others = (FEATURES[NAMES.index(name)] for name in dict.fromkeys(names))
+    for other in others:
+        first = first + other
+    return first

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlparse
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame
 
 from qbeast_core import convert_to_qbeast, write_table
+from qbeast_core.delta.snapshot import delta_log_of
 from tests.matrix.twin import INDEXED, PLAIN, Twin
 
 
@@ -17,66 +22,93 @@ class Operation:
     """What is done to both tables in one step."""
 
     name: str
+    """`kind` or `kind: variant`."""
     indexed: Callable[[Twin], object]
     plain: Callable[[Twin], object]
     applies: Callable[[Twin], bool] = lambda twin: True
+    is_marked: bool = False
+    """Whether the version after the step is kept for time travel and `restore`."""
+
+    @property
+    def kind(self) -> str:
+        """What a user would call it."""
+        return self.name.partition(":")[0]
 
 
-def _definition(twin: Twin, name: str) -> None:
-    feature = twin.feature
-    columns = ", ".join(f"{column} {kind}" for column, (kind, _) in feature.definitions.items())
-    properties = ", ".join(f"'{key}' = '{value}'" for key, value in feature.properties.items())
-    stored = f"tblproperties ({properties})" if properties else ""
-    twin.spark.sql(f"create table {name} ({columns}) using delta {feature.clause} {stored}")
+def _nothing(twin: Twin) -> None:
+    """What plain Delta does where only the index changes."""
 
 
-def create(twin: Twin) -> None:
-    """Make both tables as plain Delta tables with 200 rows."""
-    for name in (PLAIN, INDEXED):
-        _definition(twin, name)
-        _save(twin, name, twin.rows(0, 200))
-
-
-def _save(twin: Twin, name: str, rows: DataFrame, mode: str = "append", **options: str) -> None:
-    rows.write.format("delta").mode(mode).options(**options).save(twin.location(name))
-
-
-def _convert(twin: Twin) -> None:
-    convert_to_qbeast(twin.spark, INDEXED, list(twin.feature.indexed), cube_size=40)
-
-
-def _appends(name: str, rows: Callable[[Twin], DataFrame]) -> Operation:
+def _on_both(
+    name: str,
+    action: Callable[[Twin, str], object],
+    applies: Callable[[Twin], bool] = lambda twin: True,
+    *,
+    is_marked: bool = False,
+) -> Operation:
+    """What Spark does by itself, without knowing of an index."""
     return Operation(
         name,
-        lambda twin: write_table(rows(twin), table=INDEXED),
-        lambda twin: _save(twin, PLAIN, rows(twin)),
+        lambda twin: action(twin, INDEXED),
+        lambda twin: action(twin, PLAIN),
+        applies,
+        is_marked,
     )
 
 
-def _alter(name: str) -> Callable[[Twin], None]:
-    def alter(twin: Twin) -> None:
-        for statement in twin.feature.alterations:
-            twin.spark.sql(f"alter table {name} {statement}")
-        # The plain table comes last.
-        twin.altered = name == PLAIN
+def _appends(
+    name: str,
+    rows: Callable[[Twin], DataFrame],
+    applies: Callable[[Twin], bool] = lambda twin: True,
+    *,
+    is_marked: bool = False,
+) -> Operation:
+    return Operation(
+        name,
+        lambda twin: write_table(rows(twin), table=INDEXED),
+        lambda twin: twin.save(PLAIN, rows(twin)),
+        applies,
+        is_marked,
+    )
 
-    return alter
+
+def _convert(twin: Twin) -> None:
+    convert_to_qbeast(twin.spark, INDEXED, cube_size=40, **twin.index)
 
 
-def _on_both(name: str, action: Callable[[Twin, str], object]) -> Operation:
-    """What Spark does by itself, which takes no notice of an index."""
-    return Operation(name, lambda twin: action(twin, INDEXED), lambda twin: action(twin, PLAIN))
+def _alter(twin: Twin, name: str) -> None:
+    for statement in twin.feature.alterations:
+        twin.spark.sql(f"alter table {name} {statement}")
+    # The plain table comes last.
+    twin.altered = name == PLAIN
+
+
+def _delete_old_log(twin: Twin, name: str) -> None:
+    """Checkpoint the table, and let Delta delete the log before it, as if it were 30 days old."""
+    log = Path(urlparse(twin.location(name)).path, "_delta_log")
+    old = time.time() - 30 * 86_400
+    for file in log.glob("*.json"):
+        os.utime(file, (old, old))
+    delta_log_of(twin.spark, twin.location(name)).checkpoint()
+    assert not Path(log, f"{0:020}.json").exists()
 
 
 def _merge_source(twin: Twin) -> DataFrame:
-    return twin.rows(190, 10).unionAll(twin.rows(3000, 10))
+    return twin.rows(110, 10).unionAll(twin.rows(3000, 10))
 
 
-def _merge(twin: Twin) -> None:
-    source = _merge_source(twin)
-    values = {column: f"s.`{column}`" for column in source.columns}
+def _merge(twin: Twin, source: DataFrame) -> None:
+    values = {f"`{column}`": f"s.`{column}`" for column in source.columns}
     merge = DeltaTable.forName(twin.spark, PLAIN).alias("t").merge(source.alias("s"), "t.id = s.id")
     merge.whenMatchedUpdate(set=values).whenNotMatchedInsert(values=values).execute()
+
+
+def _merges(name: str, source: Callable[[Twin], DataFrame]) -> Operation:
+    return Operation(
+        name,
+        lambda twin: twin.indexed().merge(source(twin), on="id"),
+        lambda twin: _merge(twin, source(twin)),
+    )
 
 
 def _assignments(twin: Twin) -> dict[str, str]:
@@ -84,104 +116,136 @@ def _assignments(twin: Twin) -> dict[str, str]:
     return {"id": "id + 100000", **moved}
 
 
-def _update(twin: Twin) -> None:
-    DeltaTable.forName(twin.spark, PLAIN).update("id % 7 = 0", _assignments(twin))
+def _updates(name: str, assignments: Callable[[Twin], dict[str, str]], where: str) -> Operation:
+    return Operation(
+        name,
+        lambda twin: twin.indexed().update(assignments(twin), where),
+        lambda twin: DeltaTable.forName(twin.spark, PLAIN).update(where, assignments(twin)),
+    )
 
+
+def _deletes(name: str, where: str, *, is_marked: bool = False) -> Operation:
+    return Operation(
+        name,
+        lambda twin: twin.indexed().delete(where),
+        lambda twin: DeltaTable.forName(twin.spark, PLAIN).delete(where),
+        is_marked=is_marked,
+    )
 
 
 _PART = "id >= 1000 and id < 1100"
 
 
+def _replaces(name: str, first: int) -> Operation:
+    return Operation(
+        name,
+        lambda twin: twin.indexed().replace_where(twin.rows(first, 20), _PART),
+        lambda twin: twin.save(PLAIN, twin.rows(first, 20), "overwrite", replaceWhere=_PART),
+    )
+
+
 def _replace_keys(twin: Twin) -> None:
-    rows = twin.rows(1010, 20)
-    ids = ", ".join(str(row.id) for row in rows.select("id").collect())
-    DeltaTable.forName(twin.spark, PLAIN).delete(f"id in ({ids})")
-    _save(twin, PLAIN, rows)
+    DeltaTable.forName(twin.spark, PLAIN).delete("id >= 1010 and id < 1030")
+    twin.save(PLAIN, twin.rows(1010, 20))
 
 
 def _clone(twin: Twin, name: str) -> None:
     clone = f"{name}_clone"
     twin.spark.sql(f"create or replace table {clone} shallow clone {name}")
-    expected = twin.contents(twin.plain(name))
-    assert twin.contents(twin.plain(clone)) == expected
-    twin.spark.sql(f"drop table {clone}")
+    try:
+        assert twin.contents(twin.plain(clone)) == twin.contents(twin.plain(name))
+    finally:
+        twin.spark.sql(f"drop table {clone}")
 
 
 def _restore(twin: Twin, name: str) -> None:
-    version = twin.marks["appended"][name == PLAIN]
+    version = twin.marks["append"].versions[name]
     twin.spark.sql(f"restore table {name} to version as of {version}")
 
 
 def _travel(twin: Twin, name: str) -> None:
     """Read the marked versions by their numbers and by their times."""
-    history = {
-        row.version: row.timestamp for row in twin.spark.sql(f"describe history {name}").collect()
-    }
+    history = twin.spark.sql(
+        f"select version, date_format(timestamp, 'yyyy-MM-dd HH:mm:ss.SSSSSS') as at "
+        f"from (describe history {name})"
+    )
+    time_of = {row.version: row.at for row in history.collect()}
     for mark in twin.marks.values():
-        version = mark[name == PLAIN]
-        at = history[version].strftime("%Y-%m-%d %H:%M:%S.%f")
-        for when in (f"version as of {version}", f"timestamp as of '{at}'"):
-            rows = twin.spark.sql(f"select * from {name} {when}")
-            assert twin.contents(rows) == mark[2], f"{name} {when}"
+        version = mark.versions[name]
+        for when in (f"version as of {version}", f"timestamp as of '{time_of[version]}'"):
+            rows = twin.spark.sql(f"select * from {name} {when}").drop("_qbeast_slice")
+            assert twin.contents(rows) == mark.rows, f"{name} {when}"
+
+
+def _create(twin: Twin, name: str) -> None:
+    """Make a new table of the rows; after the second one, compare them."""
+    rows, properties = twin.plain(), twin.feature.properties
+    if name == INDEXED:
+        write_table(rows, table=f"{name}_new", properties=properties, **twin.index)
+        return
+    made = rows.write.format("delta").options(**properties)
+    made.saveAsTable(f"{name}_new")
+    ours, plain = (twin.plain(f"{each}_new") for each in (INDEXED, PLAIN))
+    assert ours.schema == plain.schema
+    assert twin.contents(ours) == twin.contents(plain)
 
 
 def _has_wrong_values(twin: Twin) -> bool:
     return bool(twin.feature.wrong)
 
 
-CONVERT = Operation("convert", _convert, lambda twin: None)
+CONVERT = Operation("convert", _convert, _nothing)
 STEPS: Sequence[Operation] = (
+    _on_both("create", _create),
     CONVERT,
-    Operation("optimize", lambda twin: twin.indexed().optimize(), lambda twin: None),
-    Operation("alter", _alter(INDEXED), _alter(PLAIN)),
-    _appends("append", lambda twin: twin.rows(1000, 40)),
-    _appends("append beyond", lambda twin: twin.rows(2000, 20, a="cast(10000 + id as int)")),
-    _appends("append less", lambda twin: twin.rows(2500, 5).drop("b", "s", "v", "old")),
-    _appends("append what does not fit", lambda twin: twin.rows(9000, 2, id="concat('x', id)")),
-    Operation(
-        "append what is forbidden",
-        lambda twin: write_table(twin.rows(9000, 2, **twin.feature.wrong), table=INDEXED),
-        lambda twin: _save(twin, PLAIN, twin.rows(9000, 2, **twin.feature.wrong)),
+    Operation("optimize", lambda twin: twin.indexed().optimize(), _nothing),
+    _on_both("alter", _alter, lambda twin: bool(twin.feature.alterations)),
+    _appends("append", lambda twin: twin.rows(1000, 40), is_marked=True),
+    _appends("append: beyond", lambda twin: twin.rows(2000, 20, a="cast(10000 + id as int)")),
+    _appends("append: less", lambda twin: twin.rows(2500, 5).drop("b", "s", "v", "old")),
+    _appends("append: more", lambda twin: twin.rows(9000, 2).selectExpr("*", "1 as unknown")),
+    _appends("append: does not fit", lambda twin: twin.rows(9000, 2, id="concat('x', id)")),
+    _appends(
+        "append: forbidden",
+        lambda twin: twin.rows(9000, 2, **twin.feature.wrong),
         _has_wrong_values,
     ),
-    _on_both("plain append", lambda twin, name: _save(twin, name, twin.rows(4000, 15))),
-    Operation(
-        "merge", lambda twin: twin.indexed().merge(_merge_source(twin), on="id"), _merge
-    ),
-    Operation(
-        "update", lambda twin: twin.indexed().update(_assignments(twin), "id % 7 = 0"), _update
-    ),
-    Operation(
-        "delete",
-        lambda twin: twin.indexed().delete("id % 11 = 0"),
-        lambda twin: DeltaTable.forName(twin.spark, PLAIN).delete("id % 11 = 0"),
-    ),
+    _on_both("plain append", lambda twin, name: twin.save(name, twin.rows(4000, 15))),
+    _merges("merge", _merge_source),
+    _merges("merge: twice", lambda twin: twin.rows(1, 2).unionAll(twin.rows(2, 2))),
+    _updates("update", _assignments, "id % 7 = 0"),
+    _updates("update: too large", lambda twin: {"id": "id * 4611686018427387904"}, "id > 3"),
+    _updates("update: does not fit", lambda twin: {"id": "concat('x', id)"}, "id > 3"),
+    _deletes("delete", "id % 11 = 0", is_marked=True),
+    _deletes("delete: nulls", "old is null or v > 1000"),
     _on_both(
         "plain delete", lambda twin, name: twin.spark.sql(f"delete from {name} where id % 13 = 0")
     ),
+    _replaces("replace", 1000),
+    _replaces("replace: others", 1090),
     Operation(
-        "replace",
-        lambda twin: twin.indexed().replace_where(twin.rows(1000, 30), _PART),
-        lambda twin: _save(twin, PLAIN, twin.rows(1000, 30), "overwrite", replaceWhere=_PART),
-    ),
-    Operation(
-        "replace keys",
+        "replace: keys",
         lambda twin: twin.indexed().replace_matching(twin.rows(1010, 20), on="id"),
         _replace_keys,
     ),
-    Operation("optimize all", lambda twin: twin.indexed().optimize("all"), lambda twin: None),
+    Operation("optimize: all", lambda twin: twin.indexed().optimize("all"), _nothing),
     _on_both("clone", _clone),
     _on_both("time travel", _travel),
-    _on_both("restore", _restore),
+    _on_both("delete old log", _delete_old_log, lambda twin: twin.feature.old_log_is_deleted),
+    _on_both("restore", _restore, lambda twin: not twin.feature.old_log_is_deleted),
     Operation(
         "overwrite",
         lambda twin: write_table(
             twin.rows(0, 60), table=INDEXED, mode="overwrite", overwrite_schema=False
         ),
-        lambda twin: _save(twin, PLAIN, twin.rows(0, 60), "overwrite"),
+        lambda twin: twin.save(PLAIN, twin.rows(0, 60), "overwrite"),
+    ),
+    Operation(
+        "overwrite: schema",
+        lambda twin: write_table(twin.rows(0, 50), table=INDEXED, mode="overwrite"),
+        lambda twin: twin.save(PLAIN, twin.rows(0, 50), "overwrite", overwriteSchema="true"),
     ),
     _on_both("compact", lambda twin, name: twin.spark.sql(f"optimize {name}")),
-    Operation("optimize again", lambda twin: twin.indexed().optimize(), lambda twin: None),
+    Operation("optimize: again", lambda twin: twin.indexed().optimize(), _nothing),
 )
-MARKS = {"append": "appended", "plain append": "mixed", "delete": "deleted"}
-"""After which steps a version is kept for time travel."""
+BY_NAME = {operation.name: operation for operation in STEPS}

@@ -1,7 +1,8 @@
-"""Pairwise coverage: few combinations that hold every pair of values of any two parameters."""
+"""Pairwise coverage: few combinations that have every pair of values of any two parameters."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 
@@ -9,24 +10,30 @@ Pair = frozenset[tuple[str, str]]
 
 
 def pairwise(parameters: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
-    """Combinations of one value per parameter, in which each pair of values occurs.
+    """Combinations of one value per parameter, so that each pair of values occurs in one of them.
 
-    Greedy: each combination starts from a pair that is missing and takes for every other
-    parameter the value that brings most of the missing pairs. The result is always the same.
+    Greedy: each combination starts from a missing pair and takes for every other parameter the
+    value that adds the most missing pairs, or, of several such values, the one that occurred least
+    so far. The result is always the same.
 
     >>> found = pairwise({"a": "12", "b": "12", "c": "12"})
     >>> len(found), len(found) < 2**3
     (4, True)
     """
     missing = dict.fromkeys(_all_pairs(parameters))
+    used: Counter[tuple[str, str]] = Counter()
     found = []
     while missing:
         chosen = dict(sorted(next(iter(missing))))
         for name, values in parameters.items():
             if name not in chosen:
-                chosen[name] = max(values, key=lambda value: _gain(chosen, name, value, missing))
+                gains = [(_gain(chosen, name, value, missing), value) for value in values]
+                most = max(gain for gain, _ in gains)
+                best = [value for gain, value in gains if gain == most]
+                chosen[name] = min(best, key=lambda value: used[name, value])
         for pair in _pairs(chosen):
             missing.pop(pair, None)
+        used.update(chosen.items())
         found.append({name: chosen[name] for name in parameters})
     return found
 

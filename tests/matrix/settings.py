@@ -1,38 +1,80 @@
-"""The settings of a session under which a table must be what a plain Delta table is."""
+"""The sessions and indexes with which a table must be what a plain Delta table is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-SETTINGS: Mapping[str, Mapping[str, str]] = {
-    "ANSI": {"key": "spark.sql.ansi.enabled", "on": "true", "off": "false"},
-    "case": {"key": "spark.sql.caseSensitive", "insensitive": "false", "sensitive": "true"},
+_REBASE = tuple(f"spark.sql.parquet.{kind}RebaseModeInWrite" for kind in ("datetime", "int96"))
+
+SETTINGS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    "ANSI": {
+        "on": {"spark.sql.ansi.enabled": "true"},
+        "off": {"spark.sql.ansi.enabled": "false"},
+    },
+    "case": {
+        "ignored": {"spark.sql.caseSensitive": "false"},
+        "sensitive": {"spark.sql.caseSensitive": "true"},
+    },
     "time zone": {
-        "key": "spark.sql.session.timeZone",
-        "UTC": "UTC",
-        "half hours": "Asia/Kathmandu",
-        "summer time": "America/Sao_Paulo",
+        "UTC": {"spark.sql.session.timeZone": "UTC"},
+        "quarter hours": {"spark.sql.session.timeZone": "Asia/Kathmandu"},
+        "summer time": {"spark.sql.session.timeZone": "America/Sao_Paulo"},
     },
     "calendar": {
-        "key": "spark.sql.parquet.datetimeRebaseModeInWrite",
-        "proleptic": "CORRECTED",
-        "legacy": "legacy",
+        "proleptic": dict.fromkeys(_REBASE, "CORRECTED"),
+        "legacy": dict.fromkeys(_REBASE, "LEGACY"),
     },
     "code generation": {
-        "key": "spark.sql.codegen.wholeStage",
-        "off": "false",
-        "on": "true",
+        "off": {"spark.sql.codegen.wholeStage": "false"},
+        "on": {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"},
     },
-    "adaptive execution": {"key": "spark.sql.adaptive.enabled", "off": "false", "on": "true"},
+    "adaptive execution": {
+        "off": {"spark.sql.adaptive.enabled": "false"},
+        "on": {"spark.sql.adaptive.enabled": "true"},
+    },
+    "store assignment": {
+        "ansi": {"spark.sql.storeAssignmentPolicy": "ANSI"},
+        "legacy": {"spark.sql.storeAssignmentPolicy": "LEGACY"},
+    },
+    "SQL text": {
+        "usual": {},
+        "escaped": {
+            "spark.sql.parser.escapedStringLiterals": "true",
+            "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+        },
+    },
+    "timestamps": {
+        "with time zone": {"spark.sql.timestampType": "TIMESTAMP_LTZ"},
+        "without": {"spark.sql.timestampType": "TIMESTAMP_NTZ"},
+    },
+    "Parquet": {
+        "default": {},
+        "older": {
+            "spark.sql.parquet.writeLegacyFormat": "true",
+            "spark.sql.parquet.outputTimestampType": "INT96",
+        },
+    },
+    "files": {
+        "whole": {},
+        "split": {"spark.sql.files.maxRecordsPerFile": "9"},
+    },
 }
-"""From a setting to its key in Spark and the values that are tried, by what they mean."""
+"""From a setting to the values that are tried, each with what it is in Spark's terms."""
 
-
-def values_of(setting: str) -> tuple[str, ...]:
-    """What is tried of a setting."""
-    return tuple(name for name in SETTINGS[setting] if name != "key")
+INDEXES: Mapping[str, Mapping[str, Any]] = {
+    "numbers": {"columns_to_index": ["a", "ts"]},
+    "texts": {"columns_to_index": ["b", "old"], "sample_key": ["id"]},
+    "quantiles": {"columns_to_index": ["a:quantiles", "b:quantiles", "v"], "slices": True},
+}
+"""The arguments that make an index."""
 
 
 def spark_settings(chosen: Mapping[str, str]) -> dict[str, str]:
     """Spark's settings for a choice such as `{"ANSI": "off"}`."""
-    return {SETTINGS[name]["key"]: SETTINGS[name][value] for name, value in chosen.items()}
+    return {
+        key: value
+        for name, choice in chosen.items()
+        if name in SETTINGS
+        for key, value in SETTINGS[name][choice].items()
+    }

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
+from typing import Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from qbeast_core import IncompatibleTable, QbeastError, QbeastTable, quoted
+from qbeast_core import QbeastTable, quoted
 from tests.matrix.features import Feature
 
 INDEXED, PLAIN = "matrix_indexed", "matrix_plain"
 
-FILTERS = (
-    "a between 20 and 60",
-    "ts < timestamp'2023-12-01 00:00:00'",
-    "old < date'1000-02-01'",
-    "b = 'v003'",
-    "v >= 40 and id % 3 = 0",
-    "a = 10005 or b is null",
-)
-FRACTION = 0.3
-_NOT_INDEXED = "counts as not indexed"
-_FOUND_IN_TYPES = {"DELTA_FAILED_TO_MERGE_FIELDS": "CAST_INVALID_INPUT"}
-"""What Delta finds wrong with a column's type, by what the index finds wrong with its values."""
-
 Rows = Counter[str]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A moment in the history of both tables."""
+
+    versions: dict[str, int]
+    """By the table's name."""
+    rows: Rows
+    """The rows that both tables have then."""
 
 
 @dataclass
@@ -39,9 +33,29 @@ class Twin:
 
     spark: SparkSession
     feature: Feature
+    index: dict[str, Any]
+    """The arguments that make the index."""
     altered: bool = False
-    marks: dict[str, tuple[int, int, Rows]] = field(default_factory=dict)
-    """By name: a version of each of the two, and the rows that both had then."""
+    marks: dict[str, Mark] = field(default_factory=dict)
+    identities: dict[int, tuple[object, ...]] = field(default_factory=dict)
+    """The values that Delta gave to the rows of the indexed table, by their numbers."""
+
+    def create(self) -> None:
+        """Make both tables as plain Delta tables with 120 rows in two files."""
+        columns = ", ".join(
+            f"{name} {kind}" for name, (kind, _) in self.feature.definitions.items()
+        )
+        told = ", ".join(f"'{key}' = '{value}'" for key, value in self.feature.properties.items())
+        stored = f"tblproperties ({told})" if told else ""
+        for name in (PLAIN, INDEXED):
+            self.spark.sql(
+                f"create table {name} ({columns}) using delta {self.feature.clause} {stored}"
+            )
+            self.save(name, self.rows(0, 120).repartition(2, "id"))
+
+    def save(self, name: str, rows: DataFrame, mode: str = "append", **options: str) -> None:
+        """Write rows as plain Delta does."""
+        rows.write.format("delta").mode(mode).options(**options).save(self.location(name))
 
     def rows(self, first: int, count: int, **values: str) -> DataFrame:
         """New rows with numbers from `first` on, for the columns that the tables have now.
@@ -62,7 +76,7 @@ class Twin:
 
     def plain(self, name: str = PLAIN) -> DataFrame:
         """All rows of a table, as any reader of Delta sees them."""
-        return self.spark.table(name)
+        return self.spark.table(name).drop("_qbeast_slice")
 
     def location(self, name: str) -> str:
         """The directory of a table."""
@@ -72,75 +86,29 @@ class Twin:
         """The newest version of a table."""
         return int(self.spark.sql(f"describe history {name} limit 1").first().version)
 
-    def contents(self, rows: DataFrame) -> Rows:
-        """The rows as text and how often each is there, without what two tables may differ in."""
-        shown = [
-            F.to_json(quoted(name)) if kind == "variant" else F.col(quoted(name))
+    def shown(self, rows: DataFrame) -> list[Column]:
+        """The columns that two tables have in common, in a form that Python can compare."""
+        return [
+            (F.to_json(quoted(name)) if kind == "variant" else F.col(quoted(name))).alias(name)
             for name, kind in sorted(rows.dtypes)
             if name not in self.feature.own_values
         ]
-        return Counter(map(str, rows.select(*shown).collect()))
+
+    def contents(self, rows: DataFrame) -> Rows:
+        """The rows as text and how often each is there, without what two tables may differ in."""
+        return Counter(map(str, rows.select(*self.shown(rows)).collect()))
 
     def changes(self, name: str, since: int) -> Rows:
-        """The rows that the change data feed tells of versions after `since`."""
+        """The rows that the change data feed has for the versions after `since`."""
         feed = self.spark.read.option("readChangeFeed", "true").option("startingVersion", since + 1)
-        return self.contents(feed.table(name).drop("_commit_version", "_commit_timestamp"))
+        told = feed.table(name).drop("_commit_version", "_commit_timestamp", "_qbeast_slice")
+        return self.contents(told)
 
+    def has_property(self, key: str) -> bool:
+        """Whether the feature sets this table property to true."""
+        return self.feature.properties.get(key) == "true"
 
-def same_rows(twin: Twin) -> None:
-    """Assert that both tables have the same columns and the same rows."""
-    assert twin.plain(INDEXED).dtypes == twin.plain().dtypes
-    found, expected = twin.contents(twin.plain(INDEXED)), twin.contents(twin.plain())
-    assert found == expected, f"missing {expected - found}, too many {found - expected}"
-
-
-def index_is_right(twin: Twin) -> None:
-    """Assert that filters and samples have the rows that a look at all rows finds."""
-    table, every_row = twin.indexed(), twin.plain(INDEXED)
-    usable = [f for f in FILTERS if _has_columns(every_row, f)]
-    pairs = [(table.sample(1.0, f), every_row.where(f)) for f in usable]
-    weight = F.hash(*(F.col(quoted(name)) for name in table.sample_key or table.columns_to_index))
-    try:
-        below = F.expr(table.sample_condition(FRACTION))
-        pairs += [(table.sample(FRACTION, f), every_row.where(f).where(below)) for f in usable[:2]]
-        limit = -(2**31) + round(FRACTION * (2**32 - 1))
-        pairs.append((table.sample(FRACTION), every_row.where(weight < limit)))
-    except IncompatibleTable:
-        assert "sample" in twin.feature.refuses
-    found, expected = (_numbered(side) for side in zip(*pairs, strict=True))
-    assert found == expected, f"{found - expected}, lost {expected - found}"
-    report = table.check()
-    wrong = [problem for problem in report.problems if _NOT_INDEXED not in problem]
-    assert not wrong, str(report)
-
-
-def outcome(action: Callable[[], object]) -> Exception | None:
-    """The error of an action; None if it succeeds."""
-    try:
-        action()
-    except (QbeastError, PySparkException, Py4JError) as error:
-        return error
-    return None
-
-
-def kind(error: Exception) -> str:
-    """What kind of error it is: its class of ours, else Spark's condition."""
-    if isinstance(error, QbeastError):
-        return type(error).__name__
-    condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
-    condition = condition.split(".")[0]
-    return _FOUND_IN_TYPES.get(condition, condition)
-
-
-def _numbered(queries: tuple[DataFrame, ...]) -> Counter[tuple[int, int]]:
-    parts = [query.select(F.lit(i).alias("query"), "id") for i, query in enumerate(queries)]
-    return Counter((row.query, row.id) for row in reduce(DataFrame.unionAll, parts).collect())
-
-
-def _has_columns(rows: DataFrame, condition: str) -> bool:
-    return outcome(lambda: rows.where(condition).schema) is None
-
-
-def described(choice: Mapping[str, str]) -> str:
-    """A choice of settings for people: `ANSI on, time zone UTC`."""
-    return ", ".join(f"{name} {value}" for name, value in choice.items())
+    def mark(self, name: str) -> None:
+        """Keep the present versions and rows for time travel."""
+        versions = {table: self.version(table) for table in (INDEXED, PLAIN)}
+        self.marks[name] = Mark(versions, self.contents(self.plain()))

@@ -83,9 +83,7 @@ def test_each_feature_is_tried() -> None:
     assert {name for cell, _ in CELLS for name in cell.features} == {*NAMES} - {NOTHING.name}
 
 
-@pytest.mark.parametrize(
-    ("cell", "steps"), CELLS, ids=lambda each: each.features[0] if isinstance(each, Cell) else ""
-)
+@pytest.mark.parametrize(("cell", "steps"), CELLS, ids=[cell.features[0] for cell, _ in CELLS])
 def test_a_table_is_what_a_plain_table_is(
     spark: SparkSession, cell: Cell, steps: Sequence[str]
 ) -> None:

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 
 from qbeast_core import convert_to_qbeast, write_table
 from qbeast_core.delta.snapshot import delta_log_of
+from tests.matrix.comparison import check_finds_nothing
 from tests.matrix.twin import INDEXED, PLAIN, Twin
 
 
@@ -74,6 +75,10 @@ def _appends(
 
 def _convert(twin: Twin) -> None:
     convert_to_qbeast(twin.spark, INDEXED, cube_size=40, **twin.index)
+
+
+def _checks(name: str) -> Operation:
+    return Operation(name, lambda twin: check_finds_nothing(twin.indexed()), _nothing)
 
 
 def _alter(twin: Twin, name: str) -> None:
@@ -228,7 +233,9 @@ STEPS: Sequence[Operation] = (
         lambda twin: twin.indexed().replace_matching(twin.rows(1010, 20), on="id"),
         _replace_keys,
     ),
+    _checks("check: changed"),
     Operation("optimize: all", lambda twin: twin.indexed().optimize("all"), _nothing),
+    _checks("check: optimized"),
     _on_both("clone", _clone),
     _on_both("time travel", _travel),
     _on_both("delete old log", _delete_old_log, lambda twin: twin.feature.old_log_is_deleted),
@@ -245,6 +252,7 @@ STEPS: Sequence[Operation] = (
         lambda twin: write_table(twin.rows(0, 50), table=INDEXED, mode="overwrite"),
         lambda twin: twin.save(PLAIN, twin.rows(0, 50), "overwrite", overwriteSchema="true"),
     ),
+    _checks("check: rebuilt"),
     _on_both("compact", lambda twin, name: twin.spark.sql(f"optimize {name}")),
     Operation("optimize: again", lambda twin: twin.indexed().optimize(), _nothing),
 )

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from qbeast_core import QbeastTable, quoted
+from qbeast_core import QbeastTable, TableSnapshot, quoted
 from tests.matrix.features import Feature
 
 INDEXED, PLAIN = "matrix_indexed", "matrix_plain"
@@ -39,6 +39,7 @@ class Twin:
     marks: dict[str, Mark] = field(default_factory=dict)
     identities: dict[int, tuple[object, ...]] = field(default_factory=dict)
     """The values that Delta gave to the rows of the indexed table, by their numbers."""
+    _locations: dict[str, str] = field(default_factory=dict)
 
     def create(self) -> None:
         """Make both tables as plain Delta tables with 120 rows in two files."""
@@ -80,11 +81,13 @@ class Twin:
 
     def location(self, name: str) -> str:
         """The directory of a table."""
-        return str(self.spark.sql(f"describe detail {name}").first().location)
+        if name not in self._locations:
+            self._locations[name] = self.spark.sql(f"describe detail {name}").first().location
+        return self._locations[name]
 
     def version(self, name: str) -> int:
         """The newest version of a table."""
-        return int(self.spark.sql(f"describe history {name} limit 1").first().version)
+        return TableSnapshot.load(self.spark, self.location(name)).version
 
     def shown(self, rows: DataFrame) -> list[Column]:
         """The columns that two tables have in common, in a form that Python can compare."""

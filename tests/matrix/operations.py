@@ -29,6 +29,8 @@ class Operation:
     applies: Callable[[Twin], bool] = lambda twin: True
     is_marked: bool = False
     """Whether the version after the step is kept for time travel and `restore`."""
+    is_strict: bool = False
+    """Whether the index rejects the values even where legacy store assignment makes them null."""
 
     @property
     def kind(self) -> str:
@@ -121,11 +123,18 @@ def _assignments(twin: Twin) -> dict[str, str]:
     return {"id": "id + 100000", **moved}
 
 
-def _updates(name: str, assignments: Callable[[Twin], dict[str, str]], where: str) -> Operation:
+def _updates(
+    name: str,
+    assignments: Callable[[Twin], dict[str, str]],
+    where: str,
+    *,
+    is_strict: bool = False,
+) -> Operation:
     return Operation(
         name,
         lambda twin: twin.indexed().update(assignments(twin), where),
         lambda twin: DeltaTable.forName(twin.spark, PLAIN).update(where, assignments(twin)),
+        is_strict=is_strict,
     )
 
 
@@ -220,7 +229,9 @@ STEPS: Sequence[Operation] = (
     _merges("merge: twice", lambda twin: twin.rows(1, 2).unionAll(twin.rows(2, 2))),
     _updates("update", _assignments, "id % 7 = 0"),
     _updates("update: too large", lambda twin: {"id": "id * 4611686018427387904"}, "id > 3"),
-    _updates("update: does not fit", lambda twin: {"id": "concat('x', id)"}, "id > 3"),
+    _updates(
+        "update: does not fit", lambda twin: {"id": "concat('x', id)"}, "id > 3", is_strict=True
+    ),
     _deletes("delete", "id % 11 = 0", is_marked=True),
     _deletes("delete: nulls", "old is null or v > 1000"),
     _on_both(

@@ -78,3 +78,8 @@ def spark_settings(chosen: Mapping[str, str]) -> dict[str, str]:
         if name in SETTINGS
         for key, value in SETTINGS[name][choice].items()
     }
+
+
+def is_lenient(chosen: Mapping[str, str]) -> bool:
+    """Whether Delta's updates store null for a text that is not a number."""
+    return chosen.get("store assignment") == "legacy" and chosen.get("ANSI") == "off"

@@ -35,6 +35,8 @@ class Twin:
     feature: Feature
     index: dict[str, Any]
     """The arguments that make the index."""
+    is_lenient: bool = False
+    """Whether Delta makes values null that do not fit their column."""
     altered: bool = False
     marks: dict[str, Mark] = field(default_factory=dict)
     identities: dict[int, tuple[object, ...]] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from qbeast_core import QbeastError
 from qbeast_core.jvm.settings import changed_settings
 from tests.matrix import features, settings
-from tests.matrix.comparison import kind, outcome, same_changes, same_tables
+from tests.matrix.comparison import outcome, same_changes, same_kind, same_tables
 from tests.matrix.operations import CONVERT, STEPS, Operation
 from tests.matrix.pairs import pairwise
 from tests.matrix.settings import INDEXES, SETTINGS, spark_settings
@@ -86,7 +86,7 @@ def _step(twin: Twin, operation: Operation) -> bool:
     plain = outcome(lambda: operation.plain(twin))
     assert (ours is None) == (plain is None), f"{told}, but plain Delta: {plain or 'succeeds'}"
     if ours is not None and plain is not None:
-        assert isinstance(ours, QbeastError) or kind(ours) == kind(plain), f"{told}\n{plain}"
+        assert same_kind(ours, plain), f"{told}\n{plain}"
         assert twin.version(INDEXED) == before[INDEXED], told
         return True
     if before == {name: twin.version(name) for name in (INDEXED, PLAIN)}:

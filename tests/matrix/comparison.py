@@ -6,6 +6,7 @@ the code that is tested.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import reduce
@@ -34,6 +35,8 @@ FILTERS = (
     "a > 5000000010",
 )
 FRACTIONS = (0.1, 0.6)
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
+_WRAPPERS = frozenset(["TASK_WRITE_FAILED", "FAILED_READ_FILE"])
 _FOUND_IN_TYPES = {"DELTA_FAILED_TO_MERGE_FIELDS": "CAST_INVALID_INPUT"}
 """What Delta finds wrong with a column's type, by what the index finds wrong with its values."""
 
@@ -81,13 +84,15 @@ def outcome(action: Callable[[], object]) -> Exception | None:
     return None
 
 
-def kind(error: Exception) -> str:
-    """What kind of error it is: its class of ours, else Spark's condition."""
-    if isinstance(error, QbeastError):
-        return type(error).__name__
-    condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
-    condition = condition.split(".")[0]
-    return _FOUND_IN_TYPES.get(condition, condition)
+def same_kind(ours: Exception, plain: Exception) -> bool:
+    """Whether our error is one of ours, or has a condition of Spark or Delta that the other has."""
+    return isinstance(ours, QbeastError) or bool(_conditions(ours) & _conditions(plain))
+
+
+def _conditions(error: Exception) -> set[str]:
+    """The names of the conditions in an error and its causes, without those that only wrap one."""
+    found = {name.partition(".")[0] for name in _CONDITION.findall(str(error))}
+    return {_FOUND_IN_TYPES.get(name, name) for name in found - _WRAPPERS}
 
 
 class _Rows:

@@ -48,7 +48,7 @@ def _supported(feature: Feature) -> str:
     errors = {f"`{error.__name__}`" for error in feature.refused.values()}
     kinds = list(dict.fromkeys(step.kind for step in STEPS if step.kind in feature.refused))
     raised = " or ".join(sorted(errors))
-    if "convert" in kinds:
+    if {"create", "convert"} & set(kinds):
         return f"no: {_listed(kinds)} raise{'s' if len(kinds) == 1 else ''} {raised}"
     return f"except {_listed(kinds)}: {raised}"
 

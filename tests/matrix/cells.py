@@ -93,7 +93,8 @@ def _step(twin: Twin, operation: Operation) -> bool:
         return True
     try:
         same_tables(twin, keeps_rows=operation.kind in _KEEP_ROWS)
-        if twin.has_property("delta.enableChangeDataFeed"):
+        # Delta's feed does not reach over a change of columns.
+        if twin.has_property("delta.enableChangeDataFeed") and operation.kind != "alter":
             same_changes(twin, before[INDEXED], before[PLAIN])
     except AssertionError as error:
         raise AssertionError(f"after {told}: {error}") from error

@@ -51,6 +51,8 @@ class Feature:
     """The only index that the feature is tried with; None for every index."""
     old_log_is_deleted: bool = False
     """Whether the first versions' log is deleted once there is a checkpoint."""
+    needs_catalog: bool = False
+    """Whether only another catalog makes such tables, so that the two tables are without it."""
     note: str = ""
     """What a user should know, for docs/compatibility.md."""
 
@@ -74,6 +76,7 @@ class Feature:
             self.own_values | other.own_values,
             self.index or other.index,
             self.old_log_is_deleted or other.old_log_is_deleted,
+            self.needs_catalog or other.needs_catalog,
         )
 
 
@@ -213,7 +216,7 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "log cleanup",
-        {"delta.logRetentionDuration": "interval 1 days", **_TWO_COMMITS},
+        {"delta.logRetentionDuration": "interval 8 days", **_TWO_COMMITS},
         old_log_is_deleted=True,
     ),
     Feature(
@@ -265,8 +268,9 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "catalog-managed commits",
         {"delta.feature.catalogManaged": "supported"},
-        refused=_all(NEW_TABLE),
-        note="Copy the rows to another table.",
+        refused=_all(("create",)),
+        needs_catalog=True,
+        note="Tested for new tables, as only another catalog makes such tables.",
     ),
 )
 NAMES = tuple(feature.name for feature in FEATURES)

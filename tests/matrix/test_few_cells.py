@@ -75,7 +75,7 @@ CELLS = (
     (Cell(("liquid clustering",)), _REFUSALS[1:]),
     (Cell(("partitions",)), _REFUSALS[1:]),
     (Cell(("UniForm",)), _REFUSALS),
-    (Cell(("catalog-managed commits",)), _REFUSALS),
+    (Cell(("catalog-managed commits",)), ("create",)),
 )
 
 

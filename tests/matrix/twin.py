@@ -48,7 +48,8 @@ class Twin:
         columns = ", ".join(
             f"{name} {kind}" for name, (kind, _) in self.feature.definitions.items()
         )
-        told = ", ".join(f"'{key}' = '{value}'" for key, value in self.feature.properties.items())
+        properties = {} if self.feature.needs_catalog else self.feature.properties
+        told = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
         stored = f"tblproperties ({told})" if told else ""
         for name in (PLAIN, INDEXED):
             self.spark.sql(

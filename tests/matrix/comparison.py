@@ -45,8 +45,12 @@ _TYPES = {
 FRACTIONS = (0.1, 0.6)
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 _WRAPPERS = frozenset(["TASK_WRITE_FAILED", "FAILED_READ_FILE"])
-_FOUND_IN_TYPES = {"DELTA_FAILED_TO_MERGE_FIELDS": "CAST_INVALID_INPUT"}
-"""What Delta finds wrong with a column's type, by what the index finds wrong with its values."""
+_ALIKE = {
+    "DELTA_FAILED_TO_MERGE_FIELDS": "CAST_INVALID_INPUT",
+    "DELTA_MISSING_NOT_NULL_COLUMN_VALUE": "DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
+}
+"""What Delta finds wrong with a column, by what the index finds wrong with its values."""
+
 
 
 def same_tables(twin: Twin, *, keeps_rows: bool = False) -> None:
@@ -100,7 +104,7 @@ def same_kind(ours: Exception, plain: Exception) -> bool:
 def _conditions(error: Exception) -> set[str]:
     """The names of the conditions in an error and its causes, without those that only wrap one."""
     found = {name.partition(".")[0] for name in _CONDITION.findall(str(error))}
-    return {_FOUND_IN_TYPES.get(name, name) for name in found - _WRAPPERS}
+    return {_ALIKE.get(name, name) for name in found - _WRAPPERS}
 
 
 class _Rows:

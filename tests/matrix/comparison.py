@@ -52,7 +52,6 @@ _ALIKE = {
 """What Delta finds wrong with a column, by what the index finds wrong with its values."""
 
 
-
 def same_tables(twin: Twin, *, keeps_rows: bool = False) -> None:
     """Assert that the tables have the same columns and rows, and that the index is right.
 
@@ -114,6 +113,7 @@ class _Rows:
         rows = twin.plain(INDEXED)
         self.table = table
         self.deletes_within_files = twin.has_property("delta.enableDeletionVectors")
+        self.own_columns = sorted(twin.feature.own_values & set(rows.columns))
         key = table.sample_key or table.columns_to_index
         present = {name.lower() for name in rows.columns}
         self.lost = not {name.lower() for name in [*key, *table.columns_to_index]} <= present
@@ -133,7 +133,7 @@ class _Rows:
             .select(
                 F.col("id"),
                 F.struct(*twin.shown(rows)).alias("shown"),
-                F.array(*map(quoted, sorted(twin.feature.own_values))).alias("own"),
+                F.array(*map(quoted, self.own_columns)).alias("own"),
                 F.array(*(F.expr(text) for text in self.filters)).alias("holds"),
                 weight.alias("weight"),
                 (F.struct(*point) if point else nothing).alias("point"),
@@ -150,7 +150,7 @@ class _Rows:
     def identities_are_right(self, twin: Twin, *, keeps_rows: bool) -> None:
         """Assert that Delta's own values are unique, and that rows keep them."""
         own = {row.id: tuple(row.own) for row in self._read}
-        for i in range(len(twin.feature.own_values)):
+        for i in range(len(self.own_columns)):
             values = [row.own[i] for row in self._read]
             assert len(set(values)) == len(values) and None not in values, "an identity twice"
         if keeps_rows:

@@ -238,6 +238,9 @@ STEPS: Sequence[Operation] = (
     _on_both(
         "plain delete", lambda twin, name: twin.spark.sql(f"delete from {name} where id % 13 = 0")
     ),
+    _checks("check: changed"),
+    Operation("optimize: all", lambda twin: twin.indexed().optimize("all"), _nothing),
+    _checks("check: optimized"),
     _replaces("replace", 1000),
     _replaces("replace: others", 1090),
     Operation(
@@ -245,9 +248,6 @@ STEPS: Sequence[Operation] = (
         lambda twin: twin.indexed().replace_matching(twin.rows(1010, 20), on="id"),
         _replace_keys,
     ),
-    _checks("check: changed"),
-    Operation("optimize: all", lambda twin: twin.indexed().optimize("all"), _nothing),
-    _checks("check: optimized"),
     _on_both("clone", _clone),
     _on_both("time travel", _travel),
     _on_both("delete old log", _delete_old_log, lambda twin: twin.feature.old_log_is_deleted),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from qbeast_core import IncompatibleTable, QbeastError
+from qbeast_core import IncompatibleTable, QbeastError, UnknownColumn
 
 COLUMNS: Mapping[str, tuple[str, str]] = {
     "id": ("bigint", "id"),
@@ -120,9 +120,10 @@ FEATURES: tuple[Feature, ...] = (
         _MAPPED,
         alterations=["rename column a to n"],
         changed={"n": "cast(id % 7 as int)"},
-        refused=_all(_WRITES),
+        refused={**_all(_WRITES), "overwrite": UnknownColumn},
         index="numbers",
-        note="Reads and filters work. To sample or write, rename the column back or rebuild.",
+        note="Reads and filters work. Rename the column back, or overwrite the table with other "
+        "`columns_to_index`.",
     ),
     Feature("deletion vectors", {"delta.enableDeletionVectors": "true"}),
     Feature("change data feed", {"delta.enableChangeDataFeed": "true"}),

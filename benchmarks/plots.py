@@ -273,9 +273,9 @@ def _draw_samples(
     axes.plot(fractions, ideal, ":", color=theme.text, linewidth=1.8)
     axes.plot(fractions, measured, "o-", color=theme.less, linewidth=2.5, markersize=8)
     for (fraction, size), label in zip(read[:-1], labels[1:], strict=False):
-        _name(axes, fraction, size, label, theme.less, (10, -10))
+        _name(axes, fraction, size, label, theme.less, (13, -15))
     _name(axes, fractions[0], whole, f"plain Delta: {labels[0]}", theme.muted, (0, 13))
-    _name(axes, fractions[0], measured[0], "dbt-qbeast", theme.less, (6, 42))
+    _name(axes, fractions[0], measured[0], "dbt-qbeast", theme.less, (0, 58))
     _name(axes, 0.4, 0.4 * whole, "ideal", theme.text, (6, -15))
     axes.set_xscale("log")
     axes.set_yscale("log")

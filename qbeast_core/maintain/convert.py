@@ -66,8 +66,8 @@ class ConvertResult:
             return f"is indexed by {', '.join(self.columns)} already"
         chosen = f" ({self.column_choice})" if self.column_choice else ""
         return (
-            f"will be indexed by {', '.join(self.columns)}{chosen}; until you run optimize, "
-            f"{counted(self.rows, 'row')} in {counted(self.files, 'file')} are not indexed"
+            f"will be indexed by {', '.join(self.columns)}{chosen}; {counted(self.rows, 'row')} in "
+            f"{counted(self.files, 'file')} are not indexed until you run optimize"
         )
 
 

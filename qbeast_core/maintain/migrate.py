@@ -77,7 +77,7 @@ class MigrateResult:
         if self.files_removed:
             parts.append(
                 f"{counted(self.rows_rewritten, 'row')} of {counted(self.files_removed, 'file')} "
-                f"{would}rewritten, copies of rows {would}dropped: {self.copies_dropped:,}"
+                f"{would}rewritten, {self.copies_dropped:,} copies of rows {would}dropped"
             )
         return "; ".join(parts)
 

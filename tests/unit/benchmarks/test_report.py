@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -77,11 +76,12 @@ def runs() -> dict[float, Run]:
 
 @pytest.fixture(scope="module")
 def rendered(runs: dict[float, Run], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the report of the committed results."""
+    """A directory with the report of the committed results, in place of other figures."""
     root = tmp_path_factory.mktemp("report")
     (root / "docs").mkdir()
     for page in FIGURES_OF:
-        shutil.copy(ROOT / page, root / page)
+        text = (ROOT / page).read_text(encoding="utf-8")
+        (root / page).write_text(with_figures(text, "other figures"), encoding="utf-8")
     write_report(runs, root)
     return root
 

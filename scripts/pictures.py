@@ -1,7 +1,8 @@
 """Draw the pictures of docs/how-the-index-works.md, light and dark, from the table of that page.
 
 The Python of the page runs, and its table is drawn as the index describes it: cubes and weights are
-those of `blocks`, files of `files`, dots of `sample`. The two terminals show what `dbt run` and
+those of `blocks`, files of `files`, dots of `sample`. The pictures of the index page, for
+docs/insight.md, are screenshots of this table's page. The two terminals show what `dbt run` and
 `dbt run-operation index_metrics` print for examples/tpch.
 
     python scripts/pictures.py [--images docs/images] [--without-dbt]
@@ -23,7 +24,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 
 import matplotlib
@@ -34,6 +35,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
+from PIL import Image
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
@@ -47,6 +49,8 @@ from qbeast_core.model.cube import CubeId  # noqa: E402
 from qbeast_core.model.weight import fraction_of_weight  # noqa: E402
 from tests import spark_session  # noqa: E402
 from tests.docs.markdown import code_blocks  # noqa: E402
+from tests.support.browser import chromium  # noqa: E402
+from tests.support.index_page import opened  # noqa: E402
 
 PAGE = ROOT / "docs/how-the-index-works.md"
 IMAGES = ROOT / "docs/images"
@@ -438,6 +442,30 @@ def _save(figure: Figure, file: Path) -> None:
     figure.savefig(file, format="svg", dpi=200, metadata={"Date": None})
 
 
+# -- the index page
+
+_CHOICE = {"from_0": 12, "to_0": 31, "from_1": 24, "to_1": 43}
+"""The centre of the city, in steps of the sliders; a 1 % sample is chosen already."""
+
+
+def draw_index_page(images: Path, page: Path) -> None:
+    """The upper part of an index page, with a 10 % sample of a range chosen."""
+    with chromium() as browser:
+        for theme in THEMES:
+            size = {"width": 1400, "height": 900}
+            with opened(browser, page, viewport=size, color_scheme=theme.name) as shown:
+                shown.page.get_by_role("button", name="10 %", exact=True).click()
+                shown.choose(**_CHOICE)
+                below = shown.page.locator("section[aria-labelledby=skew-title]").bounding_box()
+                assert below is not None
+                picture = shown.page.screenshot(
+                    full_page=True, clip={"x": 0, "y": 0, "width": 1400, "height": below["y"]}
+                )
+            # A palette takes a third of the bytes. Without k-means it loses the rare colours of the legend.
+            small = Image.open(BytesIO(picture)).convert("RGB").quantize(256, kmeans=2)
+            small.save(images / f"index-page-{theme.name}.png", optimize=True)
+
+
 # -- terminals
 
 _TERMINAL = TerminalTheme(
@@ -531,6 +559,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as warehouse:
         spark = spark_session.start(warehouse)
         draw_all(options.images, run_page(spark).layouts)
+        table = QbeastTable.for_name(spark, TABLES[-1])
+        draw_index_page(options.images, table.visualize_index(f"{warehouse}/index.html"))
         spark.stop()
 
 

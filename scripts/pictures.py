@@ -142,6 +142,8 @@ class PageRun:
 
     layouts: tuple[Layout, ...]
     """Each of TABLES, as it is after the block that wrote it."""
+    table: QbeastTable
+    """The last of these."""
     printed: tuple[str, ...]
     """The output of each block of Python."""
 
@@ -149,6 +151,7 @@ class PageRun:
 def run_page(spark: SparkSession) -> PageRun:
     """Run the Python of the page."""
     namespace: dict[str, object] = {"spark": spark}
+    tables: dict[str, QbeastTable] = {}
     found: dict[str, Layout] = {}
     printed = []
     for block in code_blocks(PAGE):
@@ -159,8 +162,9 @@ def run_page(spark: SparkSession) -> PageRun:
         printed.append(output.getvalue())
         for name in TABLES:
             if name not in found and QbeastTable.is_qbeast(spark, name):
-                found[name] = Layout.of(QbeastTable.for_name(spark, name))
-    return PageRun(tuple(found[name] for name in TABLES), tuple(printed))
+                tables[name] = QbeastTable.for_name(spark, name)
+                found[name] = Layout.of(tables[name])
+    return PageRun(tuple(found[name] for name in TABLES), tables[TABLES[-1]], tuple(printed))
 
 
 # -- pictures
@@ -461,7 +465,7 @@ def draw_index_page(images: Path, page: Path) -> None:
                 picture = shown.page.screenshot(
                     full_page=True, clip={"x": 0, "y": 0, "width": 1400, "height": below["y"]}
                 )
-            # A palette takes a third of the bytes. Without k-means it loses the rare colours of the legend.
+            # A palette takes a third of the bytes. Without k-means, it loses rare colours.
             small = Image.open(BytesIO(picture)).convert("RGB").quantize(256, kmeans=2)
             small.save(images / f"index-page-{theme.name}.png", optimize=True)
 
@@ -558,9 +562,9 @@ def main() -> None:
         draw_terminals(options.images)
     with tempfile.TemporaryDirectory() as warehouse:
         spark = spark_session.start(warehouse)
-        draw_all(options.images, run_page(spark).layouts)
-        table = QbeastTable.for_name(spark, TABLES[-1])
-        draw_index_page(options.images, table.visualize_index(f"{warehouse}/index.html"))
+        run = run_page(spark)
+        draw_all(options.images, run.layouts)
+        draw_index_page(options.images, run.table.visualize_index(f"{warehouse}/index.html"))
         spark.stop()
 
 

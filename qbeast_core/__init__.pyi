@@ -4,6 +4,7 @@
 # `names` and `phases` are for programs that expose Qbeast tables, such as the dbt adapter.
 from . import phases as phases
 from .change.rewrite import RewriteResult as RewriteResult
+from .counts import counted as counted
 from .delta.catalog import Catalog as Catalog
 from .delta.filters import PushedFilters as PushedFilters
 from .delta.filters import filters_of_statement as filters_of_statement

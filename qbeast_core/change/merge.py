@@ -20,7 +20,12 @@ from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.spark.alignment import absent_value, assigned
 from qbeast_core.spark.changes import data_rows, insertions, of, together, updates
-from qbeast_core.spark.conditions import check_row_values, freeze_clock, holds, understood
+from qbeast_core.spark.conditions import (
+    check_row_values,
+    freeze_clock,
+    holds,
+    reporting_invalid_sql,
+)
 from qbeast_core.spark.evaluation import checkpointed, is_repeatable
 from qbeast_core.spark.keys import key_condition
 from qbeast_core.spark.slices import own_rows
@@ -237,7 +242,7 @@ class _Plan:
         schema, values = self.schema, self._chosen(option, choice, source)
         if values is None:
             return None
-        with understood(f"{option} {choice!r}", rows):
+        with reporting_invalid_sql(f"{option} {choice!r}", rows):
             check_row_values(rows, values.values())
             if option == "insert":
                 values = {

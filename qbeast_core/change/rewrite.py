@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from qbeast_core.change.candidates import Candidates
+from qbeast_core.counts import counted
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.locate.compatibility import check_writable
 from qbeast_core.locate.retry import until_committed
@@ -77,8 +78,8 @@ class RewriteResult:
         if not parts:
             return "no row changed"
         return (
-            f"rows: {', '.join(parts)}; {self.files_removed:,} of {self.files_total:,} files "
-            f"rewritten, revision {self.revision_id}"
+            f"rows: {', '.join(parts)}; {self.files_removed:,} of "
+            f"{counted(self.files_total, 'file')} rewritten, revision {self.revision_id}"
         )
 
 

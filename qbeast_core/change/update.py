@@ -16,7 +16,12 @@ from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.read.sample import where_filters
 from qbeast_core.spark.alignment import assigned
 from qbeast_core.spark.changes import updates
-from qbeast_core.spark.conditions import check_row_values, freeze_clock, holds, understood
+from qbeast_core.spark.conditions import (
+    check_row_values,
+    freeze_clock,
+    holds,
+    reporting_invalid_sql,
+)
 
 
 def update_rows(
@@ -41,7 +46,7 @@ def _update(table: WritableTable, assignments: Mapping[str, str], where: str | N
     present = snapshot.dataframe()
     expressions = expressions_of(snapshot.schema, assignments, "update", table.label)
     condition = freeze_clock(present, "true" if where is None else where, "where")
-    with understood(f"update {dict(assignments)!r}", present):
+    with reporting_invalid_sql(f"update {dict(assignments)!r}", present):
         check_row_values(present, expressions.values())
         values = assigned(present, snapshot.schema, expressions, table.label)
     candidates = Candidates.of(table, where_filters(table, condition))

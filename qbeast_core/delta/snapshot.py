@@ -183,8 +183,8 @@ class TableSnapshot:
         """Delta's `AddFile` objects of the files at `indices`, as a Scala Seq."""
         return self._jvm.pick(self._live_files.adds, indices)
 
-    def followed_by(self, change: Change) -> Callable[[int], None]:
-        """Prepares the next version's list of files, to save its reader from reading the log.
+    def prepare_next_files(self, change: Change) -> Callable[[int], None]:
+        """Prepare the list of the next version's files, which saves reading it from the log.
 
         Call the returned function with the version of the change after its commit. It only caches
         the list, and never raises.

@@ -326,7 +326,7 @@ class Transaction:
             files=[staged.file for staged in (*adds, *retagged)],
             adds=added,
         )
-        committed = self.snapshot.followed_by(change)
+        committed = self.snapshot.prepare_next_files(change)
         removed = self._removals(gone, data_change)
         if metrics:
             self._register(metrics)

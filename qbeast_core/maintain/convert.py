@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from qbeast_core.counts import counted
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import IncompatibleTable, IndexMismatch, NotAQbeastTable
 from qbeast_core.locate.address import PARQUET, TableAddress, address_of_text
@@ -65,8 +66,8 @@ class ConvertResult:
             return f"is indexed by {', '.join(self.columns)} already"
         chosen = f" ({self.column_choice})" if self.column_choice else ""
         return (
-            f"will be indexed by {', '.join(self.columns)}{chosen}; {self.rows:,} rows in "
-            f"{self.files:,} files are not indexed until you run optimize"
+            f"will be indexed by {', '.join(self.columns)}{chosen}; {counted(self.rows, 'row')} in "
+            f"{counted(self.files, 'file')} are not indexed until you run optimize"
         )
 
 

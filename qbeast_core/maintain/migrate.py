@@ -17,6 +17,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import failpoints
+from qbeast_core.counts import counted
 from qbeast_core.delta.index import TableIndex
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, StagedFile
@@ -68,15 +69,15 @@ class MigrateResult:
         if not self.changed:
             return "has nothing in the old format"
         would = "would be " if self.dry_run else ""
-        parts = [f"{self.files_retagged:,} files {would}retagged"]
+        parts = [f"{counted(self.files_retagged, 'file')} {would}retagged"]
         if self.files_unindexed:
             parts.append(
                 f"{self.files_unindexed:,} of them without an index because of invalid tags"
             )
         if self.files_removed:
             parts.append(
-                f"{self.rows_rewritten:,} rows of {self.files_removed:,} files {would}"
-                f"rewritten, {self.copies_dropped:,} copies of rows {would}dropped"
+                f"{counted(self.rows_rewritten, 'row')} of {counted(self.files_removed, 'file')} "
+                f"{would}rewritten, {self.copies_dropped:,} copies of rows {would}dropped"
             )
         return "; ".join(parts)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from qbeast_core.counts import counted
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import InvalidOptions, NotAQbeastTable
 from qbeast_core.locate.address import TableAddress
@@ -56,7 +57,8 @@ class WriteResult:
     def __str__(self) -> str:
         chosen = f"; {self.column_choice}" if self.column_choice else ""
         return (
-            f"{self.rows:,} rows in {self.cubes:,} cubes, {self.files:,} files, "
+            f"{counted(self.rows, 'row')} in {counted(self.cubes, 'cube')}, "
+            f"{counted(self.files, 'file')}, "
             f"revision {self.revision_id}{chosen}"
         )
 

@@ -35,6 +35,7 @@ def _attempt(table: OpenTable, names: Sequence[str], started: float) -> None:
     snapshot = begun.snapshot
     gone = [column_of(snapshot.schema, name, "columns", table.label) for name in names]
     _check_unneeded(begun, gone)
+    begun.index.check_columns(table.label)
     if maps_columns(snapshot.configuration):
         _drop_mapped(begun, gone)
         return

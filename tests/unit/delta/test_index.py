@@ -72,14 +72,14 @@ def test_another_type_makes_a_revision_one_of_other_values() -> None:
 def test_a_column_that_is_gone_is_named() -> None:
     found = index(file(PRESENT), columns=StructType([StructField("other", LongType())]))
     assert found.unindexed.tolist() == [0]
-    with pytest.raises(IncompatibleTable, match=r"the table cannot be sampled.*'a' .* not exist"):
-        _ = found.weight_columns
-    with pytest.raises(IncompatibleTable, match=r"db.t cannot be written to.*'a' .* not exist"):
+    with pytest.raises(IncompatibleTable, match=r"the index of db.t needs.*'a' .* not exist"):
+        _ = found.weight_columns("db.t")
+    with pytest.raises(IncompatibleTable, match=r"the index of db.t needs.*'a' .* not exist"):
         found.check_columns("db.t")
 
 
 def test_a_column_without_an_index_for_its_type_can_be_weighed() -> None:
     found = index(file(None), columns=schema(BooleanType(), "a"))
-    assert found.weight_columns == ("a",)
+    assert found.weight_columns("db.t") == ("a",)
     with pytest.raises(IncompatibleTable, match=r"boolean cannot be indexed"):
         found.check_columns("db.t")

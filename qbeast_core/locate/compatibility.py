@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from urllib.parse import unquote
 
 from pyspark.sql.types import StructType
 
-from qbeast_core.delta.snapshot import DataFile
 from qbeast_core.errors import IncompatibleTable, Remedy
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.model.legacy import has_legacy_tags
@@ -134,7 +134,7 @@ def check_planned(table: WritableTable, schema: StructType, properties: Mapping[
 def check_own_files(table: OpenTable) -> None:
     """Raise IncompatibleTable if a file of the table is outside its directory."""
     root = table.snapshot.location.rstrip("/") + "/"
-    outside = [file.path for file in table.snapshot.files if not _is_inside(file, root)]
+    outside = [file.path for file in table.snapshot.files if not is_inside(file.path, root)]
     if outside:
         raise IncompatibleTable(
             f"{table.label} has {len(outside)} files outside its directory, such as {outside[0]}; "
@@ -153,11 +153,13 @@ def check_no_slice_column(table: OpenTable) -> None:
         )
 
 
-def _is_inside(file: DataFile, root: str) -> bool:
-    if ".." in file.path.split("/"):
+def is_inside(path: str, root: str) -> bool:
+    """Whether a path from the log, which is URL-encoded, is below the table's directory."""
+    decoded = unquote(path)
+    if ".." in decoded.split("/"):
         return False
-    is_absolute = file.path.startswith("/") or ":" in file.path.split("/", 1)[0]
-    return not is_absolute or file.path.startswith(root)
+    is_absolute = decoded.startswith("/") or ":" in decoded.split("/", 1)[0]
+    return not is_absolute or decoded.startswith(root)
 
 
 def _uniform(features: Collection[str], configuration: Mapping[str, str]) -> str | None:

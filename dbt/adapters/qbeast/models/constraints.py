@@ -88,7 +88,8 @@ def _check(column: str | None, constraint: Mapping[str, Any]) -> Check | None:
     given = constraint.get("name")
     if given is None:
         readable = re.sub(r"\W+", "_", f"{(column or '').strip('`')}_{kind}").strip("_")
-        given = f"{readable}_{hashlib.md5(str(expression).encode(), usedforsecurity=False).hexdigest()[:8]}"
+        digest = hashlib.md5(str(expression).encode(), usedforsecurity=False).hexdigest()
+        given = f"{readable}_{digest[:8]}"
     return Check(str(given), str(expression))
 
 

@@ -1,0 +1,81 @@
+"""Configuration whose names and texts try to break out of the adapter's SQL."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+from pyspark.sql import SparkSession
+
+from qbeast_core import QbeastTable
+from tests.integration.dbt.projects import comments, properties
+
+HOSTILE = "it's \\'; drop table canary; -- \" ` ${env:HOME} */"
+COLUMN = "x`; drop table canary; -- '"
+KINDS = {
+    "indexed": {"materialized": "qbeast", "columns_to_index": [COLUMN]},
+    "plain": {"materialized": "table"},
+    "parquet": {"materialized": "table", "file_format": "parquet", "options": {HOSTILE: HOSTILE}},
+    "seen": {"materialized": "view"},
+}
+
+
+class TestInjection:
+    @pytest.fixture(scope="class")
+    def models(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+        # dbt renders the configuration of a YAML file, in which a text is a text.
+        root = tmp_path_factory.mktemp("it's; drop table canary --")
+        return {
+            **{
+                f"{name}.sql": (
+                    "{{ config(tblproperties={'delta.columnMapping.mode': 'name', "
+                    f"{json.dumps(HOSTILE)}: {json.dumps(HOSTILE)}}}, "
+                    f"location_root={'none' if name == 'seen' else json.dumps(str(root))}) }}}}\n"
+                    "select id, id * 2 as `x``; drop table canary; -- '` from range(20)"
+                )
+                for name in KINDS
+            },
+            "schema.yml": json.dumps(
+                {
+                    "models": [
+                        {
+                            "name": name,
+                            "description": HOSTILE,
+                            "config": {
+                                **config,
+                                "persist_docs": {"relation": True, "columns": True},
+                            },
+                            "columns": [
+                                {"name": "id", "description": HOSTILE},
+                                {"name": COLUMN, "quote": True, "description": HOSTILE},
+                            ],
+                        }
+                        for name, config in KINDS.items()
+                    ]
+                }
+            ),
+        }
+
+    def test_names_and_texts_are_stored_as_they_are(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        schema = project.test_schema
+        project.run_sql(f"create table {schema}.canary using delta as select 1 as a")
+        for _ in range(2):  # a table that exists goes another way than a new one
+            run_dbt(["run"])
+            for name in KINDS:
+                table = f"{schema}.{name}"
+                assert spark.table(table).columns == ["id", COLUMN]
+                assert spark.table(table).count() == 20
+                assert properties(spark, table)[HOSTILE] == HOSTILE
+                if name != "parquet":  # dbt-spark stores comments of Delta tables and views only
+                    assert comments(spark, table) == {"id": HOSTILE, COLUMN: HOSTILE}
+                described = spark.sql(f"describe extended {table}").where("col_name = 'Comment'")
+                row = described.first()
+                assert row is not None and row.data_type == HOSTILE
+        assert QbeastTable.for_name(spark, f"{schema}.indexed").columns_to_index == [COLUMN]
+        location = spark.sql(f"describe detail {schema}.plain").first()
+        assert location is not None
+        assert Path(location.location.removeprefix("file:")).parent.name.startswith("it's; drop")
+        assert spark.table(f"{schema}.canary").count() == 1

@@ -17,7 +17,7 @@ from typing import Any
 
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.model.datatypes import EPOCH, DataType, Number, to_bound, to_millis, to_ordinate
-from qbeast_core.model.json_text import parse_json, to_json_text
+from qbeast_core.model.json_text import check_length, parse_json, to_json_text
 from qbeast_core.model.quantiles import NumericQuantiles, StringQuantiles
 from qbeast_core.model.transformer import (
     LinearTransformer,
@@ -56,6 +56,7 @@ def parse_column_stats(value: str | Mapping[str, Any] | None) -> Mapping[str, An
         return {}
     if isinstance(value, str):
         try:
+            check_length(value)
             given = parse_json(_TEXT.sub(_double_quoted, value))
         except ValueError as problem:
             raise InvalidOptions(

@@ -101,7 +101,7 @@ def test_a_column_without_an_index_for_its_type_can_be_weighed() -> None:
     ).map(lambda tags: {**file_tags(1, [Block(CubeId.root(1), 0, 9, 1)], columns=PRESENT), **tags}),
     st.one_of(st.text(max_size=20), st.sampled_from(["[]", "{", '{"numRecords":"x"}', "[" * 9999])),
 )
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_a_file_with_any_tags_and_statistics_is_indexed_or_tells_why_not(
     tags: dict[str, str], stats: str
 ) -> None:

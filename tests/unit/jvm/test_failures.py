@@ -183,7 +183,7 @@ class Table:
 
 def test_all_public_members_of_a_class_raise_typed_errors() -> None:
     table = Table()
-    for call in (lambda: table.size, Table.open, Table.check, lambda: table.read("x")):
+    for call in (lambda: table.size, Table.open, table.check, lambda: table.read("x")):
         with pytest.raises(NoSpace) as raised:
             call()
         assert isinstance(raised.value.__cause__, Py4JError)

@@ -122,7 +122,7 @@ def test_the_revision_that_is_changed_is_valid() -> None:
 @example(path=("transformations", 2, "quantiles", 0), value=-(10**400))
 @example(path=("transformations", 0, "maxNumber"), value=10**400)
 @example(path=("desiredCubeSize",), value=2**63)
-@settings(max_examples=400)
+@settings(max_examples=150)
 def test_a_changed_revision_is_understood_or_counts_as_broken(path: Any, value: Any) -> None:
     text = json.dumps(changed(REVISION, path, value))
     found = IndexConfiguration.read({f"{REVISION_KEY_PREFIX}1": text, LAST_REVISION_KEY: "1"})
@@ -159,7 +159,7 @@ def test_a_changed_revision_is_understood_or_counts_as_broken(path: Any, value: 
         ),
     )
 )
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_any_configuration_can_be_read(configuration: dict[str, str]) -> None:
     found = IndexConfiguration.read(configuration)
     assert found.unused_id > 0
@@ -170,7 +170,7 @@ BLOCK = {"cubeId": "gw", "minWeight": -5, "maxWeight": 5, "elementCount": 3}
 
 
 @given(path=st.sampled_from(places([BLOCK, BLOCK])), value=VALUES, dimensions=st.integers(1, 8))
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_changed_blocks_are_understood_or_refused(path: Any, value: Any, dimensions: int) -> None:
     try:
         blocks = parse_blocks(json.dumps(changed([BLOCK, BLOCK], path, value)), dimensions)
@@ -251,7 +251,7 @@ def test_a_revision_that_could_not_be_read_again_is_not_written(
         ),
     )
 )
-@settings(max_examples=400)
+@settings(max_examples=150)
 def test_column_stats_are_understood_or_refused(value: Any) -> None:
     transformers = (
         LinearTransformer("a", DataType.INTEGER),

@@ -22,6 +22,7 @@ from qbeast_core.options import (
     parse_automatic,
     parse_columns,
     parse_cube_size,
+    parse_fraction,
     parse_sample_key,
     parse_slices,
     resolve_sample_key,
@@ -127,3 +128,12 @@ def test_any_option_is_understood_or_refused(value: Any) -> None:
         if parse is parse_columns:
             assert 1 <= len(parsed) <= 8
             assert all(isinstance(column.name, str) and column.name for column in parsed)
+
+
+@given(st.one_of(st.floats(), st.integers(), st.text(), st.none(), st.booleans()))
+@example(10**400)
+def test_any_fraction_is_taken_or_refused(value: Any) -> None:
+    try:
+        assert 0.0 <= parse_fraction(value) <= 1.0
+    except InvalidOptions as problem:
+        assert repr(value) in str(problem)

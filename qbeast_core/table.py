@@ -42,6 +42,9 @@ class QbeastTable:
     Get one with `for_name` or `for_path`. Reads always return this version. Changes and `optimize`
     work on the newest version. Make a new object to read later commits.
 
+    If Spark, Delta or storage fails, every method raises `ExecutionFailed` or one of its
+    subclasses, such as `ConstraintViolated` or `StorageRefused`.
+
     Example:
         ```python
         table = QbeastTable.for_name(spark, "db.events")

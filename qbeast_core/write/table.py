@@ -108,6 +108,9 @@ def write_table(
         IncompatibleTable: the table has features that an indexed write cannot maintain, or has lost
             a column that its index needs.
         SourceChanged: the rows changed while they were written.
+        ConstraintViolated: a row violates a constraint of the table.
+        ValueDoesNotFit: a value does not fit its type.
+        ExecutionFailed: Spark, Delta or storage failed in another way.
         CommitConflict: other writers changed the table during every attempt.
         CommitStateUnknown: the commit may have been written; the message says how to find out.
 

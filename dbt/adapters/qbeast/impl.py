@@ -190,8 +190,7 @@ class QbeastAdapter(SparkAdapter):
             models.seeds.insert_seed(session, relation.render(), table, types)
 
     @available
-    @classmethod
-    def qbeast_literal(cls, value: Any) -> str:
+    def qbeast_literal(self, value: Any) -> str:
         """A value of the configuration as a text literal of SQL."""
         return quoted_text(str(value))
 

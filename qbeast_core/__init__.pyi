@@ -45,6 +45,7 @@ from .jvm.parser import Span as Span
 from .jvm.parser import sampled_statement as sampled_statement
 from .jvm.settings import changed_settings as changed_settings
 from .jvm.settings import copy_settings as copy_settings
+from .jvm.settings import run_statement as run_statement
 from .maintain.convert import ConvertResult as ConvertResult
 from .maintain.convert import check_convertible as check_convertible
 from .maintain.convert import convert_to_qbeast as convert_to_qbeast

@@ -58,7 +58,8 @@ def test_a_text_never_shows_the_environment_or_a_setting(spark: SparkSession) ->
 def test_hostile_names_and_texts_are_data_in_every_operation(
     spark: SparkSession, tmp_path: Path, canary: str
 ) -> None:
-    number, text, key = "x`; drop table canary; --", "s') from canary /*", 'k" ${spark.app.name} \\'
+    number, text, key = "x`; drop table canary; --", "s') from canary /*", 'k" \\'
+    setting = "${spark.sql.shuffle.partitions}"
     inner = "f>, `b` int) comment 'y"
     hostile = "it's \\'; drop table canary; -- ${env:HOME} \n"
 

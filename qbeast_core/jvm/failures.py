@@ -228,7 +228,7 @@ _KINDS = (
         "not read-only",
         words=re.compile(
             r"AccessDenied|AccessControlException|Permission denied|Read-only file system"
-            r"|Operation not permitted|Mkdirs failed|Access Denied|Status Code: 403|403 Forbidden"
+            r"|Operation not permitted|Mkdirs failed|ParentNotDirectoryException|Access Denied|Status Code: 403|403 Forbidden"
             r"|AuthorizationPermissionMismatch"
         ),
     ),

@@ -77,7 +77,7 @@ def test_what_fails_in_spark_is_told_in_one_line_by_its_class(
         (lambda: table.update({"k": "-5"}), ConstraintViolated, "k : -5"),
         (lambda: table.merge(new.withColumn("k", F.lit(-7)), "id"), ConstraintViolated, "k : -7"),
         (lambda: table.delete("cast(s as int) > 1"), ValueDoesNotFit, "CAST_INVALID_INPUT"),
-        (lambda: table.replace_where(new, "1 / (id - 102) > 9"), ExecutionFailed, "DIVIDE_BY_ZERO"),
+        (lambda: table.replace_where(new, "1 / (id - 100) < 9"), ExecutionFailed, "DIVIDE_BY_ZERO"),
         (lambda: table.estimate("sum(1 / (x - x))"), ExecutionFailed, "DIVIDE_BY_ZERO"),
         (lambda: QbeastTable.for_path(spark, "nofs://b/t"), ExecutionFailed, "nofs"),
     ]

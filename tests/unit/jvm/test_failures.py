@@ -81,6 +81,11 @@ def raised_for(cause: str) -> QbeastError:
         ("java.nio.file.AccessDeniedException: /t/_delta_log", StorageRefused, "/t/_delta_log"),
         ("java.io.FileNotFoundException: /t/p (Read-only file system)", StorageRefused, "rights"),
         (
+            "org.apache.hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: /t",
+            StorageRefused,
+            "/t",
+        ),
+        (
             "software.amazon.awssdk.services.s3.model.S3Exception: Access Denied (Service: S3, "
             "Status Code: 403, Request ID: 1)",
             StorageRefused,

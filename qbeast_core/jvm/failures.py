@@ -228,8 +228,8 @@ _KINDS = (
         "not read-only",
         words=re.compile(
             r"AccessDenied|AccessControlException|Permission denied|Read-only file system"
-            r"|Operation not permitted|Mkdirs failed|ParentNotDirectoryException|Access Denied|Status Code: 403|403 Forbidden"
-            r"|AuthorizationPermissionMismatch"
+            r"|Operation not permitted|Mkdirs failed|ParentNotDirectoryException|Access Denied"
+            r"|Status Code: 403|403 Forbidden|AuthorizationPermissionMismatch"
         ),
     ),
 )

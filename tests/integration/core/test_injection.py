@@ -43,7 +43,7 @@ def canary(spark: SparkSession) -> Iterator[str]:
 def test_spark_reads_names_and_texts_as_they_were(spark: SparkSession, texts: list[str]) -> None:
     row = spark.sql("select " + ", ".join(map(quoted_text, texts))).first()
     assert row is not None and list(row) == texts
-    names = [text for text in texts if text]
+    names = ["name", *filter(None, texts)]
     named = run_statement(spark, "select " + ", ".join(f"1 as {quoted(name)}" for name in names))
     assert named.columns == names
 
@@ -86,7 +86,6 @@ def test_hostile_names_and_texts_are_data_in_every_operation(
         cube_size=50,
         properties={
             "delta.columnMapping.mode": "name",
-            "delta.enableChangeDataFeed": "true",
             hostile: hostile,
         },
         comment=hostile,
@@ -180,6 +179,7 @@ def test_conditions_are_expressions_and_no_statements(
 def test_files_that_a_log_names_elsewhere_are_read_but_never_deleted(
     spark: SparkSession, tmp_path: Path, place: str
 ) -> None:
+    """An absolute path can be of a shallow clone, which may change; `..` has no such use."""
     other = tmp_path / "other"
     spark.range(100, 110).coalesce(1).write.format("delta").save(str(other))
     (stolen,) = other.glob("*.parquet")
@@ -198,12 +198,19 @@ def test_files_that_a_log_names_elsewhere_are_read_but_never_deleted(
     with pytest.raises(IncompatibleTable, match="files outside its directory"):
         convert_to_qbeast(spark, f"delta.`{tmp_path}/clone`", "id")
 
-    table.delete("id = 105")
-    QbeastTable.for_path(spark, path).optimize()
+    changed = place.startswith("file:")
+    if changed:
+        table.delete("id = 105")
+        QbeastTable.for_path(spark, path).optimize()
+    else:
+        for change in (lambda: table.delete("id = 105"), table.optimize):
+            with pytest.raises(IncompatibleTable, match="1 files outside its directory"):
+                change()
+        write_table(table.dataframe(), path=path, mode="overwrite")
     short = {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}
     with changed_settings(spark, short):
         spark.sql(f"vacuum delta.`{path}` retain 0 hours")
         spark.sql(f"vacuum delta.`{path}` lite retain 0 hours")
-    assert QbeastTable.for_path(spark, path).dataframe().count() == 19
+    assert QbeastTable.for_path(spark, path).dataframe().count() == (19 if changed else 20)
     assert stolen.exists()
     assert spark.read.format("delta").load(str(other)).count() == 10

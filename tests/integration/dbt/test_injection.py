@@ -24,37 +24,32 @@ KINDS = {
 class TestInjection:
     @pytest.fixture(scope="class")
     def models(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-        # dbt renders the configuration of a YAML file, in which a text is a text.
         root = tmp_path_factory.mktemp("it's; drop table canary --")
+        sql = "select id, id * 2 as `x``; drop table canary; -- '` from range(20)"
+        shared = {
+            "tblproperties": {"delta.columnMapping.mode": "name", HOSTILE: HOSTILE},
+            "persist_docs": {"relation": True, "columns": True},
+        }
+        columns = [
+            {"name": "id", "description": HOSTILE},
+            {"name": COLUMN, "quote": True, "description": HOSTILE},
+        ]
+        entries = [
+            {
+                "name": name,
+                "description": HOSTILE,
+                "config": {
+                    **shared,
+                    **({} if name == "seen" else {"location_root": str(root)}),
+                    **config,
+                },
+                "columns": columns,
+            }
+            for name, config in KINDS.items()
+        ]
         return {
-            **{
-                f"{name}.sql": (
-                    "{{ config(tblproperties={'delta.columnMapping.mode': 'name', "
-                    f"{json.dumps(HOSTILE)}: {json.dumps(HOSTILE)}}}, "
-                    f"location_root={'none' if name == 'seen' else json.dumps(str(root))}) }}}}\n"
-                    "select id, id * 2 as `x``; drop table canary; -- '` from range(20)"
-                )
-                for name in KINDS
-            },
-            "schema.yml": json.dumps(
-                {
-                    "models": [
-                        {
-                            "name": name,
-                            "description": HOSTILE,
-                            "config": {
-                                **config,
-                                "persist_docs": {"relation": True, "columns": True},
-                            },
-                            "columns": [
-                                {"name": "id", "description": HOSTILE},
-                                {"name": COLUMN, "quote": True, "description": HOSTILE},
-                            ],
-                        }
-                        for name, config in KINDS.items()
-                    ]
-                }
-            ),
+            **{f"{name}.sql": sql for name in KINDS},
+            "schema.yml": json.dumps({"models": entries}),
         }
 
     def test_names_and_texts_are_stored_as_they_are(

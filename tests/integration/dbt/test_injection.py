@@ -57,13 +57,15 @@ class TestInjection:
     ) -> None:
         schema = project.test_schema
         project.run_sql(f"create table {schema}.canary using delta as select 1 as a")
-        for _ in range(2):  # a table that exists goes another way than a new one
-            run_dbt(["run"])
+        # A table that exists goes another way than a new one; Spark creates Parquet tables once.
+        for command in (["run"], ["run", "--exclude", "parquet"]):
+            run_dbt(command)
             for name in KINDS:
                 table = f"{schema}.{name}"
                 assert spark.table(table).columns == ["id", COLUMN]
                 assert spark.table(table).count() == 20
-                assert properties(spark, table)[HOSTILE] == HOSTILE
+                if name != "seen":  # dbt-spark gives views no properties
+                    assert properties(spark, table)[HOSTILE] == HOSTILE
                 if name != "parquet":  # dbt-spark stores comments of Delta tables and views only
                     assert comments(spark, table) == {"id": HOSTILE, COLUMN: HOSTILE}
                 described = spark.sql(f"describe extended {table}").where("col_name = 'Comment'")

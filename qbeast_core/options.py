@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -231,7 +230,7 @@ def parse_cube_size(value: int | str) -> int | None:
     if value == AUTO:
         return None
     size = value
-    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d+\s*", value):
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,20}\s*", value):
         size = int(value)
     if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MAX_CUBE_SIZE:
         raise InvalidOptions(
@@ -243,7 +242,7 @@ def parse_cube_size(value: int | str) -> int | None:
 
 def parse_fraction(value: float) -> float:
     """Check a sample fraction, from 0 (no rows) to 1 (all rows). Raises InvalidOptions."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidOptions(f"fraction {value!r} is not a number from 0 to 1")
     if not 0.0 <= value <= 1.0:
         raise InvalidOptions(f"fraction {value!r} is not between 0 and 1; one percent is 0.01")

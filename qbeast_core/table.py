@@ -19,6 +19,7 @@ from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import InvalidOptions, NotAQbeastTable
 from qbeast_core.estimation.answer import Estimate
+from qbeast_core.jvm.failures import typed_errors_of_methods
 from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.maintain.optimize import OptimizeResult, Scope, optimize_table
@@ -34,11 +35,15 @@ from qbeast_core.tree.metrics import IndexMetrics
 from qbeast_core.write.revision import KEY, chosen_automatically
 
 
+@typed_errors_of_methods
 class QbeastTable:
     """An indexed table, pinned to its version at the time the object was made.
 
     Get one with `for_name` or `for_path`. Reads always return this version. Changes and `optimize`
     work on the newest version. Make a new object to read later commits.
+
+    If Spark, Delta or storage fails, every method raises `ExecutionFailed` or one of its
+    subclasses, such as `ConstraintViolated` or `StorageRefused`.
 
     Example:
         ```python

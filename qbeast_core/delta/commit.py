@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from qbeast_core.delta.conflicts import is_commit_conflict, is_refused_by_storage, reason_of
+from qbeast_core.delta.conflicts import is_commit_conflict
 from qbeast_core.delta.snapshot import TableSnapshot
-from qbeast_core.errors import CommitStateUnknown
+from qbeast_core.errors import CommitStateUnknown, NoSpace, StorageRefused
+from qbeast_core.jvm.failures import as_failure, one_line
 from qbeast_core.jvm.gateway import Jvm, delta_version
 from qbeast_core.jvm.settings import session_with
 from qbeast_core.names import quoted
@@ -57,15 +58,15 @@ class Commit:
             with session_with(spark, {**settings, **_RECOGNISE_OWN_COMMIT}):
                 version = int(self.transaction.commit(actions, self.operation))
         except Exception as error:
-            reason = reason_of(error)
+            reason = one_line(error)
             try:
                 begun = self.transaction.commitInfo() is not None
                 landed = self._version_of(txn_id) if begun else None
             except Exception as problem:
-                found = f"the log cannot be read to check: {reason_of(problem)}"
+                found = f"the log cannot be read to check: {one_line(problem)}"
                 raise CommitStateUnknown(self._advice(name, txn_id, reason, found)) from error
             if landed is None:
-                if not begun or is_commit_conflict(error) or is_refused_by_storage(error):
+                if not begun or is_commit_conflict(error) or _is_refused(error):
                     raise
                 found = "the log does not have it, but storage may still be writing it"
                 raise CommitStateUnknown(self._advice(name, txn_id, reason, found)) from error
@@ -120,3 +121,11 @@ class Commit:
             f"{txn_id}, the commit was made, and repeating it would apply the change twice. If "
             "none contains it after a few minutes, nothing was written"
         )
+
+
+def _is_refused(error: Exception) -> bool:
+    """Whether storage answered that it does not write the commit.
+
+    After other failures of storage, such as a timeout, the commit may still be written.
+    """
+    return isinstance(as_failure(error), NoSpace | StorageRefused)

@@ -45,12 +45,13 @@ class DataFile:
     def from_log(cls, add: Mapping[str, Any]) -> DataFile:
         """The file of an `add` action, given as parsed JSON."""
         stats = add.get("stats") or ""
+        rows = parse_statistics(stats).get("numRecords")
         deletion_vector = add.get("deletionVector") or {}
         return cls(
             path=add["path"],
             size_bytes=add["size"],
             modification_millis=add["modificationTime"],
-            stored_rows=json.loads(stats).get("numRecords") if stats else None,
+            stored_rows=rows if type(rows) is int and rows >= 0 else None,
             deleted_rows=deletion_vector.get("cardinality", 0),
             tags=add.get("tags") or {},
             stats=stats,
@@ -236,6 +237,20 @@ class Change:
     """The files that are added."""
     adds: Any
     """Delta's `AddFile` objects of the added files, as a Scala Seq."""
+
+
+def parse_statistics(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+    """A file's statistics in the log; what cannot be understood is left out, as Delta does."""
+    if not text:
+        return {}
+    try:
+        found = json.loads(text, parse_float=parse_float)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    by_column = ("minValues", "maxValues", "nullCount")
+    return {k: v for k, v in found.items() if k not in by_column or isinstance(v, dict)}
 
 
 def delta_log_of(spark: SparkSession, location: str) -> Any:

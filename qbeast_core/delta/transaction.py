@@ -23,7 +23,6 @@ from pyspark.sql.types import StructType
 from qbeast_core import phases
 from qbeast_core.delta.column_identity import ColumnIdentity
 from qbeast_core.delta.commit import Commit
-from qbeast_core.delta.conflicts import reason_of
 from qbeast_core.delta.metadata import (
     features_of,
     fields_of,
@@ -36,6 +35,7 @@ from qbeast_core.delta.metadata import (
 from qbeast_core.delta.snapshot import Change, DataFile, TableSnapshot, delta_log_of
 from qbeast_core.delta.statistics import MICROSECONDS, TIMESTAMPS_KEY, LateStatistics
 from qbeast_core.errors import InvalidOptions
+from qbeast_core.jvm.failures import one_line
 from qbeast_core.jvm.gateway import Jvm, activate
 from qbeast_core.jvm.settings import is_set, session_with
 from qbeast_core.model.slices import SLICE_COLUMN
@@ -172,7 +172,7 @@ class Transaction:
                 trial.updateMetadataForNewTable(metadata)
         except (Py4JJavaError, PySparkException) as problem:
             raise InvalidOptions(
-                f"Delta does not accept the table: {reason_of(problem)}"
+                f"Delta does not accept the table: {one_line(problem)}"
             ) from problem
         return features_of(trial.protocol()), dict(fields_of(trial.metadata())["configuration"])
 

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from qbeast_core.counts import counted
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import IncompatibleTable, IndexMismatch, NotAQbeastTable
+from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.locate.address import PARQUET, TableAddress, address_of_text
 from qbeast_core.locate.compatibility import (
     check_no_slice_column,
@@ -71,6 +72,7 @@ class ConvertResult:
         )
 
 
+@typed_errors
 def convert_to_qbeast(
     spark: SparkSession,
     table: str,
@@ -132,6 +134,7 @@ def convert_to_qbeast(
     )
 
 
+@typed_errors
 def check_convertible(spark: SparkSession, table: str, slices: bool | None = None) -> None:
     """Check whether `convert_to_qbeast` can convert a table, without changing it.
 
@@ -221,6 +224,7 @@ def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
 
 def _indexed_already(table: OpenTable, options: IndexOptions) -> ConvertResult:
     snapshot, latest = table.snapshot, table.configuration.latest
+    table.index.check_columns(table.label)
     columns, size = options.columns, options.cube_size
     asked = [column.name.lower() for column in columns or ()]
     if columns is not None and asked != [name.lower() for name in latest.columns]:

@@ -22,6 +22,7 @@ from qbeast_core.delta.index import TableIndex
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, StagedFile
 from qbeast_core.errors import IncompatibleTable, NotAQbeastTable
+from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.locate.address import DELTA, address_of_text
 from qbeast_core.locate.compatibility import check_own_files, check_supported
 from qbeast_core.locate.retry import until_committed
@@ -82,6 +83,7 @@ class MigrateResult:
         return "; ".join(parts)
 
 
+@typed_errors
 def migrate_format(spark: SparkSession, table: str, dry_run: bool = False) -> MigrateResult:
     """Migrate a table of qbeast 0.5 or older to the current format, in one commit.
 
@@ -135,7 +137,8 @@ def _migrate(table: WritableTable, dry_run: bool) -> MigrateResult:
     snapshot = table.snapshot
     if not snapshot.exists:
         raise NotAQbeastTable(f"there is no Delta table at {table.label}")
-    _ = table.configuration.latest  # raises for a table without a readable index
+    # Also raises for a table without a readable index.
+    table.index.check_columns(table.label)
     survey = _survey(table)
     stored = without_replicated_sets(snapshot.configuration)
     if not survey.files and stored == snapshot.configuration:

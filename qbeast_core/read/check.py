@@ -86,6 +86,8 @@ def _log_problems(table: OpenTable) -> Iterator[str]:
         _ = configuration.latest
     except (CorruptMetadata, QbeastError) as problem:
         yield str(problem)
+    if lost := table.index.lost_column(table.label):
+        yield lost
     last = configuration.last_revision_id
     said = table.snapshot.configuration.get(LAST_REVISION_KEY)
     if last is not None and said != str(last):
@@ -201,7 +203,7 @@ def _rows_by_block(
 def _wrong_slices(table: OpenTable) -> list[str]:
     """Problems with stored slices; rows without a slice are not a problem, they are always read."""
     try:
-        computed = row_slice(table.index.weight_columns)
+        computed = row_slice(table.index.weight_columns(table.label))
         stored = table.snapshot.stored_rows(table.index.with_rows)
         wrong = stored.where(column(SLICE_COLUMN) != computed).count()
     except QbeastError as problem:

@@ -130,6 +130,8 @@ class IndexMetrics:
     unindexed_bytes: int = 0
     gaining: Gain = NO_GAIN
     """What an optimize of this revision would rewrite, not counting unindexed files."""
+    problem: str | None = None
+    """Why the index cannot be used, and what to do; None if it can."""
 
     @property
     def blocks_per_cube(self) -> float:
@@ -174,6 +176,8 @@ class IndexMetrics:
             unindexed = counted(self.unindexed_files, "file")
             lines.append(("not indexed", f"{unindexed}, {size}, {self.unindexed_share:.1%} of all"))
         lines.append(("optimize rewrites", str(self.gaining)))
+        if self.problem:
+            lines.insert(0, ("problem", self.problem))
         width = max(len(name) for name, _ in lines)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in lines)
 

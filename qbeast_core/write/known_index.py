@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.locate.table import OpenTable
+from qbeast_core.model.json_text import parse_id
 from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.options import IndexedColumn
 from qbeast_core.spark.candidates import candidate_columns, sample_candidates
@@ -118,9 +119,9 @@ def is_guess(table: OpenTable) -> bool:
     stored = table.snapshot.configuration
     if not chosen_automatically(stored, COLUMNS):
         return False
-    rows = stored.get(CHOSEN_FROM_KEY, "")
-    if rows.isascii() and rows.isdecimal():
-        return int(rows) < ENOUGH_ROWS
+    rows = parse_id(stored.get(CHOSEN_FROM_KEY, ""))
+    if rows is not None:
+        return rows < ENOUGH_ROWS
     # Older versions did not store the number. Their choice for a table without files was a guess.
     return table.configuration.latest.is_staging and not table.snapshot.files
 

@@ -105,8 +105,17 @@ class WriteRequest:
             if not self.decides(table):
                 self.options.stats_of(transformers)
         else:
-            self.options.check_new(table, schema)
+            self._check_new(table, schema)
         return None
+
+    def _check_new(self, table: OpenTable, schema: StructType) -> None:
+        try:
+            self.options.check_new(table, schema)
+        except InvalidOptions:
+            if self._has_table(table) and not self.options.says_columns:
+                # The write takes over the table's columns.
+                table.index.check_columns(table.label)
+            raise
 
     def aligned(self, table: OpenTable, given: DataFrame) -> DataFrame:
         """The rows in the table's schema, if the write keeps it. Raises InvalidOptions."""

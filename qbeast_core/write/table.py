@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from qbeast_core.errors import SampleWarning
+from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.locate.address import address_to_write
 from qbeast_core.locate.compatibility import check_planned
 from qbeast_core.locate.retry import until_committed
@@ -28,6 +29,7 @@ from qbeast_core.write.new_index import own_properties
 from qbeast_core.write.request import WriteRequest, WriteResult
 
 
+@typed_errors
 def write_table(
     df: DataFrame,
     *,
@@ -106,6 +108,9 @@ def write_table(
         IncompatibleTable: the table has features that an indexed write cannot maintain, or has lost
             a column that its index needs.
         SourceChanged: the rows changed while they were written.
+        ConstraintViolated: a row violates a constraint of the table.
+        ValueDoesNotFit: a value does not fit its type.
+        ExecutionFailed: Spark, Delta or storage failed in another way.
         CommitConflict: other writers changed the table during every attempt.
         CommitStateUnknown: the commit may have been written; the message says how to find out.
 
@@ -154,7 +159,8 @@ def write_table(
                 request.address.label, lambda: _measured(request, request.begin(spark), rows)
             )
     for warning in result.warnings if issue_warnings else ():
-        warnings.warn(warning, SampleWarning, stacklevel=2)
+        # The caller is behind `typed_errors`.
+        warnings.warn(warning, SampleWarning, stacklevel=3)
     return result
 
 

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from pyspark.sql.types import (
     ArrayType,
     LongType,
@@ -19,6 +21,8 @@ from qbeast_core.options import (
     IndexedColumn,
     parse_automatic,
     parse_columns,
+    parse_cube_size,
+    parse_fraction,
     parse_sample_key,
     parse_slices,
     resolve_sample_key,
@@ -105,3 +109,31 @@ def test_all_are_the_columns_that_have_a_hash() -> None:
     schema = StructType([StructField(name, data_type) for name, data_type in types.items()])
     assert resolve_sample_key(ALL, schema) == ("a", "l", "t")
     assert resolve_sample_key(("T", "a"), schema) == ("t", "a")
+
+
+@given(
+    st.one_of(
+        st.text(), st.text(alphabet="auto:9,hs "), st.lists(st.one_of(st.text(), st.integers()))
+    )
+)
+@example("auto:" + "9" * 5000)
+@example("9" * 5000)
+@example(["a"] * 1000)
+def test_any_option_is_understood_or_refused(value: Any) -> None:
+    for parse in (parse_automatic, parse_columns, parse_sample_key, parse_cube_size):
+        try:
+            parsed = parse(value)
+        except InvalidOptions:
+            continue
+        if parse is parse_columns:
+            assert 1 <= len(parsed) <= 8
+            assert all(isinstance(column.name, str) and column.name for column in parsed)
+
+
+@given(st.one_of(st.floats(), st.integers(), st.text(), st.none(), st.booleans()))
+@example(10**400)
+def test_any_fraction_is_taken_or_refused(value: Any) -> None:
+    try:
+        assert 0.0 <= parse_fraction(value) <= 1.0
+    except InvalidOptions as problem:
+        assert repr(value) in str(problem)

@@ -5,11 +5,11 @@ from decimal import Decimal
 import pytest
 from dbt.adapters.qbeast.models.response import response_of_rewrite, response_of_write
 from dbt.adapters.qbeast.models.seeds import number_type
-from dbt.adapters.qbeast.spark.errors import as_dbt_error, one_line
+from dbt.adapters.qbeast.spark.errors import as_dbt_error
 from dbt.adapters.qbeast.spark.progress import line
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
-from qbeast_core import quoted
+from qbeast_core import one_line, quoted
 from qbeast_core.change.rewrite import RewriteResult
 from qbeast_core.errors import UnknownColumn
 from qbeast_core.options import WriteMode

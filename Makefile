@@ -16,7 +16,7 @@ SOURCES := $(wildcard $(SOURCES))
 TPCH := examples/tpch
 TPCH_SCALE ?= 0.1
 
-TESTS := tests/integration tests/property tests/docs tests/unit
+TESTS := tests/integration tests/property tests/docs tests/matrix/test_few_cells.py tests/unit
 TWO_WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
 
 # What runs at users' places.
@@ -72,8 +72,12 @@ test-changed: java $(INSTALLED)  ## Run the tests affected by changes since the 
 	$(PYTHON) -m pytest --testmon $(TESTS)
 
 .PHONY: test-all
-test-all: test test-exhaustive scale test-matrix fuzz mutants  ## Run every test suite (hours).
+test-all: test test-exhaustive matrix scale test-matrix fuzz mutants  ## Run every test suite (hours).
 	sh scripts/conformance.sh $(PYTHON) qbeast
+
+.PHONY: matrix
+matrix: java $(INSTALLED)  ## Compare every feature of Delta with a plain table, step by step (hours).
+	$(PYTHON) -m pytest -s tests/matrix
 
 .PHONY: test-matrix
 test-matrix: java $(INSTALLED)  ## Run the core's tests on older versions of Spark.

@@ -6,6 +6,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from qbeast_core.change.columns import column_of
@@ -13,7 +15,7 @@ from qbeast_core.delta.metadata import maps_columns
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.jvm.settings import run_statement
 from qbeast_core.locate.address import RELATION_KEY
-from qbeast_core.locate.compatibility import check_writable
+from qbeast_core.locate.compatibility import check_planned, check_writable
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.names import quoted
@@ -23,6 +25,8 @@ from qbeast_core.write.create import create
 from qbeast_core.write.index_options import IndexOptions
 from qbeast_core.write.request import WriteRequest
 from qbeast_core.write.revision import COLUMN_STATS_KEY, CUBE_SIZE, chosen_automatically
+
+_CONSTRAINT_PREFIX = "delta.constraints."
 
 
 def drop_columns(table: OpenTable, names: Sequence[str]) -> None:
@@ -47,6 +51,8 @@ def _attempt(table: OpenTable, names: Sequence[str], started: float) -> None:
         # Otherwise rows or columns that another writer adds meanwhile would be lost.
         begun.transaction.read_whole_table()
         rows = whole.select(*(column(field.name) for field in schema))
+        _check_constraints(begun, rows, gone)
+        check_planned(begun, schema, snapshot.configuration)
         create(_as_before(begun, started), begun, rows, schema)
 
 
@@ -71,6 +77,21 @@ def _check_unneeded(table: OpenTable, gone: Sequence[str]) -> None:
             "be dropped; first rewrite the table with write_table(..., mode='overwrite') and other "
             "columns_to_index or another sample_key"
         )
+
+
+def _check_constraints(table: OpenTable, left: DataFrame, gone: Sequence[str]) -> None:
+    """Raise InvalidOptions if a CHECK constraint needs a column to drop."""
+    for key, condition in table.snapshot.configuration.items():
+        if not key.startswith(_CONSTRAINT_PREFIX):
+            continue
+        try:
+            left.where(condition)
+        except AnalysisException:
+            name = key.removeprefix(_CONSTRAINT_PREFIX)
+            raise InvalidOptions(
+                f"{table.label} has the constraint {name!r} ({condition}), which needs "
+                f"{', '.join(map(repr, gone))}; first run ALTER TABLE ... DROP CONSTRAINT {name}"
+            ) from None
 
 
 def _as_before(table: OpenTable, started: float) -> WriteRequest:

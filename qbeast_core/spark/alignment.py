@@ -21,6 +21,7 @@ from qbeast_core.jvm.catalyst import Catalyst
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.spark.columns import column
 from qbeast_core.spark.schema import (
+    char_length,
     default_expression,
     generation_expression,
     is_always_generated,
@@ -153,7 +154,7 @@ class _Assignment:
         named = (value.alias(f"value{i}") for i, value in enumerate(values.values()))
         given = [field.dataType for field in rows.select(*named).schema]
         return {
-            name: self._value(value, kind, schema[name].dataType, name)
+            name: _padded(self._value(value, kind, schema[name].dataType, name), schema[name])
             for (name, value), kind in zip(values.items(), given, strict=True)
         }
 
@@ -207,6 +208,17 @@ class _Assignment:
                 value, lambda _, each: self._value(each, *values, f"{path}.value")
             )
         return value
+
+
+def _padded(value: Column, field: StructField) -> Column:
+    """A `char(n)` value as it will be read: Spark adds the spaces in a read, but not in a write.
+
+    Rows are placed by their values, so these must be the same before and after the write.
+    """
+    length = char_length(field)
+    if length is None:
+        return value
+    return F.when(F.length(value) < length, F.rpad(value, length, " ")).otherwise(value)
 
 
 def _names(rows: DataFrame, table: str) -> dict[str, str]:

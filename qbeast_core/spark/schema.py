@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
@@ -11,6 +12,8 @@ GENERATION_KEY = "delta.generationExpression"
 _DEFAULT_KEY = "CURRENT_DEFAULT"
 _IDENTITY_PREFIX = "delta.identity."
 _EXPLICIT_KEY = _IDENTITY_PREFIX + "allowExplicitInsert"
+_DECLARED_KEY = "__CHAR_VARCHAR_TYPE_STRING"
+_CHAR = re.compile(r"char\((\d+)\)", re.IGNORECASE)
 
 
 def nullable(schema: StructType) -> StructType:
@@ -44,6 +47,13 @@ def default_expression(field: StructField) -> str | None:
 def generation_expression(field: StructField) -> str | None:
     """The SQL that computes a generated column; None for any other column."""
     return field.metadata.get(GENERATION_KEY)
+
+
+def char_length(field: StructField) -> int | None:
+    """The length of a column of type `char(n)`, whose values have spaces at the end when they are
+    read; None for any other column."""
+    declared = _CHAR.fullmatch(str(field.metadata.get(_DECLARED_KEY, "")))
+    return int(declared.group(1)) if declared else None
 
 
 def is_identity(field: StructField) -> bool:

@@ -162,7 +162,7 @@ def assert_rows_in_their_cubes(spark: SparkSession, path: object) -> None:
     adds, known = live_adds(path), revisions(path)
     last = known[int(configuration(path)["qbeast.lastRevisionID"])]
     rows_by_file = defaultdict(list)
-    values = [_as_number(plain(spark, path), name) for name in last.columns]
+    values = [as_number(plain(spark, path), name) for name in last.columns]
     weight = F.hash(*(F.col(quoted(name)) for name in weight_columns(path)))
     for *point, row_weight, file in (
         plain(spark, path).select(*values, weight, F.col("_metadata.file_name")).collect()
@@ -236,7 +236,7 @@ def _clamped(coordinate: float) -> float:
     return 1.0 if math.isnan(coordinate) else min(max(coordinate, 0.0), 1.0)
 
 
-def _as_number(rows: DataFrame, name: str) -> Any:
+def as_number(rows: DataFrame, name: str) -> Any:
     """The column, dates and timestamps as milliseconds since 1970."""
     kind, column = dict(rows.dtypes)[name], F.col(quoted(name))
     if kind == "timestamp":

@@ -374,3 +374,25 @@ def test_an_identity_column_is_not_indexed(spark: SparkSession, computed: tuple[
     convert_to_qbeast(spark, f"delta.`{twin}`", ["id"], sample_key="all")
     write_table(spark.range(3), path=twin)
     assert plain(spark, twin).count() == 3
+
+
+def test_a_char_column_is_sampled_alike_whether_or_not_reads_pad_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    spark.sql(f"create table delta.`{path}` (id bigint, c char(6)) using delta")
+    convert_to_qbeast(spark, f"delta.`{path}`", ["c"], cube_size=10)
+    rows = query(spark, "id, concat('k', id) c", 0, 100)
+    write_table(rows, path=path)
+    QbeastTable.for_path(spark, path).update({"c": "concat('u', id)"}, "id % 3 = 0")
+
+    def sampled() -> tuple[list[int], int]:
+        table = QbeastTable.for_path(spark, path)
+        assert table.check().ok
+        found = table.sample(0.4, where="c like 'u%'").select("id").collect()
+        return sorted(row.id for row in found), table.sample(1.0, where="c = 'k7'").count()
+
+    padded = sampled()
+    with changed_settings(spark, {"spark.sql.readSideCharPadding": "false"}):
+        assert sampled()[0] == padded[0]
+    assert padded[0] and padded[1] == 1

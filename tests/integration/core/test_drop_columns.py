@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from qbeast_core import QbeastTable, failpoints, write_table
+from qbeast_core import QbeastTable, convert_to_qbeast, failpoints, write_table
 from qbeast_core.errors import InvalidOptions, UnknownColumn
 from tests.integration.core.brute_force import (
     actions,
@@ -104,3 +104,27 @@ def test_what_places_rows_cannot_be_dropped(spark: SparkSession, path: str, need
     with pytest.raises(UnknownColumn, match=r"'nope'.*the columns are id, a"):
         table.drop_columns(["nope"])
     assert last_version(path) == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "properties", "why"),
+    [
+        ("id bigint, v bigint", "'delta.constraints.small' = 'v < 100'", "constraint 'small'"),
+        ("id bigint, v bigint", "'delta.dataSkippingStatsColumns' = 'id,v'", "does not accept"),
+        (
+            "id bigint, v bigint, w bigint generated always as (v + 1)",
+            "'delta.appendOnly' = 'false'",
+            "does not accept",
+        ),
+    ],
+)
+def test_what_delta_needs_cannot_be_dropped(
+    spark: SparkSession, tmp_path: Path, columns: str, properties: str, why: str
+) -> None:
+    path = str(tmp_path / "t")
+    spark.sql(f"create table delta.`{path}` ({columns}) using delta tblproperties ({properties})")
+    convert_to_qbeast(spark, f"delta.`{path}`", ["id"])
+    before = last_version(path)
+    with pytest.raises(InvalidOptions, match=why):
+        QbeastTable.for_path(spark, path).drop_columns("v")
+    assert last_version(path) == before

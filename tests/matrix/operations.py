@@ -1,0 +1,271 @@
+"""The operations of the matrix, each once on the table with an index and once on plain Delta."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlparse
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from qbeast_core import convert_to_qbeast, write_table
+from tests.matrix.comparison import check_finds_nothing
+from tests.matrix.twin import INDEXED, PLAIN, Twin
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is done to both tables in one step."""
+
+    name: str
+    """`kind` or `kind: variant`."""
+    indexed: Callable[[Twin], object]
+    plain: Callable[[Twin], object]
+    applies: Callable[[Twin], bool] = lambda twin: True
+    is_marked: bool = False
+    """Whether the version after the step is kept for time travel and `restore`."""
+    is_strict: bool = False
+    """Whether the index rejects the values even where legacy store assignment makes them null."""
+
+    @property
+    def kind(self) -> str:
+        """What a user would call it."""
+        return self.name.partition(":")[0]
+
+
+def _nothing(twin: Twin) -> None:
+    """What plain Delta does where only the index changes."""
+
+
+def _on_both(
+    name: str,
+    action: Callable[[Twin, str], object],
+    applies: Callable[[Twin], bool] = lambda twin: True,
+    *,
+    is_marked: bool = False,
+) -> Operation:
+    """What Spark does by itself, without knowing of an index."""
+    return Operation(
+        name,
+        lambda twin: action(twin, INDEXED),
+        lambda twin: action(twin, PLAIN),
+        applies,
+        is_marked,
+    )
+
+
+def _appends(
+    name: str,
+    rows: Callable[[Twin], DataFrame],
+    applies: Callable[[Twin], bool] = lambda twin: True,
+    *,
+    is_marked: bool = False,
+) -> Operation:
+    return Operation(
+        name,
+        lambda twin: write_table(rows(twin), table=INDEXED),
+        lambda twin: twin.save(PLAIN, rows(twin)),
+        applies,
+        is_marked,
+    )
+
+
+def _convert(twin: Twin) -> None:
+    convert_to_qbeast(twin.spark, INDEXED, cube_size=40, **twin.index)
+
+
+def _checks(name: str) -> Operation:
+    return Operation(name, lambda twin: check_finds_nothing(twin.indexed()), _nothing)
+
+
+def _alter(twin: Twin, name: str) -> None:
+    for statement in twin.feature.alterations:
+        twin.spark.sql(f"alter table {name} {statement}")
+    # The plain table comes last.
+    twin.altered = name == PLAIN
+
+
+def _delete_old_log(twin: Twin, name: str) -> None:
+    """Let the log be 30 days old, and two commits write a checkpoint and delete what is too old."""
+    log = Path(urlparse(twin.location(name)).path, "_delta_log")
+    old = time.time() - 30 * 86_400
+    for file in log.glob("0*"):
+        os.utime(file, (old, old))
+    for i in range(2):
+        twin.spark.sql(f"alter table {name} set tblproperties ('commit' = '{i}')")
+    assert not Path(log, f"{0:020}.json").exists(), f"{name} has its whole log"
+
+
+def _merge_source(twin: Twin) -> DataFrame:
+    return twin.rows(110, 10).unionAll(twin.rows(3000, 10))
+
+
+def _merge(twin: Twin, source: DataFrame) -> None:
+    values = {f"`{column}`": f"s.`{column}`" for column in source.columns}
+    merge = DeltaTable.forName(twin.spark, PLAIN).alias("t").merge(source.alias("s"), "t.id = s.id")
+    merge.whenMatchedUpdate(set=values).whenNotMatchedInsert(values=values).execute()
+
+
+def _merges(name: str, source: Callable[[Twin], DataFrame]) -> Operation:
+    return Operation(
+        name,
+        lambda twin: twin.indexed().merge(source(twin), on="id"),
+        lambda twin: _merge(twin, source(twin)),
+    )
+
+
+def _assignments(twin: Twin) -> dict[str, str]:
+    moved = {"a": "a + 3"} if "a" in twin.plain().columns else {}
+    return {"id": "id + 100000", **moved}
+
+
+def _updates(
+    name: str,
+    assignments: Callable[[Twin], dict[str, str]],
+    where: str,
+    *,
+    is_strict: bool = False,
+) -> Operation:
+    return Operation(
+        name,
+        lambda twin: twin.indexed().update(assignments(twin), where),
+        lambda twin: DeltaTable.forName(twin.spark, PLAIN).update(where, assignments(twin)),
+        is_strict=is_strict,
+    )
+
+
+def _deletes(name: str, where: str, *, is_marked: bool = False) -> Operation:
+    return Operation(
+        name,
+        lambda twin: twin.indexed().delete(where),
+        # Delta's `DeltaTable.delete` rejects tables with a column of type char.
+        lambda twin: twin.spark.sql(f"delete from {PLAIN} where {where}"),
+        is_marked=is_marked,
+    )
+
+
+_PART = "id >= 1000 and id < 1100"
+
+
+def _replaces(name: str, first: int) -> Operation:
+    return Operation(
+        name,
+        lambda twin: twin.indexed().replace_where(twin.rows(first, 20), _PART),
+        lambda twin: twin.save(PLAIN, twin.rows(first, 20), "overwrite", replaceWhere=_PART),
+    )
+
+
+def _replace_keys(twin: Twin) -> None:
+    twin.spark.sql(f"delete from {PLAIN} where id >= 1010 and id < 1030")
+    twin.save(PLAIN, twin.rows(1010, 20))
+
+
+def _clone(twin: Twin, name: str) -> None:
+    clone = f"{name}_clone"
+    twin.spark.sql(f"create or replace table {clone} shallow clone {name}")
+    try:
+        assert twin.contents(twin.plain(clone)) == twin.contents(twin.plain(name))
+    finally:
+        twin.spark.sql(f"drop table {clone}")
+
+
+def _restore(twin: Twin, name: str) -> None:
+    version = twin.marks["append"].versions[name]
+    twin.spark.sql(f"restore table {name} to version as of {version}")
+
+
+def _travel(twin: Twin, name: str) -> None:
+    """Read the marked versions by their numbers and by their times."""
+    at = F.date_format("timestamp", "yyyy-MM-dd HH:mm:ss.SSSSSS").alias("at")
+    history = twin.spark.sql(f"describe history {name}").select("version", at)
+    time_of = {row.version: row.at for row in history.collect()}
+    for mark in twin.marks.values():
+        version = mark.versions[name]
+        for when in (f"version as of {version}", f"timestamp as of '{time_of[version]}'"):
+            rows = twin.spark.sql(f"select * from {name} {when}").drop("_qbeast_slice")
+            assert twin.contents(rows) == mark.rows, f"{name} {when}"
+
+
+def _create(twin: Twin, name: str) -> None:
+    """Make a new table of the rows; after the second one, compare them."""
+    rows, properties = twin.plain(), twin.feature.properties
+    if name == INDEXED:
+        write_table(rows, table=f"{name}_new", properties=properties, **twin.index)
+        return
+    made = rows.write.format("delta").options(**properties)
+    made.saveAsTable(f"{name}_new")
+    ours, plain = (twin.plain(f"{each}_new") for each in (INDEXED, PLAIN))
+    assert ours.dtypes == plain.dtypes
+    assert [field.nullable for field in ours.schema] == [field.nullable for field in plain.schema]
+    assert twin.contents(ours) == twin.contents(plain)
+
+
+def _has_wrong_values(twin: Twin) -> bool:
+    return bool(twin.feature.wrong)
+
+
+CONVERT = Operation("convert", _convert, _nothing)
+STEPS: Sequence[Operation] = (
+    _on_both("create", _create),
+    CONVERT,
+    Operation("optimize", lambda twin: twin.indexed().optimize(), _nothing),
+    _on_both("alter", _alter, lambda twin: bool(twin.feature.alterations)),
+    _appends("append", lambda twin: twin.rows(1000, 40), is_marked=True),
+    _appends("append: beyond", lambda twin: twin.rows(2000, 20, a="cast(10000 + id as int)")),
+    _appends("append: less", lambda twin: twin.rows(2500, 5).drop("b", "s", "v", "old")),
+    _appends("append: more", lambda twin: twin.rows(9000, 2).selectExpr("*", "1 as unknown")),
+    _appends("append: does not fit", lambda twin: twin.rows(9000, 2, id="concat('x', id)")),
+    _appends(
+        "append: forbidden",
+        lambda twin: twin.rows(9000, 2, **twin.feature.wrong),
+        _has_wrong_values,
+    ),
+    _on_both("plain append", lambda twin, name: twin.save(name, twin.rows(4000, 15))),
+    _merges("merge", _merge_source),
+    _merges("merge: twice", lambda twin: twin.rows(1, 2).unionAll(twin.rows(2, 2))),
+    _updates("update", _assignments, "id % 7 = 0"),
+    _updates("update: too large", lambda twin: {"id": "id * 4611686018427387904"}, "id > 3"),
+    _updates(
+        "update: does not fit", lambda twin: {"id": "concat('x', id)"}, "id > 3", is_strict=True
+    ),
+    _deletes("delete", "id % 11 = 0", is_marked=True),
+    _deletes("delete: nulls", "old is null or v > 1000"),
+    _on_both(
+        "plain delete", lambda twin, name: twin.spark.sql(f"delete from {name} where id % 13 = 0")
+    ),
+    _checks("check: changed"),
+    Operation("optimize: all", lambda twin: twin.indexed().optimize("all"), _nothing),
+    _checks("check: optimized"),
+    _replaces("replace", 1000),
+    _replaces("replace: others", 1090),
+    Operation(
+        "replace: keys",
+        lambda twin: twin.indexed().replace_matching(twin.rows(1010, 20), on="id"),
+        _replace_keys,
+    ),
+    _on_both("clone", _clone),
+    _on_both("time travel", _travel),
+    _on_both("delete old log", _delete_old_log, lambda twin: twin.feature.old_log_is_deleted),
+    _on_both("restore", _restore, lambda twin: not twin.feature.old_log_is_deleted),
+    Operation(
+        "overwrite",
+        lambda twin: write_table(
+            twin.rows(0, 60), table=INDEXED, mode="overwrite", overwrite_schema=False
+        ),
+        lambda twin: twin.save(PLAIN, twin.rows(0, 60), "overwrite"),
+    ),
+    Operation(
+        "overwrite: schema",
+        lambda twin: write_table(twin.rows(0, 50), table=INDEXED, mode="overwrite"),
+        lambda twin: twin.save(PLAIN, twin.rows(0, 50), "overwrite", overwriteSchema="true"),
+    ),
+    _checks("check: rebuilt"),
+    _on_both("compact", lambda twin, name: twin.spark.sql(f"optimize {name}")),
+    Operation("optimize: again", lambda twin: twin.indexed().optimize(), _nothing),
+)
+BY_NAME = {operation.name: operation for operation in STEPS}

@@ -1,0 +1,120 @@
+"""A table with an index beside a plain Delta table that the same is done to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from qbeast_core import QbeastTable, TableSnapshot, quoted
+from tests.matrix.features import Feature
+
+INDEXED, PLAIN = "matrix_indexed", "matrix_plain"
+
+Rows = Counter[str]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A moment in the history of both tables."""
+
+    versions: dict[str, int]
+    """By the table's name."""
+    rows: Rows
+    """The rows that both tables have then."""
+
+
+@dataclass
+class Twin:
+    """Both tables, and what the steps so far have made of them."""
+
+    spark: SparkSession
+    feature: Feature
+    index: dict[str, Any]
+    """The arguments that make the index."""
+    is_lenient: bool = False
+    """Whether Delta makes values null that do not fit their column."""
+    altered: bool = False
+    marks: dict[str, Mark] = field(default_factory=dict)
+    identities: dict[int, tuple[object, ...]] = field(default_factory=dict)
+    """The values that Delta gave to the rows of the indexed table, by their numbers."""
+    _locations: dict[str, str] = field(default_factory=dict)
+
+    def create(self) -> None:
+        """Make both tables as plain Delta tables with 120 rows in two files."""
+        columns = ", ".join(
+            f"{name} {kind}" for name, (kind, _) in self.feature.definitions.items()
+        )
+        properties = {} if self.feature.needs_catalog else self.feature.properties
+        told = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+        stored = f"tblproperties ({told})" if told else ""
+        for name in (PLAIN, INDEXED):
+            self.spark.sql(
+                f"create table {name} ({columns}) using delta {self.feature.clause} {stored}"
+            )
+            self.save(name, self.rows(0, 120).repartition(2, "id"))
+
+    def save(self, name: str, rows: DataFrame, mode: str = "append", **options: str) -> None:
+        """Write rows as plain Delta does."""
+        rows.write.format("delta").mode(mode).options(**options).save(self.location(name))
+
+    def rows(self, first: int, count: int, **values: str) -> DataFrame:
+        """New rows with numbers from `first` on, for the columns that the tables have now.
+
+        Columns whose value is Delta's to compute are left out. `values` replace those of the
+        feature.
+        """
+        known = {name: value for name, (_, value) in self.feature.definitions.items()}
+        known |= (self.feature.changed if self.altered else {}) | values
+        chosen = [(name, known.get(name, "")) for name in self.plain().columns]
+        return self.spark.range(first, first + count, 1, 1).select(
+            *(F.expr(value).alias(name) for name, value in chosen if value)
+        )
+
+    def indexed(self) -> QbeastTable:
+        """The newest version of the table with an index."""
+        return QbeastTable.for_name(self.spark, INDEXED)
+
+    def plain(self, name: str = PLAIN) -> DataFrame:
+        """All rows of a table, as any reader of Delta sees them."""
+        return self.spark.table(name).drop("_qbeast_slice")
+
+    def location(self, name: str) -> str:
+        """The directory of a table."""
+        if name not in self._locations:
+            self._locations[name] = self.spark.sql(f"describe detail {name}").first().location
+        return self._locations[name]
+
+    def version(self, name: str) -> int:
+        """The newest version of a table."""
+        return TableSnapshot.load(self.spark, self.location(name)).version
+
+    def shown(self, rows: DataFrame) -> list[Column]:
+        """The columns that two tables have in common, in a form that Python can compare."""
+        return [
+            (F.to_json(quoted(name)) if kind == "variant" else F.col(quoted(name))).alias(name)
+            for name, kind in sorted(rows.dtypes)
+            if name not in self.feature.own_values
+        ]
+
+    def contents(self, rows: DataFrame) -> Rows:
+        """The rows as text and how often each is there, without what two tables may differ in."""
+        return Counter(map(str, rows.select(*self.shown(rows)).collect()))
+
+    def changes(self, name: str, since: int) -> Rows:
+        """The rows that the change data feed has for the versions after `since`."""
+        feed = self.spark.read.option("readChangeFeed", "true").option("startingVersion", since + 1)
+        told = feed.table(name).drop("_commit_version", "_commit_timestamp", "_qbeast_slice")
+        return self.contents(told)
+
+    def has_property(self, key: str) -> bool:
+        """Whether the feature sets this table property to true."""
+        return self.feature.properties.get(key) == "true"
+
+    def mark(self, name: str) -> None:
+        """Keep the present versions and rows for time travel."""
+        versions = {table: self.version(table) for table in (INDEXED, PLAIN)}
+        self.marks[name] = Mark(versions, self.contents(self.plain()))

@@ -12,6 +12,7 @@ from .delta.snapshot import TableSnapshot as TableSnapshot
 from .errors import AmbiguousMerge as AmbiguousMerge
 from .errors import CommitConflict as CommitConflict
 from .errors import CommitStateUnknown as CommitStateUnknown
+from .errors import CommitVetoed as CommitVetoed
 from .errors import CorruptMetadata as CorruptMetadata
 from .errors import IncompatibleTable as IncompatibleTable
 from .errors import IndexMismatch as IndexMismatch
@@ -27,6 +28,11 @@ from .errors import UnknownSchema as UnknownSchema
 from .errors import UnsupportedColumnType as UnsupportedColumnType
 from .errors import UnsupportedEnvironment as UnsupportedEnvironment
 from .estimation.answer import Estimate as Estimate
+from .hooks import CommitFile as CommitFile
+from .hooks import CommitHook as CommitHook
+from .hooks import CommitNote as CommitNote
+from .hooks import PendingCommit as PendingCommit
+from .hooks import before_commit as before_commit
 from .jvm.gateway import activate as activate
 from .jvm.gateway import delta_version as delta_version
 from .jvm.gateway import is_alive as is_alive

@@ -1,0 +1,67 @@
+"""Merges the columns of new rows into a table's schema, like Delta's option `mergeSchema`.
+
+Delta's own code decides: a new column or field becomes the last one, a present one keeps its type
+unless the table's type widening covers the new one, and the case of names does not matter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql.types import StructType
+
+from qbeast_core.delta.conflicts import reason_of
+from qbeast_core.delta.metadata import without_internal_metadata
+from qbeast_core.errors import InvalidOptions
+from qbeast_core.jvm.gateway import Jvm
+from qbeast_core.spark.schema import nullable
+
+_DELTA = "org.apache.spark.sql.delta."
+_MODE = _DELTA + "TypeWideningMode"
+
+
+def merged_schema(jvm: Jvm, transaction: Any, given: StructType) -> str:
+    """The schema of a transaction's table with the columns and fields of `given`, as JSON text.
+
+    Args:
+        transaction: Delta's, on an existing table.
+
+    Raises:
+        InvalidOptions: Delta does not allow the change.
+    """
+    try:
+        return str(_merged(jvm, transaction, given).json())
+    except (Py4JJavaError, PySparkException) as problem:
+        raise InvalidOptions(
+            f"merge_schema cannot add the columns of the data to the table: {reason_of(problem)}"
+        ) from problem
+
+
+def _merged(jvm: Jvm, transaction: Any, given: StructType) -> Any:
+    present = transaction.metadata().schema()
+    own = _parsed(jvm, without_internal_metadata(jvm, nullable(given)))
+    own = jvm.singleton(_DELTA + "DeltaColumnMapping").dropColumnMappingMetadata(own)
+    merging = jvm.singleton(_DELTA + "schema.SchemaMergingUtils")
+    # Values of other types are stored as the present type, or are an error, as in any append.
+    merged = merging.mergeSchemas(present, own, False, True, _widening(jvm, transaction), False)
+    # This looks for constraints and generated columns that depend on a widened column.
+    operation = jvm.singleton(_DELTA + "schema.ImplicitMetadataOperation")
+    merged = operation.mergeSchema(jvm.session, transaction, merged, False, False)
+    recorded = jvm.singleton(_DELTA + "TypeWideningMetadata")
+    return recorded.addTypeWideningMetadata(transaction, merged, present)
+
+
+def _widening(jvm: Jvm, transaction: Any) -> Any:
+    """Delta's rule for the types that a column may widen to."""
+    enabled = jvm.singleton(_DELTA + "TypeWidening").isEnabled
+    if not enabled(transaction.protocol(), transaction.metadata()):
+        return jvm.singleton(_MODE + "$NoTypeWidening")
+    automatic = jvm.singleton(_DELTA + "sources.DeltaSQLConf").AllowAutomaticWideningMode()
+    allowed = automatic.fromConf(jvm.session.sessionState().conf())
+    return jvm.new(_MODE + "$TypeEvolution", False, allowed)
+
+
+def _parsed(jvm: Jvm, schema: str) -> Any:
+    return jvm.singleton("org.apache.spark.sql.types.DataType").fromJson(schema)

@@ -7,6 +7,7 @@ the write itself. A write with this number or a lower one does nothing.
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -16,6 +17,8 @@ from pyspark.sql import SparkSession
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.jvm.settings import setting
+
+logger = logging.getLogger(__name__)
 
 APP_ID_SETTING = "spark.databricks.delta.write.txnAppId"
 VERSION_SETTING = "spark.databricks.delta.write.txnVersion"
@@ -56,8 +59,14 @@ class ApplicationTransaction:
 
     def done_in(self, spark: SparkSession) -> None:
         """Unset the session's number after the write, if the session says so, as Delta does."""
-        if self.from_session and setting(spark, _RESET_SETTING):
-            spark.conf.unset(VERSION_SETTING)
+        if not self.from_session:
+            return
+        try:
+            if setting(spark, _RESET_SETTING):
+                spark.conf.unset(VERSION_SETTING)
+        except Exception as problem:
+            # The write is done. With the same number, the next one would be skipped.
+            logger.warning("%s was not reset: %s", VERSION_SETTING, problem)
 
 
 def parse_application(

@@ -175,7 +175,8 @@ class Transaction:
         """The columns that the table has after `merge_columns`, without the slice column."""
         if self._new_schema is None:
             return self.snapshot.schema
-        return without_slices(self._new_schema) if self.stores_slices else self._new_schema
+        hides = self.snapshot.stores_slices
+        return without_slices(self._new_schema) if hides else self._new_schema
 
     @property
     def changes_schema(self) -> bool:
@@ -195,7 +196,7 @@ class Transaction:
         if text == fields["schemaString"]:
             return
         merged = StructType.fromJson(json.loads(text))
-        if self.stores_slices:
+        if self.snapshot.stores_slices:
             # It stays the last column.
             merged = StructType([*without_slices(merged), merged[SLICE_COLUMN]])
         trial = self._delta_log.startTransaction(
@@ -311,6 +312,7 @@ class Transaction:
                 collected.
             without_dictionary: columns whose values rarely repeat within a file.
         """
+        self._store_new_schema()
         late = LateStatistics(self._jvm, self._delta_log, self._txn, expected_rows)
         in_session = inheritable_thread_target(self._spark)
         with _one_thread() as aside:
@@ -327,7 +329,6 @@ class Transaction:
             f"{_DICTIONARY}#{stored.get(column, column)}": "false" for column in without_dictionary
         }
         chosen = {k: v for k, v in wanted.items() if not is_set(self._spark, k)}
-        self._store_new_schema()
         with late.left_for_later(), session_with(self._spark, chosen | late.settings) as copy:
             rows = self._jvm.in_session(copy, df)
             # isOptimize prevents Delta from shuffling again and from compacting after the commit.

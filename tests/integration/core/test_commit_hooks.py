@@ -76,48 +76,48 @@ def test_every_operation_is_seen_described_and_refused(spark: SparkSession, tmp_
     }
     for name, operations in steps.items():
         for operation in operations:
-            before, refusing, watching = last_version(path), Refusing(), Watching()
-            files = live_adds(path)
-            with (
-                before_commit(refusing),
-                pytest.raises(
-                    CommitVetoed, match=f"refused this {name} of file:.*: no {name}"
-                ) as e,
-            ):
-                operation()
-            assert isinstance(e.value.__cause__, PermissionError) and refusing.times == 1
-            assert (last_version(path), live_adds(path)) == (before, files)
-            with before_commit(watching):
-                operation()
-            (seen,) = watching.seen
-            assert (seen.operation, seen.read_version) == (name, before)
-            assert seen.location == f"file:{path}" and last_version(path) == before + 1
-            now, (info,) = live_adds(path), actions(path, before + 1, "commitInfo")
-            assert info["tags"]["seen"] == "1"
-            assert info["userMetadata"] == f"{name}, watched"
-            assert {file.path for file in seen.added} == set(now) - set(files)
-            assert {file.path for file in seen.removed} == set(files) - set(now)
-            for file in seen.added:
-                assert (file.size_bytes, file.tags) == (
-                    now[file.path]["size"],
-                    now[file.path]["tags"],
-                )
-            assert all(file.rows is not None for file in (*seen.added, *seen.removed))
+            assert_refused(path, name, operation)
+            assert_watched(path, name, operation)
     history = spark.sql(f"describe history delta.`{path}`").select("userMetadata").first()
     assert history and history[0] == "overwrite, watched"
     assert_sound(spark, path, range(20))
 
     rows(spark, 0, 9).write.format("delta").save(other)
     legacy = copied(PLAIN, tmp_path)
-    for name, operation in {
-        "convert": lambda: convert_to_qbeast(spark, f"delta.`{other}`", "id"),
-        "migrate": lambda: migrate_format(spark, legacy),
-    }.items():
-        with before_commit(Refusing()), pytest.raises(CommitVetoed, match=f"no {name}"):
-            operation()
-        with before_commit(watching := Watching()):
-            assert operation().changed
-        assert [commit.operation for commit in watching.seen] == [name]
+    for place, name, once in (
+        (other, "convert", lambda: convert_to_qbeast(spark, f"delta.`{other}`", "id")),
+        # Its files stay, with other tags.
+        (legacy, "migrate", lambda: migrate_format(spark, legacy)),
+    ):
+        assert_refused(place, name, once)
+        assert_watched(place, name, once)
+
+
+def assert_refused(path: str, name: str, operation: Callable[[], Any]) -> None:
+    before, files, refusing = last_version(path), live_adds(path), Refusing()
+    with (
+        before_commit(refusing),
+        pytest.raises(CommitVetoed, match=rf"refused this {name} of file:.*: no {name}") as raised,
+    ):
+        operation()
+    assert isinstance(raised.value.__cause__, PermissionError) and refusing.times == 1
+    assert (last_version(path), live_adds(path)) == (before, files)
+
+
+def assert_watched(path: str, name: str, operation: Callable[[], Any]) -> None:
+    before, files = last_version(path), live_adds(path)
+    with before_commit(watching := Watching()):
+        operation()
+    (seen,) = watching.seen
+    assert (seen.operation, seen.read_version) == (name, before)
+    assert seen.location == f"file:{path}" and last_version(path) == before + 1
+    now, (info,) = live_adds(path), actions(path, before + 1, "commitInfo")
+    assert info["tags"]["seen"] == "1" and info["userMetadata"] == f"{name}, watched"
+    assert {file.path for file in seen.added} == set(now) - set(files)
+    assert {file.path for file in seen.removed} == set(files) - set(now)
+    for file in seen.added:
+        assert (file.size_bytes, file.tags) == (now[file.path]["size"], now[file.path]["tags"])
+    assert all(file.rows is not None for file in (*seen.added, *seen.removed))
 
 
 def test_dropping_mapped_columns_can_be_refused(spark: SparkSession, tmp_path: Path) -> None:

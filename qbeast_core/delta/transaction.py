@@ -191,25 +191,10 @@ class Transaction:
         """
         if not self.snapshot.exists:
             return
-        fields = fields_of(self._txn.metadata())
-        text = merged_schema(self._jvm, self._txn, given)
-        if text == fields["schemaString"]:
-            return
-        merged = StructType.fromJson(json.loads(text))
-        if self.snapshot.stores_slices:
+        merged = merged_schema(self._jvm, self._trial(), given)
+        if merged is not None and self.snapshot.stores_slices:
             # It stays the last column.
             merged = StructType([*without_slices(merged), merged[SLICE_COLUMN]])
-        trial = self._delta_log.startTransaction(
-            self._jvm.none, self._jvm.some(self._txn.snapshot())
-        )
-        changed = metadata_of(self._jvm, fields | {"schemaString": merged.json()})
-        try:
-            trial.updateMetadata(changed, False)
-        except (Py4JJavaError, PySparkException) as problem:
-            raise InvalidOptions(
-                f"merge_schema cannot add the columns of the data to the table: "
-                f"{reason_of(problem)}"
-            ) from problem
         self._new_schema = merged
 
     def create_table(
@@ -240,10 +225,7 @@ class Transaction:
         Raises:
             InvalidOptions: Delta does not accept these columns or properties.
         """
-        present = self.snapshot.exists
-        trial = self._delta_log.startTransaction(
-            self._jvm.none, self._jvm.some(self._txn.snapshot())
-        )
+        present, trial = self.snapshot.exists, self._trial()
         kept_from = trial.metadata() if present else None
         metadata = self._metadata(schema, configuration, None, kept_from)
         try:
@@ -256,6 +238,12 @@ class Transaction:
                 f"Delta does not accept the table: {reason_of(problem)}"
             ) from problem
         return features_of(trial.protocol()), dict(fields_of(trial.metadata())["configuration"])
+
+    def _trial(self) -> Any:
+        """A transaction on the same version, to find out what Delta says to a change."""
+        return self._delta_log.startTransaction(
+            self._jvm.none, self._jvm.some(self._txn.snapshot())
+        )
 
     def update_configuration(
         self, configuration: Mapping[str, str], schema: StructType | None = None

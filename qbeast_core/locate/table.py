@@ -62,6 +62,13 @@ class WritableTable(OpenTable):
     def schema(self) -> StructType:
         return self.transaction.schema
 
+    def merge_columns(self, given: StructType) -> None:
+        """Add the columns and fields of new rows that the table lacks. Raises InvalidOptions."""
+        self.transaction.merge_columns(given)
+        if self.transaction.changes_schema:
+            # Files that were indexed by a narrower column do not belong to the index any more.
+            self.index = TableIndex(self.configuration, self.schema, self.snapshot.files)
+
     @staticmethod
     def begin(spark: SparkSession, address: TableAddress) -> WritableTable:
         """Start a transaction on the newest version of the table."""

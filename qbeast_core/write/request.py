@@ -131,7 +131,7 @@ class WriteRequest:
         if not self._keeps_schema(table):
             return given
         if self.merge_schema:
-            table.transaction.merge_columns(given.schema)
+            table.merge_columns(given.schema)
         return aligned(given, table.schema, table.label)
 
     def stored_schema(self, table: OpenTable, rows: DataFrame) -> StructType:

@@ -148,6 +148,20 @@ def test_types_are_widened_as_delta_widens_them(spark: SparkSession, tmp_path: P
     assert_sound(spark, twins.indexed)
 
 
+def test_rows_with_a_wider_sample_key_join_no_tree_of_other_weights(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    rows = spark.sql("select id, cast(id * 7 % 1000 as int) as k from range(0, 400, 1, 1)")
+    options = {"columns_to_index": ["id"], "sample_key": ["k"], "cube_size": 30}
+    write_table(rows, path=path, properties=WIDENING, **options)
+    wider = spark.sql("select id, id * 7 % 1000 as k from range(0, 400, 1, 1)")
+    result = write_table(wider, path=path, merge_schema=True)
+    assert result.new_revision and dict(plain(spark, path).dtypes)["k"] == "bigint"
+    table = assert_sound(spark, path, [*range(400), *range(400)], where="id < 50")
+    assert table.check().ok
+
+
 def test_slices_and_chosen_columns_go_with_new_columns(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path)
     none = spark.sql("select id, 1 as a from range(0)")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -24,6 +25,8 @@ APP_ID_SETTING = "spark.databricks.delta.write.txnAppId"
 VERSION_SETTING = "spark.databricks.delta.write.txnVersion"
 _RESET_SETTING = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
 _HIGHEST = 2**63 - 1
+_DIGITS = re.compile(r"\+?0*[0-9]{1,19}")
+"""What Delta reads as a number, apart from negative ones."""
 _ACTION = "org.apache.spark.sql.delta.actions.Action"
 
 
@@ -106,6 +109,5 @@ def parse_application(
 
 def _number(version: object) -> int | None:
     if isinstance(version, str):
-        digits = version.removeprefix("+")
-        return int(digits) if digits.isascii() and digits.isdecimal() else None
+        return int(version) if _DIGITS.fullmatch(version) else None
     return int(version) if isinstance(version, Integral) and not isinstance(version, bool) else None

@@ -67,7 +67,7 @@ def _widening(jvm: Jvm, trial: Any) -> Any:
         return jvm.singleton(_MODE + "$NoTypeWidening")
     automatic = jvm.singleton(_DELTA + "sources.DeltaSQLConf").AllowAutomaticWideningMode()
     allowed = automatic.fromConf(jvm.session.sessionState().conf())
-    return jvm.new(_MODE + "$TypeEvolution", False, allowed)
+    return jvm.singleton(_MODE + "$TypeEvolution").apply(False, allowed)
 
 
 def _parsed(jvm: Jvm, schema: str) -> Any:

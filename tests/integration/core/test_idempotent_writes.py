@@ -85,6 +85,13 @@ def test_every_operation_is_done_once_as_by_plain_delta(
         ),
         # Nothing to do, which the table records too.
         (
+            lambda **txn: table().merge(source.where("id < 0"), "id", **txn),
+            sql(
+                "merge into twin t using (select * from source where id < 0) s on t.id = s.id "
+                "when matched then update set * when not matched then insert *"
+            ),
+        ),
+        (
             lambda **txn: table().update({"a": "a + 1"}, "id = 77", **txn),
             sql("update twin set a = a + 1 where id = 77"),
         ),

@@ -13,6 +13,7 @@ from .delta.snapshot import TableSnapshot as TableSnapshot
 from .errors import AmbiguousMerge as AmbiguousMerge
 from .errors import CommitConflict as CommitConflict
 from .errors import CommitStateUnknown as CommitStateUnknown
+from .errors import CommitVetoed as CommitVetoed
 from .errors import ConstraintViolated as ConstraintViolated
 from .errors import CorruptMetadata as CorruptMetadata
 from .errors import ExecutionFailed as ExecutionFailed
@@ -33,6 +34,11 @@ from .errors import UnsupportedColumnType as UnsupportedColumnType
 from .errors import UnsupportedEnvironment as UnsupportedEnvironment
 from .errors import ValueDoesNotFit as ValueDoesNotFit
 from .estimation.answer import Estimate as Estimate
+from .hooks import CommitFile as CommitFile
+from .hooks import CommitHook as CommitHook
+from .hooks import CommitNote as CommitNote
+from .hooks import PendingCommit as PendingCommit
+from .hooks import before_commit as before_commit
 from .jvm.failures import message_and_trace as message_and_trace
 from .jvm.failures import one_line as one_line
 from .jvm.gateway import activate as activate

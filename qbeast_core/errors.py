@@ -71,6 +71,10 @@ class CommitConflict(QbeastError):
     """Other writers changed the table during every attempt; the change was not written."""
 
 
+class CommitVetoed(QbeastError):
+    """A commit hook refused the commit; its exception is the cause, and nothing was written."""
+
+
 class CommitStateUnknown(QbeastError):
     """The commit may have been written, or may still be: check before you repeat the operation."""
 

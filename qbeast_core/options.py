@@ -109,11 +109,11 @@ def parse_automatic(value: str | Sequence[str] | None) -> int | None:
     return at_most
 
 
-def parse_slices(value: bool | None) -> bool | None:
-    """Check the option `slices`; None means that it is not set. Raises InvalidOptions."""
+def parse_flag(option: str, value: bool | None) -> bool | None:
+    """Check an option that is on or off; None means that it is not set. Raises InvalidOptions."""
     if value is None or isinstance(value, bool):
         return value
-    raise InvalidOptions(f"slices must be true or false, got {value!r}")
+    raise InvalidOptions(f"{option} must be true or false, got {value!r}")
 
 
 def can_be_named(column: str) -> bool:

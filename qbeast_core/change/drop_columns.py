@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from qbeast_core.change.columns import column_of
 from qbeast_core.delta.metadata import maps_columns
 from qbeast_core.errors import InvalidOptions
+from qbeast_core.hooks import PendingCommit, consult
 from qbeast_core.jvm.settings import run_statement
 from qbeast_core.locate.address import RELATION_KEY
 from qbeast_core.locate.compatibility import check_planned, check_writable
@@ -59,6 +60,7 @@ def _attempt(table: OpenTable, names: Sequence[str], started: float) -> None:
 def _drop_mapped(table: OpenTable, gone: Sequence[str]) -> None:
     """Drop columns in the metadata only."""
     name, listed = quoted(table.snapshot.location), ", ".join(map(quoted, gone))
+    consult(PendingCommit("drop columns", table.snapshot.location, table.snapshot.version))
     try:
         run_statement(table.spark, f"alter table delta.{name} drop columns ({listed})")
     except Exception:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from qbeast_core.change.candidates import Candidates
 from qbeast_core.change.columns import check_assignable, expressions_of
-from qbeast_core.change.rewrite import Rewrite, RewriteResult, change_rows
+from qbeast_core.change.rewrite import CommitOptions, Rewrite, RewriteResult, change_rows
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.table import OpenTable, WritableTable
@@ -28,7 +28,7 @@ def update_rows(
     table: OpenTable,
     assignments: Mapping[str, str],
     where: str | None,
-    user_metadata: str | None = None,
+    commit: CommitOptions,
 ) -> RewriteResult:
     """Update rows; the arguments are those of `QbeastTable.update`."""
     if not isinstance(assignments, Mapping) or not assignments:
@@ -37,7 +37,7 @@ def update_rows(
             "such as {'price': 'price * 2'}"
         )
 
-    return change_rows(table, lambda begun: _update(begun, assignments, where), user_metadata)
+    return change_rows(table, lambda begun: _update(begun, assignments, where), commit)
 
 
 def _update(table: WritableTable, assignments: Mapping[str, str], where: str | None) -> Rewrite:

@@ -40,11 +40,12 @@ class Commit:
     operation: Any
     """One of Delta's `DeltaOperations`."""
 
-    def make(self, actions: Any, settings: Mapping[str, str]) -> int:
+    def make(self, actions: Any, settings: Mapping[str, str], tags: Any | None = None) -> int:
         """Commit the actions, a Scala Seq, and return the version that contains them.
 
         Args:
             settings: session settings that apply during the commit.
+            tags: a Scala Map, for the commit's `commitInfo`; None for none.
 
         Raises:
             CommitStateUnknown: the actions may be committed, now or later.
@@ -54,9 +55,10 @@ class Commit:
         # Read these now, because the JVM may not answer after an error.
         name, txn_id = str(self.operation.name()), str(self.transaction.txnId())
         spark = self.snapshot.spark
+        more = () if tags is None else (tags,)
         try:
             with session_with(spark, {**settings, **_RECOGNISE_OWN_COMMIT}):
-                version = int(self.transaction.commit(actions, self.operation))
+                version = int(self.transaction.commit(actions, self.operation, *more))
         except Exception as error:
             reason = one_line(error)
             try:

@@ -22,6 +22,7 @@ from qbeast_core.errors import UnsupportedEnvironment
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.names import quoted
+from qbeast_core.spark.slices import without_slices
 
 logger = logging.getLogger(__name__)
 
@@ -109,7 +110,7 @@ class TableSnapshot:
         stored = StructType.fromJson(json.loads(self._schema_json))
         if not self.stores_slices:
             return stored
-        return StructType([field for field in stored if field.name != SLICE_COLUMN])
+        return without_slices(stored)
 
     @cached_property
     def features(self) -> frozenset[str]:

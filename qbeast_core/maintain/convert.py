@@ -112,6 +112,7 @@ def convert_to_qbeast(
             maintain, has files outside its directory, is a view, or is stored in another format.
         IndexMismatch: the table already has an index with other columns, or with another cube size,
             sample key or slices.
+        CommitVetoed: a commit hook refused the commit.
         CommitConflict: other writers changed the table during every attempt.
         CommitStateUnknown: the commit may have been written; the message says how to find out.
 

@@ -104,6 +104,7 @@ def migrate_format(spark: SparkSession, table: str, dry_run: bool = False) -> Mi
         IncompatibleTable: the table's copies of rows cannot be told from its original rows, or it
             has features that an indexed write cannot maintain, or files outside its directory.
         CorruptMetadata: the index metadata in the table's configuration cannot be parsed.
+        CommitVetoed: a commit hook refused the commit.
         CommitConflict: other writers changed the table during every attempt.
         CommitStateUnknown: the commit may have been written; the message says how to find out.
     """

@@ -57,7 +57,7 @@ class JoinedIndex:
     ) -> JoinedIndex:
         """The index for rewritten rows, at a revision or at the latest one."""
         current = known.current if revision is None else revision
-        schema, label = known.table.snapshot.schema, known.table.label
+        schema, label = known.table.schema, known.table.label
         transformers = continued_transformers(current, None, schema, label)
         return cls(known, current, transformers, removed)
 
@@ -123,7 +123,7 @@ class JoinedIndex:
             return None
         total = rows + sum(rows for rows in staying if rows is not None)
         if current.is_staging:
-            return automatic_cube_size(total, snapshot.schema)
+            return automatic_cube_size(total, self.table.schema)
         if not self.may_outgrow:
             return None
-        return outgrown_cube_size(current.desired_cube_size, total, snapshot.schema)
+        return outgrown_cube_size(current.desired_cube_size, total, self.table.schema)

@@ -83,7 +83,7 @@ LAYERS = [
 ]
 """Packages, the lowest first; those of one layer do not import each other."""
 RANKS = {package: rank for rank, packages in enumerate(LAYERS) for package in packages}
-BESIDE = {"", "counts", "errors", "failpoints", "names", "options", "phases"}
+BESIDE = {"", "counts", "errors", "failpoints", "hooks", "names", "options", "phases"}
 """Modules that every layer may import."""
 
 

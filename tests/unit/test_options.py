@@ -22,9 +22,9 @@ from qbeast_core.options import (
     parse_automatic,
     parse_columns,
     parse_cube_size,
+    parse_flag,
     parse_fraction,
     parse_sample_key,
-    parse_slices,
     resolve_sample_key,
 )
 
@@ -90,10 +90,10 @@ def test_a_sample_key_of_something_else_is_refused(value: Any) -> None:
 
 
 def test_slices_are_stored_or_not_or_left_as_they_are() -> None:
-    assert [parse_slices(value) for value in (True, False, None)] == [True, False, None]
+    assert [parse_flag("slices", value) for value in (True, False, None)] == [True, False, None]
     for value in ("yes", 1):
         with pytest.raises(InvalidOptions, match="must be true or false"):
-            parse_slices(value)  # type: ignore[arg-type]
+            parse_flag("slices", value)  # type: ignore[arg-type]
 
 
 def test_all_are_the_columns_that_have_a_hash() -> None:

@@ -24,8 +24,13 @@ def killed_writer(failpoint: str, warehouse: str, first: int, count: int, **writ
     """Write in a process of its own that is killed at the fail point."""
     wanted = {"warehouse": warehouse, "first": first, "count": count, "write": write}
     wanted["die_at"] = failpoint
+    killed_process("writer_process.py", json.dumps(wanted))
+
+
+def killed_process(script: str, argument: str) -> None:
+    """Run a script of this directory that kills its own process."""
     ended = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("writer_process.py")), json.dumps(wanted)],
+        [sys.executable, str(Path(__file__).with_name(script)), argument],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -209,6 +209,26 @@ def test_a_commit_that_may_still_land_is_an_error_of_its_own(
     assert write_table(rows(spark, 100, 110), path=path).version == 1
 
 
+@pytest.mark.parametrize(("fault", "was_written"), [(STORAGE_LOST, True), (NOT_SENT, False)])
+def test_a_numbered_write_can_be_repeated_when_its_commit_is_not_known(
+    spark: SparkSession, store: FaultyStore, path: str, fault: str, was_written: bool
+) -> None:
+    def append() -> Any:
+        new = rows(spark, 100, 110, factor=0)
+        return write_table(new, path=path, txn_app_id="stream", txn_version=7)
+
+    def update() -> Any:
+        table = QbeastTable.for_path(spark, path)
+        return table.update({"n": "n + 1"}, txn_app_id="stream", txn_version=8)
+
+    for version, write in enumerate((append, update), 1):
+        with pytest.raises(CommitStateUnknown), store.fails(fault):
+            write()
+        result = write()
+        assert (result.repeated, result.version) == (was_written, version)
+    assert stored(spark, path) == [(n, n if n < 100 else 0, 1) for n in range(110)]
+
+
 def test_a_commit_is_found_by_what_the_error_says(
     spark: SparkSession, store: FaultyStore, path: str
 ) -> None:

@@ -19,6 +19,11 @@ TPCH_SCALE ?= 0.1
 TESTS := tests/integration tests/property tests/docs tests/matrix/test_few_cells.py tests/unit
 TWO_WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
 
+# What runs at users' places.
+PACKAGES := qbeast_core dbt
+AUDIT := $(CURDIR)/.venv-audit
+AUDIT_TOOLS := "bandit[toml]==1.9.4" "pip-audit==2.10.1"
+
 OLDER_SPARK ?= 4.0.1 4.1.1
 
 # make bench SCALE=0.1 CASES="write sample"
@@ -105,6 +110,13 @@ lint: $(INSTALLED)  ## Check style and formatting of the code, and the English o
 	$(PYTHON) -m ruff format --check $(SOURCES)
 	$(PYTHON) -m scripts.prose
 
+.PHONY: audit
+audit: $(INSTALLED)  ## Run Bandit, and look up the pinned packages in lists of known vulnerabilities.
+	@test -x $(AUDIT)/bin/pip-audit || { $(PYTHON) -m venv $(AUDIT) \
+		&& $(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check $(AUDIT_TOOLS); }
+	$(AUDIT)/bin/bandit --quiet --configfile pyproject.toml --recursive $(PACKAGES)
+	$(AUDIT)/bin/pip-audit --strict --no-deps --disable-pip --requirement constraints.txt
+
 .PHONY: format
 format: $(INSTALLED)  ## Format the code and fix lint errors where possible.
 	$(PYTHON) -m ruff check --fix $(SOURCES)
@@ -146,6 +158,6 @@ pictures: java $(INSTALLED)  ## Run the notebook, and draw the documentation's p
 
 .PHONY: clean
 clean:  ## Remove the virtual environment, caches and the demo's output.
-	rm -rf $(VENV) .venv-spark-* .ci/venv build dist site *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(AUDIT) .venv-spark-* .ci/venv build dist site *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf $(TPCH)/data $(TPCH)/warehouse $(TPCH)/target $(TPCH)/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,8 +1,7 @@
 """Charts of the report: static SVG files, each in a light and a dark version.
 
-Charts are 640 pixels wide and stay legible at 400. The colours are Okabe and Ito's, which
-colour-blind readers can tell apart. Markers, line styles, direction and labels repeat what the
-colours say.
+Charts are 640 pixels wide and stay legible at 400. Markers, line styles, direction and labels
+repeat what the colours say.
 """
 
 from __future__ import annotations
@@ -18,6 +17,8 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import blended_transform_factory
+
+from scripts.theme import THEMES, Theme
 
 Points = Sequence[tuple[float, float]]
 """Pairs of x and y."""
@@ -37,42 +38,6 @@ _DRAWN_WITH = "'DejaVu Sans'"
 
 
 @dataclass(frozen=True)
-class Theme:
-    """The colours of one version of a chart."""
-
-    name: str
-    background: str
-    text: str
-    muted: str
-    grid: str
-    less: str
-    more: str
-    series: tuple[str, ...]
-
-
-LIGHT = Theme(
-    name="light",
-    background="#ffffff",
-    text="#1f2328",
-    muted="#59636e",
-    grid="#d8dee4",
-    less="#0072b2",
-    more="#d55e00",
-    series=("#0072b2", "#d55e00", "#009e73", "#7b5ea7", "#6e7781"),
-)
-DARK = Theme(
-    name="dark",
-    background="#0d1117",
-    text="#f0f6fc",
-    muted="#a3adb8",
-    grid="#30363d",
-    less="#56b4e9",
-    more="#e69f00",
-    series=("#56b4e9", "#e69f00", "#2fbf92", "#cc79a7", "#a3adb8"),
-)
-
-
-@dataclass(frozen=True)
 class Bar:
     """A row of the chart of cost and gain."""
 
@@ -88,7 +53,7 @@ def cost_and_gain(
 ) -> None:
     """Bars that start at 1, on a logarithmic axis: to the right costs more, to the left less."""
     rows = sum(1 + len(bars) for bars in groups.values())
-    for theme in (LIGHT, DARK):
+    for theme in THEMES:
         height = 1.7 + 0.27 * rows
         with _figure(stem, theme, height, title, subtitle, below=0.3) as axes:
             _draw_groups(axes, theme, groups)
@@ -105,7 +70,7 @@ def sample_sizes(
         read: fractions, and the bytes that samples read through the index.
         labels: what to print for `whole` and for each point of `read`.
     """
-    for theme in (LIGHT, DARK):
+    for theme in THEMES:
         with _figure(stem, theme, 4.7, title, subtitle) as axes:
             _draw_samples(axes, theme, whole, sorted(read), labels)
 
@@ -120,7 +85,7 @@ def lines(
     log: bool = False,
 ) -> None:
     """A line per series. Axes start at zero; logarithmic ones show x in millions."""
-    for theme in (LIGHT, DARK):
+    for theme in THEMES:
         with _figure(stem, theme, 3.9, title, subtitle) as axes:
             for number, (name, pairs) in enumerate(points.items()):
                 axes.plot(
@@ -273,9 +238,9 @@ def _draw_samples(
     axes.plot(fractions, ideal, ":", color=theme.text, linewidth=1.8)
     axes.plot(fractions, measured, "o-", color=theme.less, linewidth=2.5, markersize=8)
     for (fraction, size), label in zip(read[:-1], labels[1:], strict=False):
-        _name(axes, fraction, size, label, theme.less, (10, -10))
+        _name(axes, fraction, size, label, theme.less, (13, -15))
     _name(axes, fractions[0], whole, f"plain Delta: {labels[0]}", theme.muted, (0, 13))
-    _name(axes, fractions[0], measured[0], "dbt-qbeast", theme.less, (6, 42))
+    _name(axes, fractions[0], measured[0], "dbt-qbeast", theme.less, (0, 58))
     _name(axes, 0.4, 0.4 * whole, "ideal", theme.text, (6, -15))
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -1,8 +1,8 @@
 """Render the stored results: `python -m benchmarks.report`.
 
-It writes `docs/performance.md`, `docs/performance-tables.md`, their charts, and the figures of
-`README.md` between two markers. The texts are in the `*.md.jinja` files beside this module; all
-figures come from `results/`.
+It writes `docs/performance.md`, `docs/performance-tables.md` and their charts. In pages that are
+otherwise written by hand, it replaces the figures between two markers (`FIGURES_OF`). The texts are
+in the `*.md.jinja` files beside this module; all figures come from `results/`.
 """
 
 from __future__ import annotations
@@ -19,44 +19,53 @@ from benchmarks.results import RESULTS, Run, latest
 from benchmarks.view import MissingResult, View, targets
 
 HERE = Path(__file__).parent
-DOCS = HERE.parent / "docs"
-README = HERE.parent / "README.md"
+ROOT = HERE.parent
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
-"""The lines of the README that enclose its figures."""
+"""The lines of a page that enclose its figures."""
+FIGURES_OF = {
+    "README.md": "readme-figures.md.jinja",
+    "docs/large-tables.md": "large-tables-figures.md.jinja",
+    "docs/sampling.md": "sampling-figures.md.jinja",
+}
+"""The pages with figures between the markers, and the template of each."""
 
 
 def main() -> None:
-    """Write the pages, their charts and the figures of the README."""
+    """Write the pages, their charts and the figures of other pages."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__)
     parser.add_argument("--results", type=Path, default=RESULTS, help="directory of the results")
-    parser.add_argument("--docs", type=Path, default=DOCS, help="directory for the pages")
-    parser.add_argument("--readme", type=Path, default=README, help="page with the two markers")
+    parser.add_argument("--root", type=Path, default=ROOT, help="directory of README.md and docs/")
     arguments = parser.parse_args()
     runs = {scale: run for scale, run in latest(arguments.results).items() if scale >= 1}
     if not runs:
         parser.error(f"{arguments.results} has no results of scale 1 or more; run `make bench`")
     try:
-        write_report(runs, arguments.docs, arguments.readme)
+        write_report(runs, arguments.root)
     except MissingResult as missing:
         parser.error(f"{arguments.results}: {missing}")
 
 
-def write_report(runs: Mapping[float, Run], docs: Path, readme: Path) -> None:
-    """Write both pages and their charts, and replace the figures in the README.
+def write_report(runs: Mapping[float, Run], root: Path) -> None:
+    """Write both pages and their charts, and replace the figures in the other pages.
+
+    Args:
+        root: the directory with the pages of `FIGURES_OF`.
 
     Raises:
         MissingResult: a figure that a page names was not measured.
-        ValueError: the README has no markers.
+        ValueError: a page has no markers.
     """
-    tables, pages = docs / "performance-tables.md", docs / "performance.md"
+    docs = root / "docs"
     small, large = _smallest_and_largest(runs)
-    page = render("performance.md.jinja", small=small, large=large)
-    replaced = with_figures(readme.read_text(encoding="utf-8"), readme_figures(runs))
+    pages = {"docs/performance.md": render("performance.md.jinja", small=small, large=large)}
+    for page in FIGURES_OF:
+        text = (root / page).read_text(encoding="utf-8")
+        pages[page] = with_figures(text, figures_of(page, runs))
     pictures.draw_cost_and_gain(small, docs / "images/cost-gain")
     pictures.draw_bytes_read(large, docs / "images/bytes-read")
-    pages.write_text(page, encoding="utf-8")
-    readme.write_text(replaced, encoding="utf-8")
-    write_tables(runs, tables)
+    for page, text in pages.items():
+        (root / page).write_text(text, encoding="utf-8")
+    write_tables(runs, docs / "performance-tables.md")
 
 
 def write_tables(runs: Mapping[float, Run], page: Path) -> None:
@@ -67,14 +76,14 @@ def write_tables(runs: Mapping[float, Run], page: Path) -> None:
     page.write_text(render("performance-tables.md.jinja", views=views), encoding="utf-8")
 
 
-def readme_figures(runs: Mapping[float, Run]) -> str:
-    """The figures of the README, in Markdown."""
+def figures_of(page: str, runs: Mapping[float, Run]) -> str:
+    """The figures of a page of `FIGURES_OF`, in Markdown."""
     small, large = _smallest_and_largest(runs)
-    return render("readme-figures.md.jinja", small=small, large=large).strip()
+    return render(FIGURES_OF[page], small=small, large=large).strip()
 
 
-def with_figures(readme: str, figures: str) -> str:
-    """The README with these figures between its markers.
+def with_figures(page: str, figures: str) -> str:
+    """The text of a page with these figures between its markers.
 
     >>> print(with_figures(f"before\\n{BEGIN}\\nold\\n{END}\\nafter", "new"))
     before
@@ -84,9 +93,9 @@ def with_figures(readme: str, figures: str) -> str:
     after
     """
     block = re.compile(f"(?<={re.escape(BEGIN)}\n).*?(?={re.escape(END)})", re.DOTALL)
-    replaced, count = block.subn(lambda _: f"{figures}\n", readme)
+    replaced, count = block.subn(lambda _: f"{figures}\n", page)
     if count != 1:
-        raise ValueError(f"the README needs the lines {BEGIN!r} and {END!r} once, found {count}")
+        raise ValueError(f"the page needs the lines {BEGIN!r} and {END!r} once, found {count}")
     return replaced
 
 

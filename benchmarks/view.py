@@ -45,6 +45,16 @@ FIGURES: Mapping[str, Key] = {
     "size": Key("lineitem, as stored", "bytes"),
     "size_files": Key("lineitem, as stored", "files"),
     "size_trips": Key("trips, as stored", "bytes"),
+    "plan_sample": Key("plan a 1 % sample of 10,000 files", "s", "qbeast, API", "0.3 s"),
+    "plan_filtered": Key(
+        "plan a 1 % sample of 10,000 files, filtered", "s", "qbeast, SQL where", "0.3 s"
+    ),
+    "plan_first": Key(
+        "plan a 1 % sample of 10,000 files, the first time",
+        "s",
+        "qbeast, API",
+        "Delta, TABLESAMPLE",
+    ),
     "scan_time": Key("full scan of lineitem", "s"),
     "scan_bytes": Key("full scan of lineitem", "bytes"),
     "range_time": Key("5 ranges of 1 % of lineitem, both columns", "s"),
@@ -61,6 +71,15 @@ FIGURES: Mapping[str, Key] = {
         for unit in ("s", "bytes")
     },
     **{
+        f"sample_{percent}_all_bytes_slices": Key(
+            f"{percent} % sample of lineitem, all columns",
+            "bytes",
+            "qbeast with slices, API",
+            "TABLESAMPLE",
+        )
+        for percent in _PERCENTS
+    },
+    **{
         f"sample_10_trips{ending}": Key(
             "10 % sample of trips, 2 columns", "bytes", f"qbeast{side}, API", "TABLESAMPLE"
         )
@@ -75,6 +94,7 @@ FIGURES: Mapping[str, Key] = {
             ("plain", "plain Delta"),
             ("zorder", "ZORDER"),
             ("sorted", "ZORDER, sorted"),
+            ("slices", "qbeast, slices"),
         )
     },
     "filtered_bytes": Key(
@@ -170,6 +190,11 @@ class View:
         ratios = sorted(self.one(name).ratio or 0.0 for name in names)
         return f"{percent(ratios[0])} to {percent(ratios[-1])}"
 
+    def factors(self, *names: str) -> str:
+        """The smallest and the largest factor of some figures."""
+        found = sorted((self.one(name) for name in names), key=lambda each: -(each.ratio or 0.0))
+        return f"{factor(found[0])} to {factor(found[-1])}"
+
     def rows(self) -> str:
         """The rows of lineitem, in millions."""
         return _millions(self.one("scan_bytes"))
@@ -191,6 +216,15 @@ class View:
         """The ratios of a measurement of the case `size`, each with its number of rows."""
         found = self.grown(what)
         return ", ".join(f"{ratio_text(each.ratio)} for {_millions(each)}" for each in found)
+
+    def of_largest(self, what: str) -> tuple[str, str]:
+        """Both sides of a measurement of the case `size`, with the largest table."""
+        largest = self.grown(what)[-1]
+        return figure(largest.ours.median, largest.unit), figure(largest.other.median, largest.unit)
+
+    def largest(self) -> str:
+        """The rows of the largest table of the case `size`, in millions."""
+        return _millions(self.grown("write")[-1])
 
     def smallest(self) -> str:
         """The rows of the smallest table of the case `size`, in millions."""

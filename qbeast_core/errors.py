@@ -71,8 +71,32 @@ class CommitConflict(QbeastError):
     """Other writers changed the table during every attempt; the change was not written."""
 
 
+class CommitVetoed(QbeastError):
+    """A commit hook refused the commit; its exception is the cause, and nothing was written."""
+
+
 class CommitStateUnknown(QbeastError):
     """The commit may have been written, or may still be: check before you repeat the operation."""
+
+
+class ExecutionFailed(QbeastError):
+    """Spark, Delta or storage failed while it ran the operation; `__cause__` has the full text."""
+
+
+class ConstraintViolated(ExecutionFailed):
+    """A row violates a CHECK or NOT NULL constraint of the table, or the rule of a column."""
+
+
+class ValueDoesNotFit(ExecutionFailed):
+    """A value is too large or too long for its type, or is no value of that type."""
+
+
+class NoSpace(ExecutionFailed):
+    """A disk or a storage quota is full."""
+
+
+class StorageRefused(ExecutionFailed):
+    """Storage does not permit Spark to read or write there."""
 
 
 class CorruptMetadata(QbeastError, ValueError):

@@ -1,4 +1,4 @@
-"""Quote names for SQL and suggest corrections for misspelt ones."""
+"""Quote names and texts for SQL, and suggest corrections for misspelt ones."""
 
 import difflib
 from collections.abc import Iterable
@@ -11,6 +11,18 @@ def quoted(name: str) -> str:
     '`a``b`'
     """
     return "`" + name.replace("`", "``") + "`"
+
+
+def quoted_text(text: str) -> str:
+    """Quote a text as a string literal of SQL.
+
+    Spark replaces `${...}` in a statement before it parses it, so the dollar sign is escaped there.
+
+    >>> print(quoted_text("it's"))
+    'it\\'s'
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
+    return f"'{escaped}'"
 
 
 def closest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:

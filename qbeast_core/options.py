@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -110,11 +109,11 @@ def parse_automatic(value: str | Sequence[str] | None) -> int | None:
     return at_most
 
 
-def parse_slices(value: bool | None) -> bool | None:
-    """Check the option `slices`; None means that it is not set. Raises InvalidOptions."""
+def parse_flag(option: str, value: bool | None) -> bool | None:
+    """Check an option that is on or off; None means that it is not set. Raises InvalidOptions."""
     if value is None or isinstance(value, bool):
         return value
-    raise InvalidOptions(f"slices must be true or false, got {value!r}")
+    raise InvalidOptions(f"{option} must be true or false, got {value!r}")
 
 
 def can_be_named(column: str) -> bool:
@@ -231,7 +230,7 @@ def parse_cube_size(value: int | str) -> int | None:
     if value == AUTO:
         return None
     size = value
-    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d+\s*", value):
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,20}\s*", value):
         size = int(value)
     if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MAX_CUBE_SIZE:
         raise InvalidOptions(
@@ -243,7 +242,7 @@ def parse_cube_size(value: int | str) -> int | None:
 
 def parse_fraction(value: float) -> float:
     """Check a sample fraction, from 0 (no rows) to 1 (all rows). Raises InvalidOptions."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidOptions(f"fraction {value!r} is not a number from 0 to 1")
     if not 0.0 <= value <= 1.0:
         raise InvalidOptions(f"fraction {value!r} is not between 0 and 1; one percent is 0.01")

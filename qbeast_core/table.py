@@ -12,13 +12,15 @@ from qbeast_core.change.delete import delete_rows
 from qbeast_core.change.drop_columns import drop_columns
 from qbeast_core.change.merge import Choice, Match, Merge, merge_rows
 from qbeast_core.change.replace import replace_rows_matching, replace_rows_where
-from qbeast_core.change.rewrite import RewriteResult
+from qbeast_core.change.rewrite import CommitOptions, RewriteResult
 from qbeast_core.change.update import update_rows
+from qbeast_core.delta.application import ApplicationTransaction
 from qbeast_core.delta.catalog import Catalog
 from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import InvalidOptions, NotAQbeastTable
 from qbeast_core.estimation.answer import Estimate
+from qbeast_core.jvm.failures import typed_errors_of_methods
 from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.maintain.optimize import OptimizeResult, Scope, optimize_table
@@ -34,11 +36,15 @@ from qbeast_core.tree.metrics import IndexMetrics
 from qbeast_core.write.revision import KEY, chosen_automatically
 
 
+@typed_errors_of_methods
 class QbeastTable:
     """An indexed table, pinned to its version at the time the object was made.
 
     Get one with `for_name` or `for_path`. Reads always return this version. Changes and `optimize`
     work on the newest version. Make a new object to read later commits.
+
+    If Spark, Delta or storage fails, every method raises `ExecutionFailed` or one of its
+    subclasses, such as `ConstraintViolated` or `StorageRefused`.
 
     Example:
         ```python
@@ -310,6 +316,8 @@ class QbeastTable:
         source_alias: str = "source",
         target_alias: str = "target",
         user_metadata: str | None = None,
+        txn_app_id: str | None = None,
+        txn_version: int | str | None = None,
     ) -> RewriteResult:
         """Update the rows whose key is in the source, and insert the other source rows.
 
@@ -332,6 +340,8 @@ class QbeastTable:
             source_alias: the name of the source in conditions and expressions.
             target_alias: the name of the table in conditions and expressions.
             user_metadata: the commit's `userMetadata` in the table's history.
+            txn_app_id: a name for the program that writes, as in `write_table`.
+            txn_version: the number of the change; the table takes each number only once.
 
         Returns:
             The counts of rows, files and bytes, and the new version.
@@ -342,6 +352,7 @@ class QbeastTable:
             AmbiguousMerge: several source rows would update one row.
             IncompatibleTable: the table has features that the merge cannot maintain, or has lost a
                 column that its index needs.
+            CommitVetoed: a commit hook refused the commit.
             CommitConflict: other writers changed the table during every attempt.
             CommitStateUnknown: the commit may have been written; the message says how to find out.
 
@@ -352,7 +363,8 @@ class QbeastTable:
         """
         match = Match.of(on, where, source_alias, target_alias)
         merge = Merge(match, update, insert, update_where, insert_where)
-        return merge_rows(self._table, source, merge, user_metadata)
+        commit = self._commit_options(user_metadata, txn_app_id, txn_version)
+        return merge_rows(self._table, source, merge, commit)
 
     def update(
         self,
@@ -360,6 +372,8 @@ class QbeastTable:
         where: str | None = None,
         *,
         user_metadata: str | None = None,
+        txn_app_id: str | None = None,
+        txn_version: int | str | None = None,
     ) -> RewriteResult:
         """Set columns of the rows that satisfy a condition.
 
@@ -370,6 +384,8 @@ class QbeastTable:
             assignments: a mapping of columns to SQL expressions over the old row.
             where: a SQL condition without subqueries; None for all rows.
             user_metadata: the commit's `userMetadata` in the table's history.
+            txn_app_id: a name for the program that writes, as in `write_table`.
+            txn_version: the number of the change; the table takes each number only once.
 
         Returns:
             The counts of rows, files and bytes, and the new version.
@@ -379,6 +395,7 @@ class QbeastTable:
             UnknownColumn: a named column does not exist.
             IncompatibleTable: the table has features that the update cannot maintain, or has lost a
                 column that its index needs.
+            CommitVetoed: a commit hook refused the commit.
             CommitConflict: other writers changed the table during every attempt.
             CommitStateUnknown: the commit may have been written; the message says how to find out.
 
@@ -387,9 +404,17 @@ class QbeastTable:
             table.update({"price": "price * 2"}, where="kind = 'view'")
             ```
         """
-        return update_rows(self._table, assignments, where, user_metadata)
+        commit = self._commit_options(user_metadata, txn_app_id, txn_version)
+        return update_rows(self._table, assignments, where, commit)
 
-    def delete(self, where: str, *, user_metadata: str | None = None) -> RewriteResult:
+    def delete(
+        self,
+        where: str,
+        *,
+        user_metadata: str | None = None,
+        txn_app_id: str | None = None,
+        txn_version: int | str | None = None,
+    ) -> RewriteResult:
         """Delete the rows that satisfy a condition.
 
         Only files that contain such a row are rewritten or removed. Unless the commit's state is
@@ -398,6 +423,8 @@ class QbeastTable:
         Args:
             where: a SQL condition without subqueries.
             user_metadata: the commit's `userMetadata` in the table's history.
+            txn_app_id: a name for the program that writes, as in `write_table`.
+            txn_version: the number of the change; the table takes each number only once.
 
         Returns:
             The counts of rows, files and bytes, and the new version.
@@ -406,13 +433,21 @@ class QbeastTable:
             InvalidOptions: the condition is not valid.
             IncompatibleTable: the table has features that the delete cannot maintain, or has lost a
                 column that its index needs.
+            CommitVetoed: a commit hook refused the commit.
             CommitConflict: other writers changed the table during every attempt.
             CommitStateUnknown: the commit may have been written; the message says how to find out.
         """
-        return delete_rows(self._table, where, user_metadata)
+        commit = self._commit_options(user_metadata, txn_app_id, txn_version)
+        return delete_rows(self._table, where, commit)
 
     def replace_where(
-        self, df: DataFrame, where: str, *, user_metadata: str | None = None
+        self,
+        df: DataFrame,
+        where: str,
+        *,
+        user_metadata: str | None = None,
+        txn_app_id: str | None = None,
+        txn_version: int | str | None = None,
     ) -> RewriteResult:
         """Delete the rows that satisfy a condition and append the rows of `df`, in one commit.
 
@@ -422,6 +457,8 @@ class QbeastTable:
             df: the new rows, which must all satisfy the condition.
             where: a SQL condition without subqueries.
             user_metadata: the commit's `userMetadata` in the table's history.
+            txn_app_id: a name for the program that writes, as in `write_table`.
+            txn_version: the number of the change; the table takes each number only once.
 
         Returns:
             The counts of rows, files and bytes, and the new version.
@@ -432,6 +469,7 @@ class QbeastTable:
             UnknownColumn: a named column does not exist.
             IncompatibleTable: the table has features that the change cannot maintain, or has lost a
                 column that its index needs.
+            CommitVetoed: a commit hook refused the commit.
             CommitConflict: other writers changed the table during every attempt.
             CommitStateUnknown: the commit may have been written; the message says how to find out.
 
@@ -440,7 +478,8 @@ class QbeastTable:
             table.replace_where(new_rows, "day = date'2026-01-31'")
             ```
         """
-        return replace_rows_where(self._table, df, where, user_metadata)
+        commit = self._commit_options(user_metadata, txn_app_id, txn_version)
+        return replace_rows_where(self._table, df, where, commit)
 
     def replace_matching(
         self,
@@ -451,6 +490,8 @@ class QbeastTable:
         source_alias: str = "source",
         target_alias: str = "target",
         user_metadata: str | None = None,
+        txn_app_id: str | None = None,
+        txn_version: int | str | None = None,
     ) -> RewriteResult:
         """Delete the rows whose key is in `df` and append all rows of `df`, in one commit.
 
@@ -463,6 +504,8 @@ class QbeastTable:
             source_alias: the name of `df` in conditions.
             target_alias: the name of the table in conditions.
             user_metadata: the commit's `userMetadata` in the table's history.
+            txn_app_id: a name for the program that writes, as in `write_table`.
+            txn_version: the number of the change; the table takes each number only once.
 
         Returns:
             The counts of rows, files and bytes, and the new version.
@@ -472,11 +515,13 @@ class QbeastTable:
             UnknownColumn: a named column does not exist.
             IncompatibleTable: the table has features that the change cannot maintain, or has lost a
                 column that its index needs.
+            CommitVetoed: a commit hook refused the commit.
             CommitConflict: other writers changed the table during every attempt.
             CommitStateUnknown: the commit may have been written; the message says how to find out.
         """
         match = Match.of(on, where, source_alias, target_alias)
-        return replace_rows_matching(self._table, df, match, user_metadata)
+        commit = self._commit_options(user_metadata, txn_app_id, txn_version)
+        return replace_rows_matching(self._table, df, match, commit)
 
     def drop_columns(self, columns: str | Sequence[str]) -> None:
         """Drop columns that the table is neither indexed nor sampled by, in one commit.
@@ -493,6 +538,7 @@ class QbeastTable:
             InvalidOptions: the table is indexed or sampled by one of the columns.
             UnknownColumn: the table has no such column.
             IncompatibleTable: the table has features that an indexed write cannot maintain.
+            CommitVetoed: a commit hook refused the commit.
             CommitConflict: other writers changed the table during every attempt.
             CommitStateUnknown: the commit may have been written; the message says how to find out.
         """
@@ -573,6 +619,12 @@ class QbeastTable:
             The problems that were found; `ok` is True if there are none.
         """
         return check_table(self._table)
+
+    def _commit_options(
+        self, user_metadata: str | None, app_id: str | None, version: int | str | None
+    ) -> CommitOptions:
+        application = ApplicationTransaction.of(self._table.spark, app_id, version)
+        return CommitOptions(user_metadata, application)
 
     def __repr__(self) -> str:
         return f"QbeastTable({self._table.label!r}, version={self.version})"

@@ -1,7 +1,8 @@
 """Draw the pictures of docs/how-the-index-works.md, light and dark, from the table of that page.
 
 The Python of the page runs, and its table is drawn as the index describes it: cubes and weights are
-those of `blocks`, files of `files`, dots of `sample`. The two terminals show what `dbt run` and
+those of `blocks`, files of `files`, dots of `sample`. The pictures of the index page, for
+docs/insight.md, are screenshots of this table's page. The two terminals show what `dbt run` and
 `dbt run-operation index_metrics` print for examples/tpch.
 
     python scripts/pictures.py [--images docs/images] [--without-dbt]
@@ -23,7 +24,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 
 import matplotlib
@@ -34,6 +35,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
+from PIL import Image
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
@@ -42,11 +44,14 @@ from rich.text import Text
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from qbeast_core import QbeastTable  # noqa: E402
+from qbeast_core import QbeastTable, counted  # noqa: E402
 from qbeast_core.model.cube import CubeId  # noqa: E402
 from qbeast_core.model.weight import fraction_of_weight  # noqa: E402
+from scripts.theme import THEMES, Theme  # noqa: E402
 from tests import spark_session  # noqa: E402
 from tests.docs.markdown import code_blocks  # noqa: E402
+from tests.support.browser import chromium  # noqa: E402
+from tests.support.index_page import opened  # noqa: E402
 
 PAGE = ROOT / "docs/how-the-index-works.md"
 IMAGES = ROOT / "docs/images"
@@ -138,6 +143,8 @@ class PageRun:
 
     layouts: tuple[Layout, ...]
     """Each of TABLES, as it is after the block that wrote it."""
+    table: QbeastTable
+    """The last of these."""
     printed: tuple[str, ...]
     """The output of each block of Python."""
 
@@ -145,6 +152,7 @@ class PageRun:
 def run_page(spark: SparkSession) -> PageRun:
     """Run the Python of the page."""
     namespace: dict[str, object] = {"spark": spark}
+    tables: dict[str, QbeastTable] = {}
     found: dict[str, Layout] = {}
     printed = []
     for block in code_blocks(PAGE):
@@ -155,50 +163,13 @@ def run_page(spark: SparkSession) -> PageRun:
         printed.append(output.getvalue())
         for name in TABLES:
             if name not in found and QbeastTable.is_qbeast(spark, name):
-                found[name] = Layout.of(QbeastTable.for_name(spark, name))
-    return PageRun(tuple(found[name] for name in TABLES), tuple(printed))
+                tables[name] = QbeastTable.for_name(spark, name)
+                found[name] = Layout.of(tables[name])
+    return PageRun(tuple(found[name] for name in TABLES), tables[TABLES[-1]], tuple(printed))
 
 
 # -- pictures
 
-
-@dataclass(frozen=True)
-class Theme:
-    """Colours that readers with any colour vision tell apart, on a light or a dark page."""
-
-    name: str
-    page: str
-    ink: str
-    line: str
-    unread: str
-    dense: str
-    """Where the table has most rows."""
-    read: str
-    also_read: str
-
-
-THEMES = (
-    Theme(
-        "light",
-        page="#ffffff",
-        ink="#1f2328",
-        line="#57606a",
-        unread="#dfe3e8",
-        dense="#2f7fc4",
-        read="#d55e00",
-        also_read="#f3b27a",
-    ),
-    Theme(
-        "dark",
-        page="#12171e",
-        ink="#e6edf3",
-        line="#a9b4c0",
-        unread="#333c47",
-        dense="#4b9fee",
-        read="#ff8c33",
-        also_read="#9c5a26",
-    ),
-)
 
 # The same table gives the same bytes. The text is drawn as shapes, so it looks alike everywhere.
 _STYLE = {"svg.hashsalt": "dbt-qbeast", "svg.fonttype": "path", "font.size": 15.0}
@@ -212,8 +183,8 @@ def draw_growth(file: Path, theme: Theme, grown: Sequence[Layout]) -> None:
     for panel, layout in zip(panels, grown, strict=True):
         _density(panel, theme, layout.points)
         _outlines(panel, theme, layout.cubes)
-        cubes = "1 cube" if len(layout.cubes) == 1 else f"{len(layout.cubes)} cubes"
-        panel.set_title(f"{len(layout.points):,} rows\n{cubes}", color=theme.ink, fontsize=16)
+        cubes = counted(len(layout.cubes), "cube")
+        panel.set_title(f"{len(layout.points):,} rows\n{cubes}", color=theme.text, fontsize=16)
     _save(figure, file)
 
 
@@ -228,7 +199,7 @@ def draw_samples(file: Path, theme: Theme, layout: Layout) -> None:
             _density(panel, theme, reading.points)
         else:
             _dots(panel, theme, reading.points)
-        panel.set_title(f"{name}\n{len(reading.points):,}", color=theme.ink, fontsize=16)
+        panel.set_title(f"{name}\n{len(reading.points):,}", color=theme.text, fontsize=16)
         _files(grid, theme, layout.files, reading.files)
     _save(figure, file)
 
@@ -244,42 +215,44 @@ def draw_filter(file: Path, theme: Theme, layout: Layout) -> None:
         _outlines(panel, theme, layout.cubes)
         left, right, low, high = BOX
         panel.add_patch(
-            Rectangle((left, low), right - left, high - low, fill=False, ec=theme.ink, lw=2.5)
+            Rectangle((left, low), right - left, high - low, fill=False, ec=theme.text, lw=2.5)
         )
-        panel.set_title(f"{name}\n{len(reading.points):,} rows", color=theme.ink, fontsize=16)
+        panel.set_title(f"{name}\n{len(reading.points):,} rows", color=theme.text, fontsize=16)
         _files(grid, theme, layout.files, reading.files)
     _save(figure, file)
 
 
 def draw_tree(file: Path, theme: Theme, layout: Layout) -> None:
     """The tree over weights: as wide as its rows, and cut by two samples."""
-    figure = Figure(figsize=(8, 4.4), layout="constrained", facecolor=theme.page)
+    figure = Figure(figsize=(8, 4.4), layout="constrained", facecolor=theme.background)
     axes = figure.subplots()
-    axes.set_facecolor(theme.page)
+    axes.set_facecolor(theme.background)
     lowest = min(FRACTIONS) / 4
     read = {fraction: set(layout.samples[fraction].files) for fraction in FRACTIONS}
     for cube, left, width in _spans(layout.cubes):
         above = layout.cubes.get(cube.id.parent) if cube.id.depth else None
         top = max(above.weight if above else 0.0, lowest)
-        colour = theme.unread
-        for fraction, tint in zip(FRACTIONS, (theme.also_read, theme.read), strict=True):
+        colour = theme.grid
+        for fraction, tint in zip(FRACTIONS, (theme.pale_more, theme.more), strict=True):
             if cube.files & read[fraction]:
                 colour = tint
         axes.add_patch(
-            Rectangle((left, top), width, cube.weight - top, fc=colour, ec=theme.page, lw=0.6)
+            Rectangle((left, top), width, cube.weight - top, fc=colour, ec=theme.background, lw=0.6)
         )
-    axes.text(0.5, lowest * 2, "root", color=theme.page, fontsize=16, ha="center", va="center")
+    axes.text(
+        0.5, lowest * 2, "root", color=theme.background, fontsize=16, ha="center", va="center"
+    )
     axes.set_xlim(0, 1)
     axes.set_yscale("log")
     axes.set_ylim(1.0, lowest)
     for fraction in FRACTIONS:
-        axes.axhline(fraction, color=theme.ink, lw=1.5, ls=(0, (4, 3)))
+        axes.axhline(fraction, color=theme.text, lw=1.5, ls=(0, (4, 3)))
     axes.set_yticks([1.0, *FRACTIONS], ["100 %", *(f"{f * 100:g} %" for f in FRACTIONS)])
     axes.set_yticks([], minor=True)
     axes.set_xticks([])
-    axes.tick_params(colors=theme.ink, length=0, labelsize=16)
-    axes.set_ylabel("weight", color=theme.ink, fontsize=16)
-    axes.set_xlabel("place", color=theme.ink, fontsize=16)
+    axes.tick_params(colors=theme.text, length=0, labelsize=16)
+    axes.set_ylabel("weight", color=theme.text, fontsize=16)
+    axes.set_xlabel("place", color=theme.text, fontsize=16)
     for spine in axes.spines.values():
         spine.set_visible(False)
     _save(figure, file)
@@ -304,7 +277,7 @@ def _panels(theme: Theme, count: int) -> tuple[Figure, list[Axes]]:
     width, gap, above = 8.0, 0.08, 0.72
     side = (width - (count + 1) * gap) / count
     height = side + above + gap
-    figure = Figure(figsize=(width, height), facecolor=theme.page)
+    figure = Figure(figsize=(width, height), facecolor=theme.background)
     panels = [
         figure.add_axes(
             ((gap + number * (side + gap)) / width, gap / height, side / width, side / height)
@@ -319,7 +292,9 @@ def _panels(theme: Theme, count: int) -> tuple[Figure, list[Axes]]:
 def _panels_over_files(theme: Theme, count: int) -> tuple[Figure, list[Axes], list[Axes]]:
     """Maps side by side, with a grid of files under each."""
     width = 8 / count
-    figure = Figure(figsize=(8, width * 1.25 + 1.1), layout="constrained", facecolor=theme.page)
+    figure = Figure(
+        figsize=(8, width * 1.25 + 1.1), layout="constrained", facecolor=theme.background
+    )
     cells = figure.subplots(2, count, squeeze=False, height_ratios=[4, 1.3])
     for panel in cells[0]:
         _as_map(panel, theme)
@@ -329,20 +304,20 @@ def _panels_over_files(theme: Theme, count: int) -> tuple[Figure, list[Axes], li
 def _as_map(panel: Axes, theme: Theme) -> None:
     panel.set_aspect("equal")
     panel.set(xlim=(0, KILOMETRES), ylim=(0, KILOMETRES), xticks=[], yticks=[])
-    panel.set_facecolor(theme.page)
+    panel.set_facecolor(theme.background)
     for spine in panel.spines.values():
-        spine.set_color(theme.line)
+        spine.set_color(theme.muted)
 
 
 def _density(panel: Axes, theme: Theme, points: Points) -> None:
     counts, _, _ = np.histogram2d(*points.T, bins=_BINS, range=[(0, KILOMETRES)] * 2)
-    shades = LinearSegmentedColormap.from_list("density", [theme.page, theme.dense])
+    shades = LinearSegmentedColormap.from_list("density", [theme.background, theme.less])
     panel.imshow(counts.T**0.4, origin="lower", extent=(0, KILOMETRES) * 2, cmap=shades, vmin=0)
 
 
 def _dots(panel: Axes, theme: Theme, points: Points) -> None:
     size = 3.0 if len(points) < 5000 else 0.6
-    panel.scatter(*points.T, s=size, color=theme.dense, linewidths=0, rasterized=True)
+    panel.scatter(*points.T, s=size, color=theme.less, linewidths=0, rasterized=True)
 
 
 def _share_read(panel: Axes, theme: Theme, layout: Layout, reading: Reading) -> None:
@@ -362,7 +337,7 @@ def _share_read(panel: Axes, theme: Theme, layout: Layout, reading: Reading) -> 
         left, low, width, height = _place(leaf)
         patches.append(Rectangle((left, low), width, height))
         shares.append(share)
-    shades = LinearSegmentedColormap.from_list("read", [theme.page, theme.read])
+    shades = LinearSegmentedColormap.from_list("read", [theme.background, theme.more])
     panel.add_collection(PatchCollection(patches, array=shares, cmap=shades, clim=(0, 1)))
 
 
@@ -377,7 +352,7 @@ def _outlines(panel: Axes, theme: Theme, cubes: dict[CubeId, Cube]) -> None:
                 [(middle, low), (middle, low + height)],
             ]
     unique = sorted({(tuple(a), tuple(b)) for a, b in lines})
-    panel.add_collection(LineCollection(unique, colors=theme.line, linewidths=0.7))
+    panel.add_collection(LineCollection(unique, colors=theme.muted, linewidths=0.7))
 
 
 def _place(cube: CubeId) -> tuple[float, float, float, float]:
@@ -392,7 +367,7 @@ def _files(grid: Axes, theme: Theme, files: Sequence[str], read: Sequence[str]) 
     chosen = set(read)
     for number, file in enumerate(files):
         row, column = divmod(number, _GRID)
-        colour = theme.read if file in chosen else theme.unread
+        colour = theme.more if file in chosen else theme.grid
         grid.add_patch(Rectangle((column + 0.1, -row - 0.9), 0.8, 0.8, fc=colour, ec="none"))
     rows = math.ceil(len(files) / _GRID)
     grid.set(xlim=(0, _GRID), ylim=(-rows, 0), xticks=[], yticks=[])
@@ -405,7 +380,7 @@ def _files(grid: Axes, theme: Theme, files: Sequence[str], read: Sequence[str]) 
         0.5,
         -0.08,
         text,
-        color=theme.ink,
+        color=theme.text,
         fontsize=16,
         ha="center",
         va="top",
@@ -436,6 +411,30 @@ def _spans(cubes: dict[CubeId, Cube]) -> Iterator[tuple[Cube, float, float]]:
 def _save(figure: Figure, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, format="svg", dpi=200, metadata={"Date": None})
+
+
+# -- the index page
+
+_CHOICE = {"from_0": 12, "to_0": 31, "from_1": 24, "to_1": 43}
+"""The centre of the city, in steps of the sliders; a 1 % sample is chosen already."""
+
+
+def draw_index_page(images: Path, page: Path) -> None:
+    """The upper part of an index page, with a 10 % sample of a range chosen."""
+    with chromium() as browser:
+        for theme in THEMES:
+            size = {"width": 1400, "height": 900}
+            with opened(browser, page, viewport=size, color_scheme=theme.name) as shown:
+                shown.page.get_by_role("button", name="10 %", exact=True).click()
+                shown.choose(**_CHOICE)
+                below = shown.page.locator("section[aria-labelledby=skew-title]").bounding_box()
+                assert below is not None
+                picture = shown.page.screenshot(
+                    full_page=True, clip={"x": 0, "y": 0, "width": 1400, "height": below["y"]}
+                )
+            # A palette takes a third of the bytes. Without k-means, it loses rare colours.
+            small = Image.open(BytesIO(picture)).convert("RGB").quantize(256, kmeans=2)
+            small.save(images / f"index-page-{theme.name}.png", optimize=True)
 
 
 # -- terminals
@@ -530,7 +529,9 @@ def main() -> None:
         draw_terminals(options.images)
     with tempfile.TemporaryDirectory() as warehouse:
         spark = spark_session.start(warehouse)
-        draw_all(options.images, run_page(spark).layouts)
+        run = run_page(spark)
+        draw_all(options.images, run.layouts)
+        draw_index_page(options.images, run.table.visualize_index(f"{warehouse}/index.html"))
         spark.stop()
 
 

@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from qbeast_core.change.candidates import Candidates
 from qbeast_core.change.rewrite import (
+    CommitOptions,
     Rewrite,
     RewriteResult,
     change_rows,
@@ -18,14 +19,14 @@ from qbeast_core.spark.changes import copies, deletions, together
 from qbeast_core.spark.conditions import freeze_clock, holds
 
 
-def delete_rows(table: OpenTable, where: str, user_metadata: str | None = None) -> RewriteResult:
+def delete_rows(table: OpenTable, where: str, commit: CommitOptions) -> RewriteResult:
     """Delete rows; the arguments are those of `QbeastTable.delete`."""
 
     def decide(begun: WritableTable) -> Rewrite:
         condition = freeze_clock(begun.snapshot.dataframe(), where, "where")
         return deletion(begun, condition, Operation.DELETE)
 
-    return change_rows(table, decide, user_metadata)
+    return change_rows(table, decide, commit)
 
 
 def deletion(table: OpenTable, condition: str, operation: Operation) -> Rewrite:

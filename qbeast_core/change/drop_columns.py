@@ -13,6 +13,8 @@ from pyspark.sql.types import StructType
 from qbeast_core.change.columns import column_of
 from qbeast_core.delta.metadata import maps_columns
 from qbeast_core.errors import InvalidOptions
+from qbeast_core.hooks import PendingCommit, consult
+from qbeast_core.jvm.settings import run_statement
 from qbeast_core.locate.address import RELATION_KEY
 from qbeast_core.locate.compatibility import check_planned, check_writable
 from qbeast_core.locate.retry import until_committed
@@ -39,6 +41,7 @@ def _attempt(table: OpenTable, names: Sequence[str], started: float) -> None:
     snapshot = begun.snapshot
     gone = [column_of(snapshot.schema, name, "columns", table.label) for name in names]
     _check_unneeded(begun, gone)
+    begun.index.check_columns(table.label)
     if maps_columns(snapshot.configuration):
         _drop_mapped(begun, gone)
         return
@@ -57,8 +60,9 @@ def _attempt(table: OpenTable, names: Sequence[str], started: float) -> None:
 def _drop_mapped(table: OpenTable, gone: Sequence[str]) -> None:
     """Drop columns in the metadata only."""
     name, listed = quoted(table.snapshot.location), ", ".join(map(quoted, gone))
+    consult(PendingCommit("drop columns", table.snapshot.location, table.snapshot.version))
     try:
-        table.spark.sql(f"alter table delta.{name} drop columns ({listed})")
+        run_statement(table.spark, f"alter table delta.{name} drop columns ({listed})")
     except Exception:
         # If only the reply to the commit was lost, the columns are gone.
         newest = OpenTable.newest(table.spark, table.address)

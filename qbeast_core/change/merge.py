@@ -13,14 +13,25 @@ from pyspark.sql import functions as F
 
 from qbeast_core.change.candidates import Candidates
 from qbeast_core.change.columns import check_assignable, column_of, expressions_of
-from qbeast_core.change.rewrite import Rewrite, RewriteResult, change_rows, newest_to_change
+from qbeast_core.change.rewrite import (
+    CommitOptions,
+    Rewrite,
+    RewriteResult,
+    begin_change,
+    change_rows,
+)
 from qbeast_core.delta.filters import filters_on
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.spark.alignment import absent_value, assigned
 from qbeast_core.spark.changes import data_rows, insertions, of, together, updates
-from qbeast_core.spark.conditions import check_row_values, freeze_clock, holds, understood
+from qbeast_core.spark.conditions import (
+    check_row_values,
+    freeze_clock,
+    holds,
+    reporting_invalid_sql,
+)
 from qbeast_core.spark.evaluation import checkpointed, is_repeatable
 from qbeast_core.spark.keys import key_condition
 from qbeast_core.spark.slices import own_rows
@@ -65,14 +76,16 @@ class Merge:
 
 
 def merge_rows(
-    table: OpenTable, source: DataFrame, merge: Merge, user_metadata: str | None = None
+    table: OpenTable, source: DataFrame, merge: Merge, commit: CommitOptions
 ) -> RewriteResult:
     """Merge rows; the arguments are those of `QbeastTable.merge`."""
-    newest = newest_to_change(table)
+    newest = begin_change(table, commit)
+    if isinstance(newest, RewriteResult):
+        return newest
     given = own_rows(source, newest.snapshot.stores_slices)
     _check(newest, given, merge)
     with checkpointed(given) as rows:
-        return change_rows(table, lambda begun: _Plan(begun, rows, merge).rewrite(), user_metadata)
+        return change_rows(table, lambda begun: _Plan(begun, rows, merge).rewrite(), commit)
 
 
 class Matching:
@@ -237,7 +250,7 @@ class _Plan:
         schema, values = self.schema, self._chosen(option, choice, source)
         if values is None:
             return None
-        with understood(f"{option} {choice!r}", rows):
+        with reporting_invalid_sql(f"{option} {choice!r}", rows):
             check_row_values(rows, values.values())
             if option == "insert":
                 values = {

@@ -12,10 +12,11 @@ from qbeast_core.change.columns import check_assignable
 from qbeast_core.change.delete import deletion
 from qbeast_core.change.merge import Match, Matching
 from qbeast_core.change.rewrite import (
+    CommitOptions,
     Rewrite,
     RewriteResult,
+    begin_change,
     change_rows,
-    newest_to_change,
 )
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import ReplaceMismatch
@@ -28,10 +29,12 @@ from qbeast_core.spark.slices import own_rows
 
 
 def replace_rows_where(
-    table: OpenTable, df: DataFrame, where: str, user_metadata: str | None = None
+    table: OpenTable, df: DataFrame, where: str, commit: CommitOptions
 ) -> RewriteResult:
     """Replace rows; the arguments are those of `QbeastTable.replace_where`."""
-    newest = newest_to_change(table)
+    newest = begin_change(table, commit)
+    if isinstance(newest, RewriteResult):
+        return newest
     check_assignable(newest)
     condition = freeze_clock(newest.snapshot.dataframe(), where, "where")
     given = own_rows(df, newest.snapshot.stores_slices)
@@ -44,14 +47,16 @@ def replace_rows_where(
             rewrite = deletion(begun, condition, Operation.REPLACE)
             return _with_insertions(rewrite, insertions(new, schema), rows)
 
-        return change_rows(table, decide, user_metadata)
+        return change_rows(table, decide, commit)
 
 
 def replace_rows_matching(
-    table: OpenTable, df: DataFrame, match: Match, user_metadata: str | None = None
+    table: OpenTable, df: DataFrame, match: Match, commit: CommitOptions
 ) -> RewriteResult:
     """Replace rows; the arguments are those of `QbeastTable.replace_matching`."""
-    newest = newest_to_change(table)
+    newest = begin_change(table, commit)
+    if isinstance(newest, RewriteResult):
+        return newest
     check_assignable(newest)
     given = own_rows(df, newest.snapshot.stores_slices)
     Matching(newest, given, match)
@@ -64,7 +69,7 @@ def replace_rows_matching(
             rewrite = _matching_deletion(Matching(begun, rows, match))
             return _with_insertions(rewrite, new, rows)
 
-        return change_rows(table, decide, user_metadata)
+        return change_rows(table, decide, commit)
 
 
 def _matching_deletion(matching: Matching) -> Rewrite:

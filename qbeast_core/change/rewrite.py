@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from qbeast_core.change.candidates import Candidates
+from qbeast_core.counts import counted
+from qbeast_core.delta.application import ApplicationTransaction
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.locate.compatibility import check_writable
 from qbeast_core.locate.retry import until_committed
@@ -61,6 +63,9 @@ class RewriteResult:
     seconds: float = 0.0
     column_choice: ColumnChoice | None = None
     """The columns to index that were chosen from these rows, and why; None if none were."""
+    repeated: bool = False
+    """Whether nothing was done because the table already has this transaction, or a later one, of
+    the application in `txn_app_id`."""
 
     @property
     def changed(self) -> bool:
@@ -68,6 +73,8 @@ class RewriteResult:
         return bool(self.files_removed or self.files_added)
 
     def __str__(self) -> str:
+        if self.repeated:
+            return "nothing done: the table already has this transaction"
         counts = {
             "inserted": self.rows_inserted,
             "updated": self.rows_updated,
@@ -77,9 +84,17 @@ class RewriteResult:
         if not parts:
             return "no row changed"
         return (
-            f"rows: {', '.join(parts)}; {self.files_removed:,} of {self.files_total:,} files "
-            f"rewritten, revision {self.revision_id}"
+            f"rows: {', '.join(parts)}; {self.files_removed:,} of "
+            f"{counted(self.files_total, 'file')} rewritten, revision {self.revision_id}"
         )
+
+
+@dataclass(frozen=True)
+class CommitOptions:
+    """What a change records with its commit."""
+
+    user_metadata: str | None = None
+    application: ApplicationTransaction | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,42 +124,51 @@ class Rewrite:
         return table.snapshot.rows(self.removed) - self.rows_deleted
 
 
-def newest_to_change(table: OpenTable) -> OpenTable:
-    """The newest version of a table, against which a change is checked before it is computed.
+def begin_change(table: OpenTable, commit: CommitOptions) -> WritableTable | RewriteResult:
+    """Start a transaction on the newest version, and check the table before anything is computed.
+
+    If the table already has the change, there is nothing to do, and this is the result.
 
     Raises:
         IncompatibleTable: the table has features that an indexed write cannot maintain.
     """
-    newest = OpenTable.newest(table.spark, table.address)
-    check_writable(newest)
-    return newest
+    begun = WritableTable.begin(table.spark, table.address)
+    if begun.transaction.repeats(commit.application):
+        return RewriteResult(
+            version=begun.snapshot.version,
+            revision_id=begun.configuration.last_revision_id or 0,
+            repeated=True,
+        )
+    check_writable(begun)
+    return begun
 
 
 def change_rows(
     table: OpenTable,
     decide: Callable[[WritableTable], Rewrite],
-    user_metadata: str | None = None,
+    commit: CommitOptions,
 ) -> RewriteResult:
     """Plan a rewrite and do it in one commit; retry both after a conflict with another commit.
 
     Args:
         decide: plans the rewrite for a version of the table.
-        user_metadata: the commit's `userMetadata`.
 
     Raises:
         IncompatibleTable: the table has features that an indexed write cannot maintain.
         SourceChanged: the rows changed while they were written.
+        CommitVetoed: a commit hook refused the commit.
         CommitConflict: other writers changed the table during every attempt.
         CommitStateUnknown: the commit may have been written.
     """
     started = time.monotonic()
 
     def attempt() -> RewriteResult:
-        begun = WritableTable.begin(table.spark, table.address)
-        check_writable(begun)
+        begun = begin_change(table, commit)
+        if isinstance(begun, RewriteResult):
+            return begun
         with begun.transaction.pinned_reads():
             begun.transaction.read_whole_table()
-            return _do(begun, decide(begun), user_metadata)
+            return _do(begun, decide(begun), commit.user_metadata)
 
     result = until_committed(table.label, attempt)
     return replace(result, seconds=time.monotonic() - started)
@@ -154,7 +178,7 @@ def _do(table: WritableTable, rewrite: Rewrite, user_metadata: str | None) -> Re
     """Do the rewrite in one commit, or commit nothing if nothing changes."""
     changes = rewrite.changes
     if changes is None:
-        if not len(rewrite.removed):
+        if not len(rewrite.removed) and not table.transaction.changes_more_than_rows:
             return _unchanged(table, rewrite)
         writer = IndexWriter(table, JoinedIndex.of(KnownIndex.of(table), removed=rewrite.removed))
         return _commit(writer, rewrite, _nothing(table), 0, user_metadata)
@@ -165,7 +189,8 @@ def _do(table: WritableTable, rewrite: Rewrite, user_metadata: str | None) -> Re
         index = JoinedIndex.of(KnownIndex.for_rows(table, measured), removed=rewrite.removed)
         writer = IndexWriter(table, index)
         statistics = writer.measure(measured)
-        if not statistics.rows and not len(rewrite.removed):
+        nothing = not statistics.rows and not len(rewrite.removed)
+        if nothing and not table.transaction.changes_more_than_rows:
             return _unchanged(table, rewrite)
         rows_kept = rewrite.rows_kept(table)
         inserts = statistics.rows > rows_kept

@@ -9,21 +9,26 @@ from pyspark.sql import functions as F
 
 from qbeast_core.change.candidates import Candidates
 from qbeast_core.change.columns import check_assignable, expressions_of
-from qbeast_core.change.rewrite import Rewrite, RewriteResult, change_rows
+from qbeast_core.change.rewrite import CommitOptions, Rewrite, RewriteResult, change_rows
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.read.sample import where_filters
 from qbeast_core.spark.alignment import assigned
 from qbeast_core.spark.changes import updates
-from qbeast_core.spark.conditions import check_row_values, freeze_clock, holds, understood
+from qbeast_core.spark.conditions import (
+    check_row_values,
+    freeze_clock,
+    holds,
+    reporting_invalid_sql,
+)
 
 
 def update_rows(
     table: OpenTable,
     assignments: Mapping[str, str],
     where: str | None,
-    user_metadata: str | None = None,
+    commit: CommitOptions,
 ) -> RewriteResult:
     """Update rows; the arguments are those of `QbeastTable.update`."""
     if not isinstance(assignments, Mapping) or not assignments:
@@ -32,7 +37,7 @@ def update_rows(
             "such as {'price': 'price * 2'}"
         )
 
-    return change_rows(table, lambda begun: _update(begun, assignments, where), user_metadata)
+    return change_rows(table, lambda begun: _update(begun, assignments, where), commit)
 
 
 def _update(table: WritableTable, assignments: Mapping[str, str], where: str | None) -> Rewrite:
@@ -41,7 +46,7 @@ def _update(table: WritableTable, assignments: Mapping[str, str], where: str | N
     present = snapshot.dataframe()
     expressions = expressions_of(snapshot.schema, assignments, "update", table.label)
     condition = freeze_clock(present, "true" if where is None else where, "where")
-    with understood(f"update {dict(assignments)!r}", present):
+    with reporting_invalid_sql(f"update {dict(assignments)!r}", present):
         check_row_values(present, expressions.values())
         values = assigned(present, snapshot.schema, expressions, table.label)
     candidates = Candidates.of(table, where_filters(table, condition))

@@ -7,7 +7,6 @@ written for columns of these names may describe other columns or other values.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from pyspark.sql.types import ArrayType, DataType, StructField, StructType
 
 from qbeast_core.delta.metadata import name_in_files
-from qbeast_core.model.json_text import to_json_text
+from qbeast_core.model.json_text import parse_json, to_json_text
 
 _TYPE_CHANGES = "delta.typeChanges"
 
@@ -52,7 +51,7 @@ class ColumnIdentity:
 def described(record: str) -> str:
     """The columns of a record, or of `ColumnIdentity.text`, in the form used in messages."""
     try:
-        return ", ".join(f"{name} ({_type_text(kind)})" for name, kind in json.loads(record))
+        return ", ".join(f"{name} ({_type_text(kind)})" for name, kind in parse_json(record))
     except (ValueError, TypeError, KeyError):
         return repr(record)
 

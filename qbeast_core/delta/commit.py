@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from qbeast_core.delta.conflicts import is_commit_conflict, is_refused_by_storage, reason_of
+from qbeast_core.delta.conflicts import is_commit_conflict
 from qbeast_core.delta.snapshot import TableSnapshot
-from qbeast_core.errors import CommitStateUnknown
+from qbeast_core.errors import CommitStateUnknown, NoSpace, StorageRefused
+from qbeast_core.jvm.failures import as_failure, one_line
 from qbeast_core.jvm.gateway import Jvm, delta_version
 from qbeast_core.jvm.settings import session_with
 from qbeast_core.names import quoted
@@ -39,11 +40,12 @@ class Commit:
     operation: Any
     """One of Delta's `DeltaOperations`."""
 
-    def make(self, actions: Any, settings: Mapping[str, str]) -> int:
+    def make(self, actions: Any, settings: Mapping[str, str], tags: Any | None = None) -> int:
         """Commit the actions, a Scala Seq, and return the version that contains them.
 
         Args:
             settings: session settings that apply during the commit.
+            tags: a Scala Map, for the commit's `commitInfo`; None for none.
 
         Raises:
             CommitStateUnknown: the actions may be committed, now or later.
@@ -53,19 +55,20 @@ class Commit:
         # Read these now, because the JVM may not answer after an error.
         name, txn_id = str(self.operation.name()), str(self.transaction.txnId())
         spark = self.snapshot.spark
+        more = () if tags is None else (tags,)
         try:
             with session_with(spark, {**settings, **_RECOGNISE_OWN_COMMIT}):
-                version = int(self.transaction.commit(actions, self.operation))
+                version = int(self.transaction.commit(actions, self.operation, *more))
         except Exception as error:
-            reason = reason_of(error)
+            reason = one_line(error)
             try:
                 begun = self.transaction.commitInfo() is not None
                 landed = self._version_of(txn_id) if begun else None
             except Exception as problem:
-                found = f"the log cannot be read to check: {reason_of(problem)}"
+                found = f"the log cannot be read to check: {one_line(problem)}"
                 raise CommitStateUnknown(self._advice(name, txn_id, reason, found)) from error
             if landed is None:
-                if not begun or is_commit_conflict(error) or is_refused_by_storage(error):
+                if not begun or is_commit_conflict(error) or _is_refused(error):
                     raise
                 found = "the log does not have it, but storage may still be writing it"
                 raise CommitStateUnknown(self._advice(name, txn_id, reason, found)) from error
@@ -120,3 +123,11 @@ class Commit:
             f"{txn_id}, the commit was made, and repeating it would apply the change twice. If "
             "none contains it after a few minutes, nothing was written"
         )
+
+
+def _is_refused(error: Exception) -> bool:
+    """Whether storage answered that it does not write the commit.
+
+    After other failures of storage, such as a timeout, the commit may still be written.
+    """
+    return isinstance(as_failure(error), NoSpace | StorageRefused)

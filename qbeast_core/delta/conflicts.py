@@ -1,4 +1,4 @@
-"""Classifies failed commits: another writer committed first, storage refused it, or neither."""
+"""Recognises commits that failed because another writer committed first."""
 
 from __future__ import annotations
 
@@ -13,12 +13,6 @@ _CONFLICTS = frozenset(
         "ConcurrentDeleteReadException",
         "ConcurrentDeleteDeleteException",
         "ConcurrentTransactionException",
-    )
-)
-_REFUSALS = frozenset(
-    (
-        "java.nio.file.AccessDeniedException",
-        "org.apache.hadoop.security.AccessControlException",
     )
 )
 _JVM_PACKAGE = "io.delta.exceptions."
@@ -38,23 +32,6 @@ def is_commit_conflict(error: BaseException) -> bool:
         name.startswith(_JVM_PACKAGE) and name.removeprefix(_JVM_PACKAGE) in _CONFLICTS
         for name in java_class_names(error)
     )
-
-
-def is_refused_by_storage(error: BaseException) -> bool:
-    """Whether storage refused to write the commit.
-
-    After most other storage failures, such as a timeout, the commit may still be written.
-    """
-    return not _REFUSALS.isdisjoint(java_class_names(error))
-
-
-def reason_of(error: BaseException) -> str:
-    """The exception in one line; for an exception of the JVM, its Java class and message."""
-    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    # The first line of a py4j error only names the call.
-    if getattr(error, "java_exception", None) is not None and len(lines) > 1:
-        return lines[1].removeprefix(": ")
-    return lines[0]
 
 
 def java_class_names(error: BaseException) -> list[str]:

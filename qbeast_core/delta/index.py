@@ -19,7 +19,12 @@ from pyspark.sql.types import StructType
 from qbeast_core.delta.column_identity import ColumnIdentity, described
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot
 from qbeast_core.delta.version_cache import VersionCache
-from qbeast_core.errors import IncompatibleTable, InvalidOptions
+from qbeast_core.errors import (
+    CorruptMetadata,
+    IncompatibleTable,
+    InvalidOptions,
+    NotAQbeastTable,
+)
 from qbeast_core.model.block import (
     BLOCKS_TAG,
     COLUMNS_TAG,
@@ -29,6 +34,7 @@ from qbeast_core.model.block import (
     Block,
     parse_blocks,
 )
+from qbeast_core.model.json_text import parse_id
 from qbeast_core.model.legacy import has_legacy_tags, is_copy
 from qbeast_core.model.revision import STAGING_REVISION_ID, IndexConfiguration, Revision
 from qbeast_core.options import IndexedColumn, resolve_columns, resolve_sample_key
@@ -120,8 +126,7 @@ class TableIndex:
         now, as far as the table records it."""
         return all(self._has_present_columns(self._data_files[i]) for i in files.tolist())
 
-    @property
-    def weight_columns(self) -> tuple[str, ...]:
+    def weight_columns(self, table: str) -> tuple[str, ...]:
         """The columns whose hash is a row's weight.
 
         Raises:
@@ -130,8 +135,9 @@ class TableIndex:
         names = self.configuration.latest.weight_columns
         try:
             resolve_sample_key(names, self._schema, may_be_identity=True)
-        except InvalidOptions as problem:
-            raise _lost("the table cannot be sampled", problem) from None
+        except InvalidOptions:
+            self.check_columns(table)
+            raise
         return names
 
     def check_columns(self, table: str) -> None:
@@ -144,7 +150,22 @@ class TableIndex:
                 latest.weight_columns, self._schema, case_sensitive=True, may_be_identity=True
             )
         except InvalidOptions as problem:
-            raise _lost(f"{table} cannot be written to", problem) from None
+            raise IncompatibleTable(
+                f"the index of {table} needs a column that was dropped, renamed or retyped: "
+                f"{problem}. Restore the column's name and type, or rewrite the table with "
+                "write_table(..., mode='overwrite') and other columns_to_index or another "
+                "sample_key"
+            ) from None
+
+    def lost_column(self, table: str) -> str | None:
+        """What `check_columns` says; None if the index has all its columns or cannot be read."""
+        try:
+            self.check_columns(table)
+        except IncompatibleTable as problem:
+            return str(problem)
+        except (CorruptMetadata, NotAQbeastTable):
+            return None
+        return None
 
     @cached_property
     def files(self) -> tuple[IndexedFile, ...]:
@@ -213,9 +234,10 @@ class TableIndex:
         tag = file.tags.get(REVISION_TAG)
         if tag is None or tag == str(STAGING_REVISION_ID):
             return _UNINDEXED
-        if not (tag.isascii() and tag.isdecimal()):
-            return _untrusted(f"revision tag {tag!r} is not a number")
-        revision = self.configuration.revisions.get(int(tag))
+        number = parse_id(tag)
+        if number is None:
+            return _untrusted(f"revision tag {tag!r:.200} is not a number")
+        revision = self.configuration.revisions.get(number)
         if revision is None:
             return _untrusted(f"revision {tag} is not in the table's configuration")
         if reason := self._distrusted.get(revision.revision_id):
@@ -284,14 +306,6 @@ def _changed_column(revision: Revision, schema: StructType) -> str | None:
         if not transformer.is_for(types[name]):
             return f"indexed column {name!r} now has another type"
     return None
-
-
-def _lost(what: str, problem: InvalidOptions) -> IncompatibleTable:
-    return IncompatibleTable(
-        f"{what} with its index: {problem}. Restore the column's name and type, or rewrite the "
-        "table with write_table(..., mode='overwrite') and other columns_to_index or another "
-        "sample_key"
-    )
 
 
 def _highest(tags: Mapping[str, str], blocks: Sequence[Block]) -> int | None:

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from qbeast_core.errors import InvalidOptions
+from qbeast_core.jvm.failures import one_line
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.slices import SLICE_COLUMN, SLICES_KEY
 from qbeast_core.spark.schema import GENERATION_KEY
@@ -62,8 +63,9 @@ def checked_properties(spark: SparkSession, properties: Mapping[str, str]) -> di
     try:
         taken = configs.validateConfigurations(jvm.scala_map(properties))
     except PySparkException as problem:
-        first_line = str(problem).partition("\n")[0]
-        raise InvalidOptions(f"Delta does not accept these properties: {first_line}") from problem
+        raise InvalidOptions(
+            f"Delta does not accept these properties: {one_line(problem)}"
+        ) from problem
     return dict(json.loads(jvm.json_of(taken)))
 
 

@@ -22,6 +22,7 @@ from qbeast_core.errors import UnsupportedEnvironment
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.names import quoted
+from qbeast_core.spark.slices import without_slices
 
 logger = logging.getLogger(__name__)
 
@@ -45,12 +46,13 @@ class DataFile:
     def from_log(cls, add: Mapping[str, Any]) -> DataFile:
         """The file of an `add` action, given as parsed JSON."""
         stats = add.get("stats") or ""
+        rows = parse_statistics(stats).get("numRecords")
         deletion_vector = add.get("deletionVector") or {}
         return cls(
             path=add["path"],
             size_bytes=add["size"],
             modification_millis=add["modificationTime"],
-            stored_rows=json.loads(stats).get("numRecords") if stats else None,
+            stored_rows=rows if type(rows) is int and rows >= 0 else None,
             deleted_rows=deletion_vector.get("cardinality", 0),
             tags=add.get("tags") or {},
             stats=stats,
@@ -108,7 +110,7 @@ class TableSnapshot:
         stored = StructType.fromJson(json.loads(self._schema_json))
         if not self.stores_slices:
             return stored
-        return StructType([field for field in stored if field.name != SLICE_COLUMN])
+        return without_slices(stored)
 
     @cached_property
     def features(self) -> frozenset[str]:
@@ -183,8 +185,8 @@ class TableSnapshot:
         """Delta's `AddFile` objects of the files at `indices`, as a Scala Seq."""
         return self._jvm.pick(self._live_files.adds, indices)
 
-    def followed_by(self, change: Change) -> Callable[[int], None]:
-        """Prepares the next version's list of files, to save its reader from reading the log.
+    def prepare_next_files(self, change: Change) -> Callable[[int], None]:
+        """Prepare the list of the next version's files, which saves reading it from the log.
 
         Call the returned function with the version of the change after its commit. It only caches
         the list, and never raises.
@@ -236,6 +238,20 @@ class Change:
     """The files that are added."""
     adds: Any
     """Delta's `AddFile` objects of the added files, as a Scala Seq."""
+
+
+def parse_statistics(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+    """A file's statistics in the log; what cannot be understood is left out, as Delta does."""
+    if not text:
+        return {}
+    try:
+        found = json.loads(text, parse_float=parse_float)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    by_column = ("minValues", "maxValues", "nullCount")
+    return {k: v for k, v in found.items() if k not in by_column or isinstance(v, dict)}
 
 
 def delta_log_of(spark: SparkSession, location: str) -> Any:

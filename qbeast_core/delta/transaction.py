@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,10 +22,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from qbeast_core import phases
+from qbeast_core import hooks, phases
+from qbeast_core.delta.application import ApplicationTransaction
 from qbeast_core.delta.column_identity import ColumnIdentity
 from qbeast_core.delta.commit import Commit
-from qbeast_core.delta.conflicts import reason_of
 from qbeast_core.delta.metadata import (
     features_of,
     fields_of,
@@ -33,12 +35,18 @@ from qbeast_core.delta.metadata import (
     stores_slices,
     without_internal_metadata,
 )
+from qbeast_core.delta.schema_merge import merged_schema
 from qbeast_core.delta.snapshot import Change, DataFile, TableSnapshot, delta_log_of
 from qbeast_core.delta.statistics import MICROSECONDS, TIMESTAMPS_KEY, LateStatistics
 from qbeast_core.errors import InvalidOptions
+from qbeast_core.hooks import CommitFile, CommitNote, PendingCommit
+from qbeast_core.jvm.failures import one_line
 from qbeast_core.jvm.gateway import Jvm, activate
 from qbeast_core.jvm.settings import is_set, session_with
 from qbeast_core.model.slices import SLICE_COLUMN
+from qbeast_core.spark.slices import without_slices
+
+logger = logging.getLogger(__name__)
 
 _DELTA = "org.apache.spark.sql.delta."
 _ACTIONS = _DELTA + "actions."
@@ -114,8 +122,11 @@ class Transaction:
         self._txn = self._delta_log.startTransaction()
         self._spark = spark
         self._other_actions: list[Any] = []
+        self._application: ApplicationTransaction | None = None
         self._has_written = False
         self._new_properties: dict[str, str] = {}
+        self._new_schema: StructType | None = None
+        self._stores_new_schema = False
         self.snapshot = TableSnapshot(spark, self._delta_log, self._txn.snapshot())
 
     @contextmanager
@@ -132,6 +143,60 @@ class Transaction:
         finally:
             transactions.clearActive()
 
+    def repeats(self, application: ApplicationTransaction | None) -> bool:
+        """Whether the table already has the application's transaction, or a later one.
+
+        If not, the commit records it. It then conflicts with every commit that records another
+        transaction of the application.
+        """
+        if application is None:
+            return False
+        recorded = int(self._txn.txnVersion(application.app_id))
+        if recorded < application.version:
+            self._application = application
+            return False
+        logger.info(
+            "Transaction %d of the application %r is skipped, because %s already has number %d",
+            application.version,
+            application.app_id,
+            self.snapshot.location,
+            recorded,
+        )
+        application.done_in(self._spark)
+        return True
+
+    @property
+    def changes_more_than_rows(self) -> bool:
+        """Whether there is something to commit even without files."""
+        return self._application is not None or self._new_schema is not None
+
+    @property
+    def schema(self) -> StructType:
+        """The columns that the table has after `merge_columns`, without the slice column."""
+        if self._new_schema is None:
+            return self.snapshot.schema
+        hides = self.snapshot.stores_slices
+        return without_slices(self._new_schema) if hides else self._new_schema
+
+    @property
+    def changes_schema(self) -> bool:
+        """Whether `merge_columns` added or widened a column or field."""
+        return self._new_schema is not None
+
+    def merge_columns(self, given: StructType) -> None:
+        """Add the columns and fields of new rows that the table lacks, as `mergeSchema` does.
+
+        Raises:
+            InvalidOptions: Delta does not allow the change.
+        """
+        if not self.snapshot.exists:
+            return
+        merged = merged_schema(self._jvm, self._trial(), given)
+        if merged is not None and self.snapshot.stores_slices:
+            # It stays the last column.
+            merged = StructType([*without_slices(merged), merged[SLICE_COLUMN]])
+        self._new_schema = merged
+
     def create_table(
         self, schema: StructType, configuration: Mapping[str, str], comment: str | None = None
     ) -> None:
@@ -146,6 +211,7 @@ class Transaction:
         It also keeps its comment if `comment` is None; an empty `comment` removes it.
         """
         self._support_slices(schema)
+        self._stores_new_schema = True
         metadata = self._metadata(schema, configuration, comment, kept_from=self._txn.metadata())
         self._txn.updateMetadataForTableOverwrite(metadata)
 
@@ -159,10 +225,7 @@ class Transaction:
         Raises:
             InvalidOptions: Delta does not accept these columns or properties.
         """
-        present = self.snapshot.exists
-        trial = self._delta_log.startTransaction(
-            self._jvm.none, self._jvm.some(self._txn.snapshot())
-        )
+        present, trial = self.snapshot.exists, self._trial()
         kept_from = trial.metadata() if present else None
         metadata = self._metadata(schema, configuration, None, kept_from)
         try:
@@ -172,14 +235,26 @@ class Transaction:
                 trial.updateMetadataForNewTable(metadata)
         except (Py4JJavaError, PySparkException) as problem:
             raise InvalidOptions(
-                f"Delta does not accept the table: {reason_of(problem)}"
+                f"Delta does not accept the table: {one_line(problem)}"
             ) from problem
         return features_of(trial.protocol()), dict(fields_of(trial.metadata())["configuration"])
+
+    def _trial(self) -> Any:
+        """A transaction on the same version, to find out what Delta says to a change."""
+        return self._delta_log.startTransaction(
+            self._jvm.none, self._jvm.some(self._txn.snapshot())
+        )
 
     def update_configuration(
         self, configuration: Mapping[str, str], schema: StructType | None = None
     ) -> None:
-        """Replace the table's whole configuration, and its schema if one is given."""
+        """Replace the table's whole configuration, and its schema if one is given.
+
+        Without one, the table gets the columns of `merge_columns`.
+        """
+        if schema is None:
+            schema = self._new_schema
+        self._stores_new_schema = True
         fields = fields_of(self._txn.metadata()) | {"configuration": dict(configuration)}
         before = self.snapshot.configuration
         self._new_properties = {k: v for k, v in configuration.items() if before.get(k) != v}
@@ -225,6 +300,7 @@ class Transaction:
                 collected.
             without_dictionary: columns whose values rarely repeat within a file.
         """
+        self._store_new_schema()
         late = LateStatistics(self._jvm, self._delta_log, self._txn, expected_rows)
         in_session = inheritable_thread_target(self._spark)
         with _one_thread() as aside:
@@ -249,6 +325,14 @@ class Transaction:
         staged, change_files = self._sorted_out(written)
         self._other_actions += change_files
         return staged
+
+    def _store_new_schema(self) -> None:
+        """Store the columns of `merge_columns`, if a change of the configuration has not done so.
+
+        Delta must know them before it writes files, and accepts one change of the metadata.
+        """
+        if self._new_schema is not None and not self._stores_new_schema:
+            self.update_configuration(self.snapshot.configuration)
 
     def _sorted_out(self, written: Any) -> tuple[list[StagedFile], list[Any]]:
         """Separates the table's data files from Delta's actions for its change data feed."""
@@ -311,11 +395,14 @@ class Transaction:
                 on them when they say that a merge changed nothing.
 
         Raises:
+            CommitVetoed: a commit hook refused it; nothing was written.
+            InvalidOptions: commit hooks returned something that cannot be stored.
             CommitStateUnknown: the change may be committed, now or later.
             Any other exception is Delta's own, and nothing was written. Use
             `conflicts.is_commit_conflict` to find out whether another writer committed first.
         """
         phases.enter(phases.COMMITTING)
+        self._store_new_schema()
         data_change = operation is not Operation.OPTIMIZE
         retagged = self._retagged(retags or {})
         kept_data = self._adds(retagged, data_change=False)
@@ -326,19 +413,54 @@ class Transaction:
             files=[staged.file for staged in (*adds, *retagged)],
             adds=added,
         )
-        committed = self.snapshot.followed_by(change)
-        removed = self._removals(gone, data_change)
+        note = CommitNote(user_metadata=user_metadata)
+        if hooks.is_awaited():
+            note = self._consult(operation, adds, gone.difference(retags or ()), user_metadata)
+        millis = int(time.time() * 1000)
+        committed = self.snapshot.prepare_next_files(change)
+        removed = self._removals(gone, data_change, millis)
         if metrics:
             self._register(metrics)
-        jvm_operation = self._operation(operation, user_metadata, predicate)
+        jvm_operation = self._operation(operation, note.user_metadata, predicate)
         # Only write operations accept the user metadata; for the others, Delta has a setting.
-        text = {} if user_metadata is None else {_USER_METADATA: user_metadata}
-        others = self._jvm.seq(self._other_actions)
+        text = {} if note.user_metadata is None else {_USER_METADATA: note.user_metadata}
+        done = [] if self._application is None else [self._application.action(self._jvm, millis)]
+        others = self._jvm.seq([*self._other_actions, *done])
         actions = added.appendedAll(others).appendedAll(removed)
         commit = Commit(self.snapshot, self._delta_log, self._txn, jvm_operation)
-        version = commit.make(actions, text)
+        version = commit.make(actions, text, self._jvm.scala_map(note.tags) if note.tags else None)
         committed(version)
+        if self._application is not None:
+            self._application.done_in(self._spark)
         return version
+
+    def _consult(
+        self,
+        operation: Operation,
+        adds: Sequence[StagedFile],
+        removed: frozenset[int],
+        user_metadata: str | None,
+    ) -> CommitNote:
+        """Ask the hooks about the commit. Raises CommitVetoed, InvalidOptions."""
+        pending = PendingCommit(
+            operation=operation.name.lower(),
+            location=self.snapshot.location,
+            read_version=self.snapshot.version,
+            added=tuple(_as_commit_file(staged.file) for staged in adds),
+            removed=tuple(_as_commit_file(self.snapshot.files[i]) for i in sorted(removed)),
+            user_metadata=user_metadata,
+        )
+        transactions = self._jvm.singleton(_DELTA + "OptimisticTransaction")
+        # A hook reads the newest version of other tables, and can write to them.
+        is_pinned = transactions.getActive().isDefined()
+        if is_pinned:
+            transactions.clearActive()
+        try:
+            return hooks.consult(pending)
+        finally:
+            activate(self._spark)
+            if is_pinned:
+                transactions.setActive(self._txn)
 
     def _retagged(self, retags: Mapping[int, Mapping[str, str]]) -> list[StagedFile]:
         if not retags:
@@ -351,13 +473,13 @@ class Transaction:
             )
         ]
 
-    def _removals(self, gone: frozenset[int], data_change: bool) -> Any:
+    def _removals(self, gone: frozenset[int], data_change: bool, millis: int) -> Any:
         """The actions, a Scala Seq, that remove the files at these indices."""
         if not gone:
             return self._jvm.seq([])
         files = self.snapshot.add_actions(np.array(sorted(gone), dtype=np.int64))
         java = self._jvm.jvm.java.lang
-        arguments = [(java.Long.TYPE, int(time.time() * 1000)), (java.Boolean.TYPE, data_change)]
+        arguments = [(java.Long.TYPE, millis), (java.Boolean.TYPE, data_change)]
         return self._jvm.each(files, _ACTIONS + "AddFile", "removeWithTimestamp", arguments)
 
     def _register(self, metrics: Mapping[str, int]) -> None:
@@ -437,6 +559,10 @@ class Transaction:
                 "createdTime": int(time.time() * 1000),
             },
         )
+
+
+def _as_commit_file(file: DataFile) -> CommitFile:
+    return CommitFile(file.path, file.size_bytes, file.rows, MappingProxyType(dict(file.tags)))
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
+from qbeast_core.counts import counted
+
 Number = int | float | Decimal
 
 _SHOWN = 50
@@ -97,19 +99,19 @@ class Estimate:
         lines = [f"{self.expression}{' where ' + self.where if self.where else ''}"]
         lines += [self._line(group) for group in self.groups[:_SHOWN]]
         if len(self.groups) > _SHOWN:
-            lines.append(f"  and {len(self.groups) - _SHOWN:,} more groups")
+            lines.append(f"  and {counted(len(self.groups) - _SHOWN, 'more group')}")
         share = self.size_bytes / self.table_bytes if self.table_bytes else 0.0
-        read = f"{self.files:,} of {self.table_files:,} files, {share:.1%} of the bytes"
+        read = f"{self.files:,} of {counted(self.table_files, 'file')}, {share:.1%} of the bytes"
         if self.exact:
             lines.append(f"exact, because {self.reason}; read {read}")
         else:
             lines.append(
                 f"from {self.fraction:.3%} of the rows, {self.confidence:.4g} confidence; "
-                f"read {read} in {self.looks} {'sample' if self.looks == 1 else 'samples'}"
+                f"read {read} in {counted(self.looks, 'sample')}"
             )
             if self.group_by:
                 few = math.ceil(self.largest_unseen_group)
-                lines.append(f"groups with fewer than about {few:,} rows may be missing")
+                lines.append(f"groups with fewer than about {counted(few, 'row')} may be missing")
         return "\n".join(lines)
 
     def _line(self, group: GroupEstimate) -> str:

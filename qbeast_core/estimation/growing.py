@@ -97,26 +97,27 @@ def grow(
     """
     rows = population.rows
     if population.about_rows * largest_fraction < 2 * FEWEST_CLUSTERS:
-        return _exact("a large enough sample would cost about as much")
+        return exact_outcome("a large enough sample would cost about as much")
     fraction = min(_first_fraction(goal, population), largest_fraction)
     for number in range(1, MOST_LOOKS + 1):
         if not 0.0 < fraction <= largest_fraction:
-            return _exact("a large enough sample would cost about as much")
+            return exact_outcome("a large enough sample would cost about as much")
         look = look_at(fraction)
         intervals = _intervals_of(look.moments, goal, population)
         precise, small = intervals.within(goal.tolerance), _is_small(look.rows_of_group)
         if rows is not None and not rows_agree(
             look.moments.fraction, look.rows, look.squared_rows, rows
         ):
-            return _exact("too many rows share a weight to sample them")
+            return exact_outcome("too many rows share a weight to sample them")
         if len(precise) and bool(np.all(precise | small)):
             return Outcome(look, intervals, small & ~precise)
         if number < MOST_LOOKS:
             fraction = _next_fraction(intervals, goal, small)
-    return _exact(f"{MOST_LOOKS} samples were not precise enough")
+    return exact_outcome(f"{MOST_LOOKS} samples were not precise enough")
 
 
-def _exact(reason: str) -> Outcome:
+def exact_outcome(reason: str) -> Outcome:
+    """The outcome for which all rows must be read."""
     return Outcome(None, None, np.zeros(0, dtype=np.bool_), reason)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core.jvm.gateway import Jvm, activate
 
@@ -70,3 +70,14 @@ def changed_settings(spark: SparkSession, changes: Mapping[str, str]) -> Iterato
                 conf.unset(key)
             else:
                 conf.set(key, earlier)
+
+
+def run_statement(spark: SparkSession, statement: str) -> DataFrame:
+    """Run a SQL statement of this library, in which `${...}` can only be part of a name.
+
+    In users' statements, Spark replaces it by a setting or by a variable of the environment.
+    """
+    if "${" not in statement:
+        return spark.sql(statement)
+    with changed_settings(spark, {"spark.sql.variable.substitute": "false"}):
+        return spark.sql(statement)

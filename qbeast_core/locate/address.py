@@ -16,6 +16,7 @@ from qbeast_core.errors import (
     InvalidOptions,
     NotAQbeastTable,
 )
+from qbeast_core.names import quoted_text
 
 DELTA, PARQUET = "delta", "parquet"
 RELATION_KEY = "qbeast.relation"
@@ -94,7 +95,7 @@ class TableAddress:
     @property
     def _registration(self) -> str:
         """The SQL statement that registers the table under its name."""
-        return f"CREATE TABLE {self.name} USING delta LOCATION {self.location!r}"
+        return f"CREATE TABLE {self.name} USING delta LOCATION {quoted_text(self.location)}"
 
 
 def address_of_text(spark: SparkSession, text: str) -> TableAddress:

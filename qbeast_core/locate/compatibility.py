@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from urllib.parse import unquote
 
 from pyspark.sql.types import StructType
 
-from qbeast_core.delta.snapshot import DataFile
 from qbeast_core.errors import IncompatibleTable, Remedy
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.model.legacy import has_legacy_tags
@@ -53,6 +53,7 @@ _NEVER_OFF = "icebergCompatV3"
 def check_writable(table: OpenTable) -> None:
     """Raise IncompatibleTable if indexed files cannot be added to the table."""
     check_supported(table)
+    _refuse_outside(table, climbs)
     legacy = sum(has_legacy_tags(file.tags) for file in table.snapshot.files)
     if legacy:
         raise IncompatibleTable(
@@ -134,7 +135,11 @@ def check_planned(table: WritableTable, schema: StructType, properties: Mapping[
 def check_own_files(table: OpenTable) -> None:
     """Raise IncompatibleTable if a file of the table is outside its directory."""
     root = table.snapshot.location.rstrip("/") + "/"
-    outside = [file.path for file in table.snapshot.files if not _is_inside(file, root)]
+    _refuse_outside(table, lambda path: not is_inside(path, root))
+
+
+def _refuse_outside(table: OpenTable, is_outside: Callable[[str], bool]) -> None:
+    outside = [file.path for file in table.snapshot.files if is_outside(file.path)]
     if outside:
         raise IncompatibleTable(
             f"{table.label} has {len(outside)} files outside its directory, such as {outside[0]}; "
@@ -153,11 +158,18 @@ def check_no_slice_column(table: OpenTable) -> None:
         )
 
 
-def _is_inside(file: DataFile, root: str) -> bool:
-    if ".." in file.path.split("/"):
+def is_inside(path: str, root: str) -> bool:
+    """Whether a path from the log, which is URL-encoded, is below the table's directory."""
+    decoded = unquote(path)
+    if climbs(path):
         return False
-    is_absolute = file.path.startswith("/") or ":" in file.path.split("/", 1)[0]
-    return not is_absolute or file.path.startswith(root)
+    is_absolute = decoded.startswith("/") or ":" in decoded.split("/", 1)[0]
+    return not is_absolute or decoded.startswith(root)
+
+
+def climbs(path: str) -> bool:
+    """Whether a path from the log has a `..`, which no writer of Delta produces."""
+    return ".." in path.split("/") or ("%" in path and ".." in unquote(path).split("/"))
 
 
 def _uniform(features: Collection[str], configuration: Mapping[str, str]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from qbeast_core.delta.index import TableIndex
 from qbeast_core.delta.snapshot import TableSnapshot
@@ -34,6 +35,11 @@ class OpenTable:
         """The table's name or path, for messages."""
         return self.address.label
 
+    @property
+    def schema(self) -> StructType:
+        """The table's columns; in a write, also those that it adds. Without the slice column."""
+        return self.snapshot.schema
+
     @cached_property
     def configuration(self) -> IndexConfiguration:
         """The revisions of the table's index; empty for a table without an index."""
@@ -51,6 +57,17 @@ class WritableTable(OpenTable):
     def __init__(self, address: TableAddress, transaction: Transaction) -> None:
         super().__init__(address, transaction.snapshot)
         self.transaction = transaction
+
+    @property
+    def schema(self) -> StructType:
+        return self.transaction.schema
+
+    def merge_columns(self, given: StructType) -> None:
+        """Add the columns and fields of new rows that the table lacks. Raises InvalidOptions."""
+        self.transaction.merge_columns(given)
+        if self.transaction.changes_schema:
+            # Files that were indexed by a narrower column do not belong to the index any more.
+            self.index = TableIndex(self.configuration, self.schema, self.snapshot.files)
 
     @staticmethod
     def begin(spark: SparkSession, address: TableAddress) -> WritableTable:

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from qbeast_core.counts import counted
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import IncompatibleTable, IndexMismatch, NotAQbeastTable
+from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.locate.address import PARQUET, TableAddress, address_of_text
 from qbeast_core.locate.compatibility import (
     check_no_slice_column,
@@ -65,11 +67,12 @@ class ConvertResult:
             return f"is indexed by {', '.join(self.columns)} already"
         chosen = f" ({self.column_choice})" if self.column_choice else ""
         return (
-            f"will be indexed by {', '.join(self.columns)}{chosen}; {self.rows:,} rows in "
-            f"{self.files:,} files are not indexed until you run optimize"
+            f"will be indexed by {', '.join(self.columns)}{chosen}; {counted(self.rows, 'row')} in "
+            f"{counted(self.files, 'file')} are not indexed until you run optimize"
         )
 
 
+@typed_errors
 def convert_to_qbeast(
     spark: SparkSession,
     table: str,
@@ -109,6 +112,7 @@ def convert_to_qbeast(
             maintain, has files outside its directory, is a view, or is stored in another format.
         IndexMismatch: the table already has an index with other columns, or with another cube size,
             sample key or slices.
+        CommitVetoed: a commit hook refused the commit.
         CommitConflict: other writers changed the table during every attempt.
         CommitStateUnknown: the commit may have been written; the message says how to find out.
 
@@ -131,6 +135,7 @@ def convert_to_qbeast(
     )
 
 
+@typed_errors
 def check_convertible(spark: SparkSession, table: str, slices: bool | None = None) -> None:
     """Check whether `convert_to_qbeast` can convert a table, without changing it.
 
@@ -220,6 +225,7 @@ def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
 
 def _indexed_already(table: OpenTable, options: IndexOptions) -> ConvertResult:
     snapshot, latest = table.snapshot, table.configuration.latest
+    table.index.check_columns(table.label)
     columns, size = options.columns, options.cube_size
     asked = [column.name.lower() for column in columns or ()]
     if columns is not None and asked != [name.lower() for name in latest.columns]:

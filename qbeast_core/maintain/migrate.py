@@ -17,10 +17,12 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import failpoints
+from qbeast_core.counts import counted
 from qbeast_core.delta.index import TableIndex
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation, StagedFile
 from qbeast_core.errors import IncompatibleTable, NotAQbeastTable
+from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.locate.address import DELTA, address_of_text
 from qbeast_core.locate.compatibility import check_own_files, check_supported
 from qbeast_core.locate.retry import until_committed
@@ -68,19 +70,20 @@ class MigrateResult:
         if not self.changed:
             return "has nothing in the old format"
         would = "would be " if self.dry_run else ""
-        parts = [f"{self.files_retagged:,} files {would}retagged"]
+        parts = [f"{counted(self.files_retagged, 'file')} {would}retagged"]
         if self.files_unindexed:
             parts.append(
                 f"{self.files_unindexed:,} of them without an index because of invalid tags"
             )
         if self.files_removed:
             parts.append(
-                f"{self.rows_rewritten:,} rows of {self.files_removed:,} files {would}"
-                f"rewritten, {self.copies_dropped:,} copies of rows {would}dropped"
+                f"{counted(self.rows_rewritten, 'row')} of {counted(self.files_removed, 'file')} "
+                f"{would}rewritten, {self.copies_dropped:,} copies of rows {would}dropped"
             )
         return "; ".join(parts)
 
 
+@typed_errors
 def migrate_format(spark: SparkSession, table: str, dry_run: bool = False) -> MigrateResult:
     """Migrate a table of qbeast 0.5 or older to the current format, in one commit.
 
@@ -101,6 +104,7 @@ def migrate_format(spark: SparkSession, table: str, dry_run: bool = False) -> Mi
         IncompatibleTable: the table's copies of rows cannot be told from its original rows, or it
             has features that an indexed write cannot maintain, or files outside its directory.
         CorruptMetadata: the index metadata in the table's configuration cannot be parsed.
+        CommitVetoed: a commit hook refused the commit.
         CommitConflict: other writers changed the table during every attempt.
         CommitStateUnknown: the commit may have been written; the message says how to find out.
     """
@@ -134,7 +138,8 @@ def _migrate(table: WritableTable, dry_run: bool) -> MigrateResult:
     snapshot = table.snapshot
     if not snapshot.exists:
         raise NotAQbeastTable(f"there is no Delta table at {table.label}")
-    _ = table.configuration.latest  # raises for a table without a readable index
+    # Also raises for a table without a readable index.
+    table.index.check_columns(table.label)
     survey = _survey(table)
     stored = without_replicated_sets(snapshot.configuration)
     if not survey.files and stored == snapshot.configuration:

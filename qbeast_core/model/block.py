@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import reprlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from qbeast_core.model.cube import CubeId
+from qbeast_core.model.json_text import check_length
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
 
 REVISION_TAG = "revision"
@@ -62,9 +64,10 @@ def parse_blocks(text: str, dimensions: int) -> tuple[Block, ...]:
     such a file as not indexed.
     """
     try:
+        check_length(text)
         entries = _json_of(text)
     except (ValueError, TypeError, RecursionError) as problem:
-        raise ValueError(f"the blocks tag is not JSON: {problem}") from None
+        raise ValueError(f"the blocks tag is not JSON: {problem!s:.200}") from None
     if not isinstance(entries, list):
         raise ValueError(f"the blocks tag must hold a list, got {_shortened(entries)}")
     return tuple(_block_of(entry, dimensions) for entry in entries)
@@ -134,5 +137,5 @@ def _integer(entry: dict[str, Any], field: str, smallest: int, largest: int) -> 
 
 
 def _shortened(value: Any) -> str:
-    text = repr(value)
+    text = reprlib.repr(value)  # also of a value that is nested very deeply
     return text if len(text) <= 200 else text[:197] + "..."

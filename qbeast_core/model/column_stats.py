@@ -8,7 +8,6 @@ are equivalent: `{"price": {"min": 0, "max": 10}}`, and the format's own `{"pric
 from __future__ import annotations
 
 import datetime
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import Any
 
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.model.datatypes import EPOCH, DataType, Number, to_bound, to_millis, to_ordinate
-from qbeast_core.model.json_text import to_json_text
+from qbeast_core.model.json_text import check_length, parse_json, to_json_text
 from qbeast_core.model.quantiles import NumericQuantiles, StringQuantiles
 from qbeast_core.model.transformer import (
     LinearTransformer,
@@ -57,7 +56,8 @@ def parse_column_stats(value: str | Mapping[str, Any] | None) -> Mapping[str, An
         return {}
     if isinstance(value, str):
         try:
-            given = json.loads(_TEXT.sub(_double_quoted, value))
+            check_length(value)
+            given = parse_json(_TEXT.sub(_double_quoted, value))
         except ValueError as problem:
             raise InvalidOptions(
                 f"column_stats is not valid JSON ({problem}): {value!r:.200}; write it like "

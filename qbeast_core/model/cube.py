@@ -17,6 +17,8 @@ from functools import cache, lru_cache, total_ordering
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _BITS_PER_SYMBOL = 6
+DEEPEST_LEVEL = 1074
+"""Coordinates are doubles, which have no bit below 2^-1074 by which to divide a cube further."""
 
 
 @total_ordering
@@ -51,6 +53,8 @@ class CubeId:
     @staticmethod
     def parse(text: str, dimensions: int) -> CubeId:
         """Parses the string form; `""` is the root. Raises ValueError if it is not valid."""
+        if len(text) > DEEPEST_LEVEL * -(-dimensions // _BITS_PER_SYMBOL):
+            raise ValueError(f"cube id {text!r:.100} has more than {DEEPEST_LEVEL:,} levels")
         return _parse(text, dimensions)
 
     @property

@@ -12,6 +12,45 @@ from typing import Any
 
 import numpy as np
 
+LONGEST_TEXT = 32 << 20
+"""The characters that a JSON text of a table's metadata may have."""
+DEEPEST = 100
+"""The levels to which such a text may be nested; the format itself needs five."""
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text from a table's metadata, which anybody may have written.
+
+    Raises ValueError if the text is not JSON, too long or nested too deeply.
+    """
+    check_length(text)
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if _is_deeper(value, DEEPEST):
+        raise ValueError(f"it is nested too deeply; {DEEPEST} levels are allowed")
+    return value
+
+
+def check_length(text: str) -> None:
+    """Raise ValueError if a text of the metadata is too long to be parsed or stored."""
+    if len(text) > LONGEST_TEXT:
+        raise ValueError(f"it has {len(text):,} characters; {LONGEST_TEXT:,} are allowed")
+
+
+def parse_id(text: str) -> int | None:
+    """A number as it is written in names and tags: up to 18 digits; None for any other text."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list):
+        return False
+    return levels == 0 or any(_is_deeper(each, levels - 1) for each in value)
+
 
 def to_json_text(value: Any) -> str:
     """Compact JSON, with float written as a Java double and `numpy.float32` as a Java float.

@@ -8,13 +8,13 @@ of the FLOODED files.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 from qbeast_core.model.block import BLOCKS_TAG, REVISION_TAG, Block
 from qbeast_core.model.cube import CubeId
+from qbeast_core.model.json_text import parse_id, parse_json
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
 
 STATE_TAG = "state"
@@ -76,9 +76,10 @@ def parse_state(tags: Mapping[str, str]) -> State:
 def parse_revision_id(tags: Mapping[str, str]) -> int:
     """The revision in a file's old tags. Raises ValueError."""
     text = tags.get(REVISION_TAG, "")
-    if not (text.isascii() and text.isdecimal()):
-        raise ValueError(f"its revision tag is {text!r}, which is not a number")
-    return int(text)
+    number = parse_id(text)
+    if number is None:
+        raise ValueError(f"its revision tag is {text!r:.200}, which is not a number")
+    return number
 
 
 def parse_legacy_tags(tags: Mapping[str, str], dimensions: int) -> LegacyFile:
@@ -112,9 +113,10 @@ def replicated_revisions(configuration: Mapping[str, str]) -> frozenset[int]:
     """
     found = set()
     for key, text in configuration.items():
-        number = key.removeprefix(REPLICATED_SET_PREFIX)
-        if number != key and number.isascii() and number.isdecimal() and not _is_empty_list(text):
-            found.add(int(number))
+        number = parse_id(key.removeprefix(REPLICATED_SET_PREFIX))
+        listed = key.startswith(REPLICATED_SET_PREFIX) and not _is_empty_list(text)
+        if number is not None and listed:
+            found.add(number)
     return frozenset(found)
 
 
@@ -129,7 +131,7 @@ def without_replicated_sets(configuration: Mapping[str, str]) -> dict[str, str]:
 
 def _is_empty_list(text: str) -> bool:
     try:
-        return bool(json.loads(text) == [])
+        return bool(parse_json(text) == [])
     except ValueError:
         return False
 

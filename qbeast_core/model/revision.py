@@ -5,15 +5,14 @@ docs/format.md 3.1 specifies the JSON, docs/format.md 3.6 when a write needs a n
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from qbeast_core.errors import CorruptMetadata, NotAQbeastTable
+from qbeast_core.errors import CorruptMetadata, InvalidOptions, NotAQbeastTable
 from qbeast_core.model.coordinate import EmptyTransformation, Transformation, field_of
-from qbeast_core.model.json_text import to_json_text
+from qbeast_core.model.json_text import check_length, parse_id, parse_json, to_json_text
 from qbeast_core.model.null_values import draw_null_value
 from qbeast_core.model.transformation import transformation_from_json
 from qbeast_core.model.transformer import (
@@ -23,6 +22,7 @@ from qbeast_core.model.transformer import (
     transformer_from_json,
 )
 
+_LARGEST = 2**63 - 1
 STAGING_REVISION_ID = 0
 """The revision of files that are not indexed."""
 
@@ -108,8 +108,11 @@ class Revision:
         )
 
     def to_json_text(self) -> str:
-        """The stored text: compact JSON, keys in the stored order, numbers as Java writes them."""
-        return to_json_text(
+        """The stored text: compact JSON, keys in the stored order, numbers as Java writes them.
+
+        Raises InvalidOptions if the text would be too long to be read again.
+        """
+        text = to_json_text(
             {
                 "revisionID": self.revision_id,
                 "timestamp": self.timestamp_millis,
@@ -119,13 +122,22 @@ class Revision:
                 "transformations": [each.to_json() for each in self.transformations],
             }
         )
+        try:
+            check_length(text)
+        except ValueError as problem:
+            raise InvalidOptions(
+                f"the revision of the index over {', '.join(map(repr, self.columns))} is too large "
+                f"for the table's metadata: {problem}. Index columns of long strings by hash "
+                "instead of quantiles"
+            ) from None
+        return text
 
     @staticmethod
     def from_json_text(text: str) -> Revision:
         """Parses the stored text and ignores unknown fields. Raises CorruptMetadata."""
         try:
-            stored = json.loads(text)
-        except (ValueError, TypeError, RecursionError) as problem:
+            stored = parse_json(text)
+        except (ValueError, TypeError) as problem:
             raise CorruptMetadata(f"a revision is not JSON: {problem}") from None
         if not isinstance(stored, dict):
             raise CorruptMetadata(f"a revision must be a JSON object, got {stored!r:.200}")
@@ -144,8 +156,8 @@ class Revision:
             )
         except CorruptMetadata:
             raise
-        except ValueError as problem:
-            raise CorruptMetadata(str(problem)) from None
+        except (ValueError, OverflowError) as problem:
+            raise CorruptMetadata(f"{problem!s:.500}") from None
 
 
 def next_revision(
@@ -209,10 +221,9 @@ class IndexConfiguration:
         revisions: dict[int, Revision] = {}
         broken: dict[int, str] = {}
         for key, text in conf.items():
-            number = key.removeprefix(REVISION_KEY_PREFIX)
-            if number == key or not _is_number(number):
+            revision_id = parse_id(key.removeprefix(REVISION_KEY_PREFIX))
+            if revision_id is None or not key.startswith(REVISION_KEY_PREFIX):
                 continue
-            revision_id = int(number)
             texts[revision_id] = text
             try:
                 revision = Revision.from_json_text(text)
@@ -224,11 +235,11 @@ class IndexConfiguration:
                 revisions[revision_id] = replace(declared, sample_key=sample_key)
             else:
                 broken[revision_id] = f"{key} holds a revision of id {revision.revision_id}"
-        last = conf.get(LAST_REVISION_KEY, "")
+        last = parse_id(conf.get(LAST_REVISION_KEY, ""))
         return IndexConfiguration(
             revisions=dict(sorted(revisions.items())),
             # If the number is missing or invalid, the highest stored revision is the last one.
-            last_revision_id=int(last) if _is_number(last) else max(texts, default=None),
+            last_revision_id=max(texts, default=None) if last is None else last,
             broken=broken,
             stored_texts=texts,
         )
@@ -295,7 +306,7 @@ def _sample_key_of(text: str | None) -> tuple[str, ...]:
     """The stored columns; none if the text is invalid. Files marked with a sample key then count as
     not indexed."""
     try:
-        names = json.loads(text or "[]")
+        names = parse_json(text or "[]")
     except ValueError:
         return ()
     known = isinstance(names, list) and all(isinstance(name, str) for name in names)
@@ -306,8 +317,6 @@ def _field(stored: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
     value = field_of(stored, name)
     if type(value) is not kind:
         raise CorruptMetadata(f"{name} must be of type {kind.__name__}, got {value!r:.200}")
+    if kind is int and not -_LARGEST <= value <= _LARGEST:
+        raise CorruptMetadata(f"{name} must be a Java long, got {value!r:.200}")
     return value
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal()

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from qbeast_core import phases
+from qbeast_core.counts import counted
 from qbeast_core.errors import CorruptMetadata, QbeastError
 from qbeast_core.jvm.catalyst import Catalyst
 from qbeast_core.jvm.gateway import Jvm
@@ -45,15 +46,15 @@ class CheckReport:
         return not self.problems
 
     def __str__(self) -> str:
-        checked = f"{self.rows:,} rows in {self.files:,} files checked"
+        checked = f"{counted(self.rows, 'row')} in {counted(self.files, 'file')} checked"
         if self.unindexed_files:
-            checked += f", {self.unindexed_files:,} files are not indexed"
+            checked += f", {counted(self.unindexed_files, 'file')} not indexed"
         if self.ok:
             return f"ok: {checked}"
         shown = [f"- {problem}" for problem in self.problems[:_SHOWN]]
         if len(self.problems) > _SHOWN:
             shown.append(f"- and {len(self.problems) - _SHOWN} more")
-        return "\n".join([f"{len(self.problems)} problems; {checked}", *shown])
+        return "\n".join([f"{counted(len(self.problems), 'problem')}; {checked}", *shown])
 
 
 def check_table(table: OpenTable) -> CheckReport:
@@ -85,6 +86,8 @@ def _log_problems(table: OpenTable) -> Iterator[str]:
         _ = configuration.latest
     except (CorruptMetadata, QbeastError) as problem:
         yield str(problem)
+    if lost := table.index.lost_column(table.label):
+        yield lost
     last = configuration.last_revision_id
     said = table.snapshot.configuration.get(LAST_REVISION_KEY)
     if last is not None and said != str(last):
@@ -146,8 +149,8 @@ def _check_rows(table: OpenTable, revision: Revision) -> tuple[int, list[str]]:
             )
     if None in found:
         problems.append(
-            f"{found[None]['rows']} rows of revision {revision.revision_id} are in no block of "
-            "their file"
+            f"{counted(found[None]['rows'], 'row')} of revision {revision.revision_id} not in any "
+            "block of the file"
         )
     return sum(row["rows"] for row in matched), problems
 
@@ -200,12 +203,12 @@ def _rows_by_block(
 def _wrong_slices(table: OpenTable) -> list[str]:
     """Problems with stored slices; rows without a slice are not a problem, they are always read."""
     try:
-        computed = row_slice(table.index.weight_columns)
+        computed = row_slice(table.index.weight_columns(table.label))
         stored = table.snapshot.stored_rows(table.index.with_rows)
         wrong = stored.where(column(SLICE_COLUMN) != computed).count()
     except QbeastError as problem:
         return [f"the slices cannot be checked: {problem}"]
-    return [f"{wrong} rows have a slice that does not match their weight"] if wrong else []
+    return [f"{counted(wrong, 'row')} with a slice that does not match the weight"] if wrong else []
 
 
 def _not_after(left: list[Column], right: list[Column]) -> Column:

@@ -6,7 +6,6 @@ the samples with Spark, or all rows if no affordable sample is precise enough.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from decimal import Decimal
@@ -19,9 +18,17 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
 
 from qbeast_core.delta.metadata import name_in_files
+from qbeast_core.delta.snapshot import parse_statistics
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.estimation.answer import Estimate, GroupEstimate
-from qbeast_core.estimation.growing import Goal, Look, Outcome, Population, grow
+from qbeast_core.estimation.growing import (
+    Goal,
+    Look,
+    Outcome,
+    Population,
+    exact_outcome,
+    grow,
+)
 from qbeast_core.jvm.expressions import FunctionCall, function_call
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, weight_of_fraction
@@ -54,7 +61,8 @@ def estimate_table(
     )
     keys = (group_by,) if isinstance(group_by, str) else tuple(group_by or ())
     query = _Query.of(table, expression, where, keys)
-    outcome = query.grown(goal)
+    lost = table.index.lost_column(table.label)
+    outcome = exact_outcome(lost) if lost else query.grown(goal)
     groups = query.exact_groups() if outcome.exact_because else query.estimated_groups(outcome)
     return Estimate(
         expression=expression,
@@ -286,8 +294,7 @@ def column_extremes(
     stored = name_in_files(fields[0])
     ends: list[float] = []
     for i in np.flatnonzero(files).tolist():
-        text = table.snapshot.files[i].stats
-        stats = json.loads(text) if text else {}
+        stats = parse_statistics(table.snapshot.files[i].stats)
         low, high = (stats.get(key, {}).get(stored) for key in ("minValues", "maxValues"))
         if _is_finite(low) and _is_finite(high):
             ends += [float(low), float(high)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame
 
 from qbeast_core.errors import InvalidOptions
@@ -42,13 +44,14 @@ def table_metrics(table: OpenTable, revision_id: int | None) -> IndexMetrics:
         )
     files = revision_files(table, wanted)
     unindexed = [table.snapshot.files[i].size_bytes for i in table.index.unindexed.tolist()]
-    return index_metrics(
+    metrics = index_metrics(
         revisions[wanted],
         files,
         _size(table),
         unindexed_files=len(unindexed),
         unindexed_bytes=sum(unindexed),
     )
+    return replace(metrics, problem=table.index.lost_column(table.label))
 
 
 def _size(table: OpenTable) -> TableSize:

@@ -129,7 +129,7 @@ def where_filters(table: OpenTable, where: str | None) -> PushedFilters | None:
 
 def row_weight(table: OpenTable) -> Column:
     """The weight of each row (int), by which the table is sampled."""
-    return weight(table.index.weight_columns)
+    return weight(table.index.weight_columns(table.label))
 
 
 def sample_condition_text(table: OpenTable, fraction: float) -> str:
@@ -139,7 +139,7 @@ def sample_condition_text(table: OpenTable, fraction: float) -> str:
     """
     if fraction in (0.0, 1.0):
         return "true" if fraction else "false"
-    weighed = weight_text(table.index.weight_columns)
+    weighed = weight_text(table.index.weight_columns(table.label))
     return f"{weighed} < {weight_of_fraction(fraction)}"
 
 

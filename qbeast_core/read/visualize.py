@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pyspark.sql.types import DecimalType
 
 from qbeast_core.delta.metadata import name_in_files
-from qbeast_core.delta.snapshot import DataFile
+from qbeast_core.delta.snapshot import DataFile, parse_statistics
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.datatypes import DataType
@@ -147,9 +147,9 @@ def _extremes(
     file: DataFile, transformers: Sequence[Transformer], in_files: Mapping[str, str]
 ) -> tuple[Extremes, ...]:
     """What Delta's statistics of a file say of the indexed columns."""
-    stats = json.loads(file.stats, parse_float=Decimal) if file.stats else {}
-    lowest, highest = stats.get("minValues") or {}, stats.get("maxValues") or {}
-    nulls, rows = stats.get("nullCount") or {}, stats.get("numRecords")
+    stats = parse_statistics(file.stats, parse_float=Decimal)
+    lowest, highest = stats.get("minValues", {}), stats.get("maxValues", {})
+    nulls, rows = stats.get("nullCount", {}), stats.get("numRecords")
     found = []
     for transformer in transformers:
         name = in_files.get(transformer.column, transformer.column)

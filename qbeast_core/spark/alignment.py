@@ -256,7 +256,8 @@ def _check_known(given: Mapping[str, str], schema: StructType, table: str) -> No
 def _unknown(extra: Iterable[str], table: str) -> InvalidOptions:
     return InvalidOptions(
         f"the data have columns or fields that {table} does not: {', '.join(map(repr, extra))}; "
-        "add them to the table first, or drop them from the data"
+        "add them to the table first, which write_table does with merge_schema=True, or drop them "
+        "from the data"
     )
 
 

@@ -79,7 +79,17 @@ def weight(columns: Sequence[str]) -> Column:
 
 
 def weight_text(columns: Sequence[str]) -> str:
-    """The row's weight as SQL that any Spark can run."""
+    """The row's weight as SQL that any Spark can run.
+
+    Raises:
+        UnsupportedColumnType: Spark would replace a part of a name.
+    """
+    for name in columns:
+        if "${" in name:
+            raise UnsupportedColumnType(
+                f"column {name!r} cannot be part of a sample as SQL text, or of slices, because "
+                "Spark replaces ${...} in SQL; rename the column, or name other columns"
+            )
     return f"hash({', '.join(quoted(name) for name in columns)})"
 
 

@@ -30,7 +30,7 @@ def freeze_clock(rows: DataFrame, text: str, option: str) -> str:
     """
     if not isinstance(text, str) or not text.strip():
         raise InvalidOptions(f"{option} {text!r} is not a SQL condition; write one like 'id > 5'")
-    with understood(f"{option} {text!r}", rows):
+    with reporting_invalid_sql(f"{option} {text!r}", rows):
         condition = condition_of(rows.where(text))
     simple = {name.rpartition(".")[2] for name in condition.classes}
     if found := simple.intersection(_SUBQUERIES):
@@ -55,7 +55,7 @@ def check_row_values(rows: DataFrame, values: Iterable[Column]) -> None:
 
 
 @contextmanager
-def understood(what: str, rows: DataFrame) -> Iterator[None]:
+def reporting_invalid_sql(what: str, rows: DataFrame) -> Iterator[None]:
     """Raise InvalidOptions if Spark cannot parse or resolve the user's SQL on `rows`."""
     try:
         yield

@@ -25,6 +25,11 @@ def with_slices(schema: StructType, weight_columns: Sequence[str]) -> StructType
     return StructType([*schema.fields, StructField(SLICE_COLUMN, ByteType(), True, metadata)])
 
 
+def without_slices(schema: StructType) -> StructType:
+    """The schema without the slice column."""
+    return StructType([field for field in schema if field.name != SLICE_COLUMN])
+
+
 def row_slice(weight_columns: Sequence[str]) -> Column:
     """The slice of a row, tinyint, computed from its weight."""
     return F.expr(slice_expression(weight_text(weight_columns)))

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from qbeast_core.counts import counted
 from qbeast_core.model.datatypes import DataType
 
 WORTH_A_DIMENSION = 0.25
@@ -74,8 +75,8 @@ class ColumnChoice:
         named = ", ".join(f"{c.name}:{c.kind}" if c.kind else c.name for c in self.columns)
         reasons = "; ".join(f"{c.name} {c.why}" for c in self.columns)
         return (
-            f"columns_to_index auto chose {named} of {self.considered} columns, "
-            f"from {self.rows:,} rows: {reasons}"
+            f"columns_to_index auto chose {named} of {counted(self.considered, 'column')}, "
+            f"from {counted(self.rows, 'row')}: {reasons}"
         )
 
 

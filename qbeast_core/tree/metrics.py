@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from qbeast_core.counts import counted
 from qbeast_core.model.block import Block
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
@@ -85,7 +86,8 @@ class Gain:
         if not self.files:
             return "nothing"
         return (
-            f"{self.files:,} files as about {self.files_after:,}, {self.rows:,} rows, "
+            f"{counted(self.files, 'file')} as about {self.files_after:,}, "
+            f"{counted(self.rows, 'row')}, "
             f"{_megabytes(self.size_bytes)}"
         )
 
@@ -128,6 +130,8 @@ class IndexMetrics:
     unindexed_bytes: int = 0
     gaining: Gain = NO_GAIN
     """What an optimize of this revision would rewrite, not counting unindexed files."""
+    problem: str | None = None
+    """Why the index cannot be used, and what to do; None if it can."""
 
     @property
     def blocks_per_cube(self) -> float:
@@ -147,13 +151,17 @@ class IndexMetrics:
         return {**numbers, "blocks_per_cube": self.blocks_per_cube}
 
     def __str__(self) -> str:
+        files = counted(self.files, "file")
         lines = [
             ("revision", f"{self.revision_id}, indexed by {', '.join(self.columns)}"),
             ("sample key", ", ".join(self.sample_key) or "the indexed columns"),
-            ("rows", f"{self.rows:,} in {self.files:,} files, {_megabytes(self.size_bytes)}"),
-            ("cubes", f"{self.cubes:,} ({self.inner_cubes:,} inner), {self.blocks:,} blocks"),
+            ("rows", f"{self.rows:,} in {files}, {_megabytes(self.size_bytes)}"),
+            (
+                "cubes",
+                f"{self.cubes:,} ({self.inner_cubes:,} inner), {counted(self.blocks, 'block')}",
+            ),
             ("tree", self._shape()),
-            ("desired cube size", f"{self.desired_cube_size:,} rows"),
+            ("desired cube size", counted(self.desired_cube_size, "row")),
             ("rows per inner cube", f"{self.inner_cube_rows}  (min / quartiles / max)"),
             ("rows per leaf cube", str(self.leaf_cube_rows)),
             ("rows per block", str(self.block_rows)),
@@ -165,22 +173,25 @@ class IndexMetrics:
             lines.append((f"{cost.fraction * 100:g} % sample reads", self._share(cost)))
         if self.unindexed_files:
             size = _megabytes(self.unindexed_bytes)
-            text = f"{self.unindexed_files:,} files, {size}, {self.unindexed_share:.1%} of all"
-            lines.append(("not indexed", text))
+            unindexed = counted(self.unindexed_files, "file")
+            lines.append(("not indexed", f"{unindexed}, {size}, {self.unindexed_share:.1%} of all"))
         lines.append(("optimize rewrites", str(self.gaining)))
+        if self.problem:
+            lines.insert(0, ("problem", self.problem))
         width = max(len(name) for name, _ in lines)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in lines)
 
     def _shape(self) -> str:
         return (
-            f"{self.height} levels, {self.average_fan_out:.1f} children on average, "
+            f"{counted(self.height, 'level')}, {self.average_fan_out:.1f} children on average, "
             f"balance {self.balance:.2f}"
         )
 
     def _share(self, cost: SampleCost) -> str:
         share = cost.size_bytes / self.size_bytes if self.size_bytes else 0.0
         return (
-            f"{cost.files:,} of {self.files:,} files, {share:.1%} of the bytes, {cost.rows:,} rows"
+            f"{cost.files:,} of {counted(self.files, 'file')}, {share:.1%} of the bytes, "
+            f"{counted(cost.rows, 'row')}"
         )
 
 

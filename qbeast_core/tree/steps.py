@@ -26,6 +26,7 @@ from qbeast_core.model.transformation import (
     StringQuantiles,
     Transformation,
 )
+from qbeast_core.names import quoted_text
 
 MOST_STEPS = 64
 _EXACT = Context(prec=60)
@@ -217,7 +218,7 @@ def _text_steps(
         distinct = [distinct[i] for i in chosen]
     # Where UTF-16 and UTF-8 order texts differently, the index answers "any file".
     ends = [text for text in distinct[1:] if not any(c >= "\ud800" for c in text)]
-    bounds = tuple(Bound(text, _text_literal(text), _short(text)) for text in ends)
+    bounds = tuple(Bound(text, quoted_text(text), _short(text)) for text in ends)
     edges = tuple(transformation.transform(text) for text in ends)
     marks = [(transformation.transform(text), _short(text)) for text in distinct]
     return ColumnSteps(
@@ -235,11 +236,6 @@ def _floating_literal(number: Decimal, suffix: str) -> str:
     """Without an exponent where the number is short enough for people."""
     plain = _plain(number)
     return f"{number:E}{suffix}" if len(plain) > 20 else f"{plain}{suffix}"
-
-
-def _text_literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def _short(text: str) -> str:

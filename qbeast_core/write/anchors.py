@@ -11,13 +11,13 @@ from qbeast_core.tree.anchors import missing_anchors
 
 
 def anchor_tags(
-    index: TableIndex, removed: NDArray[np.int64], but: int | None = None
+    index: TableIndex, removed: NDArray[np.int64], skipped: int | None = None
 ) -> dict[int, dict[str, str]]:
     """New tags for remaining files, which take over the cube weights of removed blocks.
 
     Args:
         removed: indices of the files that the commit removes.
-        but: the number of a revision to skip, because new files carry its weights.
+        skipped: the ID of a revision that needs no anchors, because new files carry its weights.
 
     Returns:
         The tags of each file that changes, by its index.
@@ -25,7 +25,7 @@ def anchor_tags(
     gone = set(removed.tolist())
     mended = {index.files[i].revision_id for i in gone if index.files[i].is_indexed}
     tags = {}
-    for revision_id in sorted(mended - {but}):
+    for revision_id in sorted(mended - {skipped}):
         staying = [i for i in index.files_of(revision_id).tolist() if i not in gone]
         revision = index.configuration.revisions[revision_id]
         kept = [block for i in staying for block in index.files[i].blocks]

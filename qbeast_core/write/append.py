@@ -10,7 +10,6 @@ from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import IncompatibleTable
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.options import WriteMode
-from qbeast_core.spark.alignment import aligned
 from qbeast_core.write.files import DoesNotFit, WrittenFiles
 from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.request import WriteRequest, WriteResult
@@ -49,7 +48,7 @@ def _joined(
         IndexMismatch: the table's index differs from the options.
         IncompatibleTable: Delta generates a column that rows are placed by.
     """
-    rows = aligned(given, table.snapshot.schema, table.label)
+    rows = request.aligned(table, given)
     known, transformers = request.continued(table, rows)
     late = [name for name in known.current.layout_columns if name not in rows.columns]
     if late:
@@ -74,7 +73,8 @@ def _joined(
 def _commit(
     request: WriteRequest, writer: IndexWriter, index: JoinedIndex, written: WrittenFiles
 ) -> WriteResult:
-    if not written.rows:
+    """Commit the files, if there is anything to commit."""
+    if not written.rows and not writer.table.transaction.changes_more_than_rows:
         return request.unchanged(writer.table)
     result = request.result(
         writer.commit(Operation.APPEND, written, user_metadata=request.user_metadata),

@@ -25,8 +25,8 @@ from qbeast_core.options import (
     parse_automatic,
     parse_columns,
     parse_cube_size,
+    parse_flag,
     parse_sample_key,
-    parse_slices,
     resolve_columns,
     resolve_sample_key,
 )
@@ -79,7 +79,7 @@ class IndexOptions:
             cube_size=parse_cube_size(cube_size),
             column_stats=parse_column_stats(column_stats),
             sample_key=parse_sample_key(sample_key),
-            slices=parse_slices(slices),
+            slices=parse_flag("slices", slices),
         )
 
     @property

@@ -25,7 +25,7 @@ from qbeast_core.write.revision import (
     continued_transformers,
 )
 from qbeast_core.write.sizing import automatic_cube_size, outgrown_cube_size
-from qbeast_core.write.writer import Standing
+from qbeast_core.write.writer import RemainingTree
 
 NO_FILES_LEAVE = np.array([], dtype=np.int64)
 
@@ -57,7 +57,7 @@ class JoinedIndex:
     ) -> JoinedIndex:
         """The index for rewritten rows, at a revision or at the latest one."""
         current = known.current if revision is None else revision
-        schema, label = known.table.snapshot.schema, known.table.label
+        schema, label = known.table.schema, known.table.label
         transformers = continued_transformers(current, None, schema, label)
         return cls(known, current, transformers, removed)
 
@@ -87,9 +87,9 @@ class JoinedIndex:
             cube_size=self.cube_size or self._fitting_cube_size(statistics.rows),
         )
 
-    def standing(self, revision: Revision) -> Standing:
+    def remaining_tree(self, revision: Revision) -> RemainingTree:
         if revision is not self.current:
-            return Standing()
+            return RemainingTree()
         index, gone = self.table.index, set(self.removed.tolist())
         files = index.files_of(revision.revision_id).tolist()
         leaving = [index.files[i] for i in files if i in gone]
@@ -99,7 +99,7 @@ class JoinedIndex:
             tree = index.tree(revision).without(b for file in leaving for b in file.blocks)
         elif kept:
             tree = OTree.of(kept, revision.dimensions)
-        return Standing(tree, kept, joined_by_others=len(leaving) < len(gone))
+        return RemainingTree(tree, kept, joined_by_others=len(leaving) < len(gone))
 
     def record(
         self,
@@ -123,7 +123,7 @@ class JoinedIndex:
             return None
         total = rows + sum(rows for rows in staying if rows is not None)
         if current.is_staging:
-            return automatic_cube_size(total, snapshot.schema)
+            return automatic_cube_size(total, self.table.schema)
         if not self.may_outgrow:
             return None
-        return outgrown_cube_size(current.desired_cube_size, total, snapshot.schema)
+        return outgrown_cube_size(current.desired_cube_size, total, self.table.schema)

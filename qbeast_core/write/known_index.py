@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.locate.table import OpenTable
+from qbeast_core.model.json_text import parse_id
 from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.options import IndexedColumn
 from qbeast_core.spark.candidates import candidate_columns, sample_candidates
@@ -69,11 +70,12 @@ class KnownIndex:
         if not is_open(table):
             return known
         # New rows may lack columns that Delta generates.
-        schema = table.snapshot.schema
+        schema = table.schema
         candidates = [column(name) for name, _ in candidate_columns(schema)]
-        every_row = table.snapshot.dataframe().select(*candidates)
+        present = [column(name) for name, _ in candidate_columns(table.snapshot.schema)]
+        every_row = table.snapshot.dataframe().select(*present)
         if rows is not None:
-            every_row = every_row.unionByName(rows.select(*candidates))
+            every_row = every_row.unionByName(rows.select(*candidates), allowMissingColumns=True)
         choice = choose_columns(
             sample_candidates(every_row, schema),
             at_most or known.configuration.latest.dimensions,
@@ -97,7 +99,6 @@ class KnownIndex:
         transaction.update_configuration(self.stored, self.schema)
 
     def _decided(self, choice: ColumnChoice) -> KnownIndex:
-        snapshot = self.table.snapshot
         columns = tuple(IndexedColumn(column.name, column.kind) for column in choice.columns)
         staging = renamed_staging(self.configuration.latest, columns)
         configuration = self.configuration.with_revision(staging)
@@ -107,9 +108,10 @@ class KnownIndex:
             **chosen_from_key(choice),
             **configuration.write(),
         }
-        slices = with_slices(snapshot.schema, staging.weight_columns)
+        slices = with_slices(self.table.schema, staging.weight_columns)
+        stores_slices = self.table.snapshot.stores_slices
         return KnownIndex(
-            self.table, stored, configuration, slices if snapshot.stores_slices else None, choice
+            self.table, stored, configuration, slices if stores_slices else None, choice
         )
 
 
@@ -118,9 +120,9 @@ def is_guess(table: OpenTable) -> bool:
     stored = table.snapshot.configuration
     if not chosen_automatically(stored, COLUMNS):
         return False
-    rows = stored.get(CHOSEN_FROM_KEY, "")
-    if rows.isascii() and rows.isdecimal():
-        return int(rows) < ENOUGH_ROWS
+    rows = parse_id(stored.get(CHOSEN_FROM_KEY, ""))
+    if rows is not None:
+        return rows < ENOUGH_ROWS
     # Older versions did not store the number. Their choice for a table without files was a guess.
     return table.configuration.latest.is_staging and not table.snapshot.files
 

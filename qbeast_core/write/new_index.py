@@ -31,7 +31,7 @@ from qbeast_core.write.revision import (
 )
 from qbeast_core.write.sample_warning import sample_warnings
 from qbeast_core.write.sizing import automatic_cube_size
-from qbeast_core.write.writer import Standing
+from qbeast_core.write.writer import RemainingTree
 
 # Delta allows these characters in column names only with column mapping.
 _NEED_COLUMN_MAPPING = set(" ,;{}()\n\t=")
@@ -110,8 +110,8 @@ class NewIndex:
             sample_key=self.sample_key,
         )
 
-    def standing(self, revision: Revision) -> Standing:
-        return Standing()
+    def remaining_tree(self, revision: Revision) -> RemainingTree:
+        return RemainingTree()
 
     def record(
         self,

@@ -11,6 +11,7 @@ import json
 
 from qbeast_core.delta.metadata import maps_columns
 from qbeast_core.locate.table import OpenTable
+from qbeast_core.model.json_text import parse_json
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import (
     HashTransformation,
@@ -64,9 +65,9 @@ def may_reuse_tree(table: OpenTable) -> bool:
 def parse_rebuild_key(text: str, revision: Revision) -> tuple[tuple[str, ...], int] | None:
     """The columns without a dictionary and the number of levels; None if the text is not valid."""
     try:
-        kept = json.loads(text)
+        kept = parse_json(text)
         columns, levels = tuple(map(str, kept[_HIGH_CARDINALITY])), int(kept[_LEVELS])
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, LookupError, OverflowError):
         return None
     known = range(PathLayout(revision.dimensions).first_levels + 1)
     return (columns, levels) if levels in known else None

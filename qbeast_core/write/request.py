@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from qbeast_core.counts import counted
+from qbeast_core.delta.application import ApplicationTransaction
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import InvalidOptions, NotAQbeastTable
 from qbeast_core.locate.address import TableAddress
@@ -52,11 +54,17 @@ class WriteResult:
     """The columns that `auto` chose in this write, and why; None if it chose none."""
     warnings: tuple[str, ...] = ()
     """Warnings about the precision of the table's samples."""
+    repeated: bool = False
+    """Whether nothing was written because the table already has this transaction, or a later one,
+    of the application in `txn_app_id`."""
 
     def __str__(self) -> str:
+        if self.repeated:
+            return "nothing written: the table already has this transaction"
         chosen = f"; {self.column_choice}" if self.column_choice else ""
         return (
-            f"{self.rows:,} rows in {self.cubes:,} cubes, {self.files:,} files, "
+            f"{counted(self.rows, 'row')} in {counted(self.cubes, 'cube')}, "
+            f"{counted(self.files, 'file')}, "
             f"revision {self.revision_id}{chosen}"
         )
 
@@ -72,8 +80,11 @@ class WriteRequest:
     comment: str | None
     user_metadata: str | None
     started: float
+    application: ApplicationTransaction | None = None
     overwrite_schema: bool = True
     """Whether an overwrite replaces the table's schema."""
+    merge_schema: bool = False
+    """Whether a write that keeps the table's schema adds the columns that only the rows have."""
 
     def own_rows(self, given: DataFrame) -> DataFrame:
         """The rows without the column `_qbeast_slice`, if the table computes it."""
@@ -82,9 +93,17 @@ class WriteRequest:
         snapshot = TableSnapshot.load(given.sparkSession, self.address.location)
         return own_rows(given, snapshot.stores_slices or self.options.slices is True)
 
-    def begin(self, spark: SparkSession) -> WritableTable:
-        """Start a transaction on the table, and check that this write may change it."""
+    def begin(self, spark: SparkSession) -> WritableTable | WriteResult:
+        """Start a transaction on the table, and check that this write may change it.
+
+        If the table already has the write, there is nothing to do, and this is the result.
+        """
         table = WritableTable.begin(spark, self.address)
+        self.address.check_adoptable(table.snapshot, keeps_rows=False)
+        if table.transaction.repeats(self.application):
+            # The write may have ended before it registered a new table.
+            self.address.register(spark, self.comment)
+            return self.unchanged(table, repeated=True)
         self.address.check_adoptable(table.snapshot, keeps_rows=self.mode is WriteMode.APPEND)
         if self.appends(table):
             check_writable(table)
@@ -103,18 +122,32 @@ class WriteRequest:
             if not self.decides(table):
                 self.options.stats_of(transformers)
         else:
-            self.options.check_new(table, schema)
+            self._check_new(table, schema)
         return None
 
-    def aligned(self, table: OpenTable, given: DataFrame) -> DataFrame:
-        """The rows in the table's schema, if the write keeps it. Raises InvalidOptions."""
+    def _check_new(self, table: OpenTable, schema: StructType) -> None:
+        try:
+            self.options.check_new(table, schema)
+        except InvalidOptions:
+            if self._has_table(table) and not self.options.says_columns:
+                # The write takes over the table's columns.
+                table.index.check_columns(table.label)
+            raise
+
+    def aligned(self, table: WritableTable, given: DataFrame) -> DataFrame:
+        """The rows in the table's schema, if the write keeps it or adds to it.
+
+        Raises InvalidOptions.
+        """
         if not self._keeps_schema(table):
             return given
-        return aligned(given, table.snapshot.schema, table.label)
+        if self.merge_schema:
+            table.merge_columns(given.schema)
+        return aligned(given, table.schema, table.label)
 
     def stored_schema(self, table: OpenTable, rows: DataFrame) -> StructType:
         """The table's schema after the write of these aligned rows."""
-        return table.snapshot.schema if self._keeps_schema(table) else nullable(rows.schema)
+        return table.schema if self._keeps_schema(table) else nullable(rows.schema)
 
     def _keeps_schema(self, table: OpenTable) -> bool:
         overwrites = self.mode is WriteMode.OVERWRITE and self._has_table(table)
@@ -123,6 +156,8 @@ class WriteRequest:
     def measured_columns(self, given: DataFrame) -> tuple[str, ...]:
         """The columns that are measured before the rows are written; empty for all columns."""
         table = self.begin(given.sparkSession)
+        if isinstance(table, WriteResult):
+            return ()
         if self.appends(table):
             if self.decides(table):
                 return ()
@@ -166,7 +201,7 @@ class WriteRequest:
                 f"{label} is a Delta table without a Qbeast index; convert it first, which keeps "
                 "its rows, or replace its rows with mode='overwrite'"
             )
-        schema, key = snapshot.schema, self.options.sample_key
+        schema, key = table.schema, self.options.sample_key
         if key is not None:
             check_sample_key(key, known.current, snapshot.configuration, schema, label)
         if self.options.slices is not None:
@@ -191,7 +226,7 @@ class WriteRequest:
             new_revision=new_revision,
         )
 
-    def unchanged(self, table: OpenTable) -> WriteResult:
+    def unchanged(self, table: OpenTable, *, repeated: bool = False) -> WriteResult:
         """The result if the write had nothing to do."""
         return WriteResult(
             version=table.snapshot.version,
@@ -203,6 +238,7 @@ class WriteRequest:
             seconds=time.monotonic() - self.started,
             mode=WriteMode.APPEND,
             new_revision=False,
+            repeated=repeated,
         )
 
     def _has_table(self, table: OpenTable) -> bool:

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from pyspark.sql import DataFrame
 
+from qbeast_core.delta.application import ApplicationTransaction
 from qbeast_core.errors import SampleWarning
+from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.locate.address import address_to_write
 from qbeast_core.locate.compatibility import check_planned
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.table import WritableTable
-from qbeast_core.options import AUTO, WriteMode
+from qbeast_core.options import AUTO, WriteMode, parse_flag
 from qbeast_core.spark.evaluation import evaluated_once
 from qbeast_core.write.append import append, append_single_file
 from qbeast_core.write.create import create, rebuild_by_tree
@@ -28,6 +30,7 @@ from qbeast_core.write.new_index import own_properties
 from qbeast_core.write.request import WriteRequest, WriteResult
 
 
+@typed_errors
 def write_table(
     df: DataFrame,
     *,
@@ -43,8 +46,11 @@ def write_table(
     comment: str | None = None,
     location: str | None = None,
     user_metadata: str | None = None,
+    txn_app_id: str | None = None,
+    txn_version: int | str | None = None,
     rechoose: bool = False,
-    overwrite_schema: bool = True,
+    merge_schema: bool = False,
+    overwrite_schema: bool | None = None,
     issue_warnings: bool = True,
 ) -> WriteResult:
     """Write the rows of `df` to an indexed table, in one Delta commit.
@@ -88,10 +94,21 @@ def write_table(
             one and an empty text removes it.
         location: the directory of a new table named `table`, which is then external.
         user_metadata: the commit's `userMetadata` in the table's history.
+        txn_app_id: a name for the program that writes, such as that of a stream. With
+            `txn_version`, the table takes each write only once: if it already has this number of
+            the program or a higher one, the call does nothing, and the result says `repeated`.
+            By default, the session settings `spark.databricks.delta.write.txnAppId` and
+            `txnVersion` apply, as in plain Delta.
+        txn_version: the number of the write, from 0, which grows from write to write. Set both or
+            neither.
         rechoose: whether a rebuild chooses automatic columns again.
+        merge_schema: whether to add the columns and fields that only `df` has to an existing table,
+            like Delta's option `mergeSchema`. They become the last ones, and are null in the
+            table's rows. If type widening is on, a column also takes the wider type of `df`.
         overwrite_schema: whether an overwrite replaces the table's schema with that of `df`, like
             Delta's option `overwriteSchema`. False keeps the table's schema and matches the rows
-            with it as an append does.
+            with it as an append does. By default, an overwrite replaces it unless `merge_schema`
+            is set.
         issue_warnings: whether to issue the result's `warnings` as Python warnings too.
 
     Returns:
@@ -106,6 +123,10 @@ def write_table(
         IncompatibleTable: the table has features that an indexed write cannot maintain, or has lost
             a column that its index needs.
         SourceChanged: the rows changed while they were written.
+        ConstraintViolated: a row violates a constraint of the table.
+        ValueDoesNotFit: a value does not fit its type.
+        ExecutionFailed: Spark, Delta or storage failed in another way.
+        CommitVetoed: a commit hook refused the commit.
         CommitConflict: other writers changed the table during every attempt.
         CommitStateUnknown: the commit may have been written; the message says how to find out.
 
@@ -120,6 +141,8 @@ def write_table(
     """
     started = time.monotonic()
     spark = df.sparkSession
+    merges = bool(parse_flag("merge_schema", merge_schema))
+    overwrites = parse_flag("overwrite_schema", overwrite_schema)
     request = WriteRequest(
         address=address_to_write(spark, table=table, path=path, location=location),
         mode=WriteMode.parse(mode),
@@ -129,10 +152,14 @@ def write_table(
         properties=properties,
         comment=comment,
         user_metadata=user_metadata,
+        application=ApplicationTransaction.of(spark, txn_app_id, txn_version),
         started=started,
-        overwrite_schema=overwrite_schema,
+        overwrite_schema=not merges if overwrites is None else overwrites,
+        merge_schema=merges,
     )
     checked = request.begin(spark)
+    if isinstance(checked, WriteResult):
+        return checked
     # Before the rows are evaluated, because a column's default can be the current time.
     given = request.aligned(checked, request.own_rows(df))
     skipped = request.check(checked, given.schema)
@@ -142,7 +169,9 @@ def write_table(
         schema = request.stored_schema(checked, given)
         check_planned(checked, schema, own_properties(request, checked, schema))
     # The first attempt reuses the snapshot that was checked.
-    tables = chain([checked], iter(lambda: request.begin(spark), None))
+    tables: Iterator[WritableTable | WriteResult] = chain(
+        [checked], iter(lambda: request.begin(spark), None)
+    )
     result = until_committed(
         request.address.label, lambda: _in_one_pass(request, next(tables), given)
     )
@@ -154,14 +183,17 @@ def write_table(
                 request.address.label, lambda: _measured(request, request.begin(spark), rows)
             )
     for warning in result.warnings if issue_warnings else ():
-        warnings.warn(warning, SampleWarning, stacklevel=2)
+        # The caller is behind `typed_errors`.
+        warnings.warn(warning, SampleWarning, stacklevel=3)
     return result
 
 
 def _in_one_pass(
-    request: WriteRequest, table: WritableTable, rows: DataFrame
+    request: WriteRequest, table: WritableTable | WriteResult, rows: DataFrame
 ) -> WriteResult | DoesNotFit:
     """Write the rows in one pass, if there is a way that suits them."""
+    if isinstance(table, WriteResult):
+        return table
     if request.mode is WriteMode.OVERWRITE:
         return rebuild_by_tree(request, table, request.aligned(table, rows))
     if request.appends(table) and not request.decides(table):
@@ -169,8 +201,12 @@ def _in_one_pass(
     return DoesNotFit()
 
 
-def _measured(request: WriteRequest, table: WritableTable, rows: DataFrame) -> WriteResult:
+def _measured(
+    request: WriteRequest, table: WritableTable | WriteResult, rows: DataFrame
+) -> WriteResult:
     """Write the rows in two passes."""
+    if isinstance(table, WriteResult):
+        return table
     with table.transaction.pinned_reads():
         if request.appends(table):
             return append(request, table, rows)

@@ -36,7 +36,7 @@ from qbeast_core.write.plan import TreePlan, plan_tree
 
 
 @dataclass(frozen=True)
-class Standing:
+class RemainingTree:
     """The part of a revision's tree that remains while rows are written to the revision."""
 
     tree: OTree | None = None
@@ -72,7 +72,7 @@ class TargetIndex(Protocol):
     def revision_for(self, statistics: InputStatistics) -> Revision:
         """The revision that the measured rows belong to."""
 
-    def standing(self, revision: Revision) -> Standing:
+    def remaining_tree(self, revision: Revision) -> RemainingTree:
         """The part of the revision's tree that remains."""
 
     def record(
@@ -128,17 +128,17 @@ class IndexWriter:
             grows: whether rows are new to the tree or move within it.
         """
         revision = self.index.revision_for(statistics)
-        stays = self.index.standing(revision)
+        remaining = self.index.remaining_tree(revision)
         plan = plan_tree(
             revision,
             statistics.sample,
             statistics.rows,
             schema,
-            stays.tree,
-            grows=grows or stays.joined_by_others,
+            remaining.tree,
+            grows=grows or remaining.joined_by_others,
         )
         self.index.record(self.table.transaction, revision, plan, statistics)
-        return WritePlan(plan, stays.blocks, statistics.rows)
+        return WritePlan(plan, remaining.blocks, statistics.rows)
 
     def write_measured(
         self, rows: DataFrame, statistics: InputStatistics, *, grows: bool = True
@@ -196,8 +196,8 @@ class IndexWriter:
         retags: Mapping[int, Mapping[str, str]] = {}
         if removes is not None and len(removes) < len(self.table.snapshot.files):
             # The revision of the new files needs no anchors: these files carry its weights.
-            but = written.revision.revision_id if written.staged else None
-            retags = anchor_tags(self.table.index, removes, but)
+            own = written.revision.revision_id if written.staged else None
+            retags = anchor_tags(self.table.index, removes, skipped=own)
         return self.table.transaction.commit(
             operation,
             written.staged,

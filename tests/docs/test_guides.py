@@ -26,6 +26,7 @@ BUILT_BEFORE = {
     "optimize.md": "",
     "python-models.md": "",
     "sampled-tests.md": "",
+    "writing.md": "",
 }
 """The pages that are run, each with the models that its reader has built already."""
 NOT_RUN = ("clusters.md", "large-tables.md")

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from pyspark.sql.types import (
     ArrayType,
     LongType,
@@ -19,8 +21,10 @@ from qbeast_core.options import (
     IndexedColumn,
     parse_automatic,
     parse_columns,
+    parse_cube_size,
+    parse_flag,
+    parse_fraction,
     parse_sample_key,
-    parse_slices,
     resolve_sample_key,
 )
 
@@ -86,10 +90,10 @@ def test_a_sample_key_of_something_else_is_refused(value: Any) -> None:
 
 
 def test_slices_are_stored_or_not_or_left_as_they_are() -> None:
-    assert [parse_slices(value) for value in (True, False, None)] == [True, False, None]
+    assert [parse_flag("slices", value) for value in (True, False, None)] == [True, False, None]
     for value in ("yes", 1):
         with pytest.raises(InvalidOptions, match="must be true or false"):
-            parse_slices(value)  # type: ignore[arg-type]
+            parse_flag("slices", value)  # type: ignore[arg-type]
 
 
 def test_all_are_the_columns_that_have_a_hash() -> None:
@@ -105,3 +109,31 @@ def test_all_are_the_columns_that_have_a_hash() -> None:
     schema = StructType([StructField(name, data_type) for name, data_type in types.items()])
     assert resolve_sample_key(ALL, schema) == ("a", "l", "t")
     assert resolve_sample_key(("T", "a"), schema) == ("t", "a")
+
+
+@given(
+    st.one_of(
+        st.text(), st.text(alphabet="auto:9,hs "), st.lists(st.one_of(st.text(), st.integers()))
+    )
+)
+@example("auto:" + "9" * 5000)
+@example("9" * 5000)
+@example(["a"] * 1000)
+def test_any_option_is_understood_or_refused(value: Any) -> None:
+    for parse in (parse_automatic, parse_columns, parse_sample_key, parse_cube_size):
+        try:
+            parsed = parse(value)
+        except InvalidOptions:
+            continue
+        if parse is parse_columns:
+            assert 1 <= len(parsed) <= 8
+            assert all(isinstance(column.name, str) and column.name for column in parsed)
+
+
+@given(st.one_of(st.floats(), st.integers(), st.text(), st.none(), st.booleans()))
+@example(10**400)
+def test_any_fraction_is_taken_or_refused(value: Any) -> None:
+    try:
+        assert 0.0 <= parse_fraction(value) <= 1.0
+    except InvalidOptions as problem:
+        assert repr(value) in str(problem)

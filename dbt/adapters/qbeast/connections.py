@@ -76,7 +76,9 @@ class QbeastConnectionManager(SparkConnectionManager):
         try:
             yield
         except Exception as error:
-            from dbt.adapters.qbeast.spark.errors import as_dbt_error, message_and_trace
+            from dbt.adapters.qbeast.spark.errors import as_dbt_error
+
+            from qbeast_core import message_and_trace
 
             logger.debug(f"Error while running:\n{sql}")
             logger.debug("\n".join(message_and_trace(error)))

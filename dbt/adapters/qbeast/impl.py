@@ -28,7 +28,7 @@ from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 
-from qbeast_core import quoted
+from qbeast_core import quoted, quoted_text
 
 if TYPE_CHECKING:
     import agate
@@ -188,6 +188,11 @@ class QbeastAdapter(SparkAdapter):
         """Inserts a seed's rows with exact values (`models/seeds.py`)."""
         with self._running(f"insert seed into {relation}") as session:
             models.seeds.insert_seed(session, relation.render(), table, types)
+
+    @available
+    def qbeast_literal(self, value: Any) -> str:
+        """A value of the configuration as a text literal of SQL."""
+        return quoted_text(str(value))
 
     @available.parse(lambda *_: False)
     def qbeast_is_indexed(self, config: Any) -> bool:

@@ -10,6 +10,8 @@ from dbt.adapters.spark.relation import SparkRelation
 from dbt_common.exceptions import DbtRuntimeError
 from typing_extensions import Self
 
+from qbeast_core import quoted
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QbeastRelation(SparkRelation):
@@ -31,6 +33,10 @@ class QbeastRelation(SparkRelation):
             return relation
         sampled: Self = get_adapter_by_type("qbeast").sample_of_run(relation, relation_config)
         return sampled
+
+    def quoted(self, identifier: str) -> str:
+        """The name in backticks; backticks inside it are doubled."""
+        return quoted(identifier)
 
     def _is_exactish_match(self, field: ComponentName, value: str) -> bool:
         """Ignores case, because Spark does so even for names in backticks."""

@@ -43,6 +43,7 @@
     if (part < all && percent > 99.9) return ">99.9 %";
     return `${short.format(percent)} %`;
   };
+  const about = (n) => (n < 1 ? "less than 1" : compact(Math.round(n)));
   const percent = (fraction) => `${Number((fraction * 100).toPrecision(6))} %`;
   const files = (n) => (n === 1 ? "1 file" : `${count(n)} files`);
   const cubes = (n) => (n === 1 ? "1 cube" : `${count(n)} cubes`);
@@ -389,7 +390,7 @@
     }
     pen.textAlign = "left";
     const legend = single() ? [] : [
-      node("span", "rows in a cell:"), node("span", compact(least)), rampBar(), node("span", compact(most)),
+      node("span", "rows in a cell:"), node("span", about(least)), rampBar(), node("span", about(most)),
       entry("no rows", line, css("--page")),
     ];
     if ($("outline").checked) legend.push(entry("cube in a file read", outline));
@@ -484,9 +485,10 @@
         }
       }
       const y = above + logPlace(fractions[state.k]) * h;
-      pen.setLineDash([7, 5]);
+      // Dashes on a solid halo, so that they show on cubes of any colour.
       pen.lineWidth = 5; pen.strokeStyle = css("--halo");
       pen.beginPath(); pen.moveTo(left, y); pen.lineTo(left + w, y); pen.stroke();
+      pen.setLineDash([7, 5]);
       pen.lineWidth = 2.5; pen.strokeStyle = css("--box");
       pen.beginPath(); pen.moveTo(left, y); pen.lineTo(left + w, y); pen.stroke();
       pen.setLineDash([]);
@@ -615,8 +617,10 @@
       return row;
     }));
     const what = fraction === 1 ? (where ? "The range" : "The whole table") : `A ${percent(fraction)} sample${where ? " of the range" : ""}`;
+    const kept = where ? `the rows ${fraction < 1 ? "of the sample " : ""}in the range` : `about ${count(Math.round(fraction * TOTAL.rows))} rows`;
     $("summary").textContent = where || fraction < 1
-      ? `${what} reads ${count(found.files)} of ${files(FILES)}: ${bytes(found.bytes)} of ${bytes(TOTAL.bytes)}.`
+      ? `${what} reads ${count(found.files)} of ${files(FILES)}: ${bytes(found.bytes)} of ${bytes(TOTAL.bytes)}. ` +
+        `Spark reads a file whole, then keeps ${kept}.`
       : `${what} is ${files(FILES)} with ${bytes(TOTAL.bytes)}.`;
     const text = JSON.stringify(where);
     $("query").textContent = fraction === 1

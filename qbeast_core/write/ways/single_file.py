@@ -45,8 +45,11 @@ class SingleFile:
 
     def write(self, writer: IndexWriter, rows: DataFrame) -> WrittenFiles | DoesNotFit:
         table, index = writer.table, self._index
-        if is_filled_by_delta(rows, table.snapshot.schema):
+        if is_filled_by_delta(rows, table.schema):
             # Delta then changes the metadata itself, so a new revision could not change it again.
+            return DoesNotFit()
+        if table.transaction.changes_schema:
+            # The same, because the schema must change before the file is written.
             return DoesNotFit()
         if not fits_single_file(rows, index):
             return DoesNotFit()

@@ -18,6 +18,8 @@ NOT_SENT = "not sent"
 """The connection breaks, and the commit is not written."""
 DENIED = "denied"
 """Storage answers that it may not be written."""
+FULL = "full"
+"""Storage answers that it is full."""
 STORAGE_LOST = "storage lost"
 """The commit is written, and storage answers nothing from then on, to the end of the block."""
 
@@ -45,6 +47,9 @@ public class FaultyLogStore extends LocalLogStore {
     }
     if ("denied".equals(fault)) {
       throw new AccessDeniedException(path.toString());
+    }
+    if ("full".equals(fault)) {
+      throw new IOException("No space left on device");
     }
     super.write(path, actions, overwrite, configuration);
     if (fault == null) {

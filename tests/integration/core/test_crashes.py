@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, failpoints, write_table
-from qbeast_core.errors import IncompatibleTable
+from qbeast_core.errors import ExecutionFailed, IncompatibleTable, QbeastError
 from tests.integration.core.brute_force import assert_sound, last_version, live_adds, plain
 
 ROOT = Path(__file__).parents[3]
@@ -24,8 +24,13 @@ def killed_writer(failpoint: str, warehouse: str, first: int, count: int, **writ
     """Write in a process of its own that is killed at the fail point."""
     wanted = {"warehouse": warehouse, "first": first, "count": count, "write": write}
     wanted["die_at"] = failpoint
+    killed_process("writer_process.py", json.dumps(wanted))
+
+
+def killed_process(script: str, argument: str) -> None:
+    """Run a script of this directory that kills its own process."""
     ended = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("writer_process.py")), json.dumps(wanted)],
+        [sys.executable, str(Path(__file__).with_name(script)), argument],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -117,7 +122,10 @@ def test_a_query_that_fails_while_writing_changes_nothing(
         for file in source.glob("*.parquet"):
             file.unlink()
 
-    with failpoints.at(failpoints.BETWEEN_PASSES, lose_files), pytest.raises(Exception) as failed:
+    with (
+        failpoints.at(failpoints.BETWEEN_PASSES, lose_files),
+        pytest.raises(ExecutionFailed) as failed,
+    ):
         write_table(rows, path=path, mode=mode)
     assert "parquet" in str(failed.value)
     assert (last_version(path), live_adds(path)) == (0, before)
@@ -129,7 +137,7 @@ def test_a_place_that_cannot_be_written_gives_an_error_and_nothing_else(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("not a directory")
-    with pytest.raises(Exception):  # noqa: B017 - which one is up to the file system
+    with pytest.raises(ExecutionFailed):
         write_table(
             numbers(spark, 0, 100), path=str(tmp_path / "file" / "t"), columns_to_index=["a"]
         )
@@ -143,7 +151,7 @@ def test_a_read_only_table_stays_as_it_is(spark: SparkSession, tmp_path: Path) -
     write_table(numbers(spark, 0, 100), path=str(path), columns_to_index=["a"])
     path.chmod(0o555)
     try:
-        with pytest.raises(Exception):  # noqa: B017 - which one is up to the file system
+        with pytest.raises(ExecutionFailed):
             write_table(numbers(spark, 100, 100), path=str(path))
     finally:
         path.chmod(0o755)
@@ -162,7 +170,7 @@ def test_a_log_that_cannot_be_written_to_stays_as_it_is(
     def take() -> None:
         (taken / "inside").mkdir(parents=True, exist_ok=True)
 
-    with failpoints.at(failpoints.BEFORE_COMMIT, take), pytest.raises(Exception):  # noqa: B017
+    with failpoints.at(failpoints.BEFORE_COMMIT, take), pytest.raises(QbeastError):
         write_table(numbers(spark, 100, 100), path=str(path))
     (taken / "inside").rmdir()
     taken.rmdir()

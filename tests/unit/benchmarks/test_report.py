@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +11,10 @@ import pytest
 from benchmarks.comparison import Comparison, Side
 from benchmarks.report import (
     BEGIN,
-    DOCS,
     END,
-    README,
-    readme_figures,
+    FIGURES_OF,
+    ROOT,
+    figures_of,
     with_figures,
     write_report,
     write_tables,
@@ -24,6 +23,7 @@ from benchmarks.results import RESULTS, Run, latest
 from benchmarks.targets import TARGETS
 from benchmarks.view import FIGURES, MissingResult, View, targets
 
+DOCS = ROOT / "docs"
 PAGES = ("performance.md", "performance-tables.md")
 PICTURES = ("images/bytes-read", "images/cost-gain", "performance/appends-1", "performance/size-10")
 THEMES = ("light", "dark")
@@ -76,10 +76,13 @@ def runs() -> dict[float, Run]:
 
 @pytest.fixture(scope="module")
 def rendered(runs: dict[float, Run], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the report of the committed results."""
+    """A directory with the report of the committed results, in place of other figures."""
     root = tmp_path_factory.mktemp("report")
-    shutil.copy(README, root / "README.md")
-    write_report(runs, root / "docs", root / "README.md")
+    (root / "docs").mkdir()
+    for page in FIGURES_OF:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        (root / page).write_text(with_figures(text, "other figures"), encoding="utf-8")
+    write_report(runs, root)
     return root
 
 
@@ -94,9 +97,10 @@ def test_committed_pages_match_the_results(rendered: Path, page: str) -> None:
     assert committed == (rendered / "docs" / page).read_text(encoding="utf-8"), "run bench-report"
 
 
-def test_readme_figures_match_the_results(runs: dict[float, Run]) -> None:
-    readme = README.read_text(encoding="utf-8")
-    assert readme == with_figures(readme, readme_figures(runs)), "run `make bench-report`"
+@pytest.mark.parametrize("page", FIGURES_OF)
+def test_figures_in_other_pages_match_the_results(rendered: Path, page: str) -> None:
+    committed = (ROOT / page).read_text(encoding="utf-8")
+    assert committed == (rendered / page).read_text(encoding="utf-8"), "run `make bench-report`"
 
 
 @pytest.mark.parametrize("picture", PICTURES)
@@ -118,18 +122,19 @@ def test_every_chart_is_on_a_page(rendered: Path) -> None:
     assert {f"performance/{file.name}" for file in committed} <= drawn
 
 
-def test_stale_figures_are_found(runs: dict[float, Run]) -> None:
-    fresh = f"{BEGIN}\n{readme_figures(runs)}\n{END}\n"
+@pytest.mark.parametrize("page", FIGURES_OF)
+def test_stale_figures_are_found(runs: dict[float, Run], page: str) -> None:
+    fresh = f"{BEGIN}\n{figures_of(page, runs)}\n{END}\n"
     stale = re.sub(r"\d", "7", fresh)
 
     assert stale != fresh
-    assert with_figures(stale, readme_figures(runs)) == fresh
+    assert with_figures(stale, figures_of(page, runs)) == fresh
 
 
-@pytest.mark.parametrize("readme", ["", f"{BEGIN}\n", f"{BEGIN}\n{END}\n{BEGIN}\n{END}\n"])
-def test_readme_without_its_markers_is_an_error(readme: str) -> None:
+@pytest.mark.parametrize("page", ["", f"{BEGIN}\n", f"{BEGIN}\n{END}\n{BEGIN}\n{END}\n"])
+def test_page_without_its_markers_is_an_error(page: str) -> None:
     with pytest.raises(ValueError, match="figures: begin"):
-        with_figures(readme, "figures")
+        with_figures(page, "figures")
 
 
 def test_named_figures_are_in_the_results(runs: dict[float, Run]) -> None:
@@ -140,7 +145,7 @@ def test_named_figures_are_in_the_results(runs: dict[float, Run]) -> None:
 def test_missing_result_names_its_case(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(f"{BEGIN}\n{END}\n")
     with pytest.raises(MissingResult, match="scale 1 for 'append 1 % to lineitem' in s, qbeast"):
-        write_report({1.0: measured()}, tmp_path, tmp_path / "README.md")
+        write_report({1.0: measured()}, tmp_path)
     assert (tmp_path / "README.md").read_text() == f"{BEGIN}\n{END}\n"
     with pytest.raises(MissingResult, match="no result at scale 1 of the case 'size'"):
         View(Run({"scale": 1}, ())).samples_to_repay()

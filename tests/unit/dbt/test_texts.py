@@ -5,10 +5,11 @@ from decimal import Decimal
 import pytest
 from dbt.adapters.qbeast.models.response import response_of_rewrite, response_of_write
 from dbt.adapters.qbeast.models.seeds import number_type
-from dbt.adapters.qbeast.spark.errors import as_dbt_error, one_line
+from dbt.adapters.qbeast.spark.errors import as_dbt_error
+from dbt.adapters.qbeast.spark.progress import line
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
-from qbeast_core import quoted
+from qbeast_core import one_line, quoted
 from qbeast_core.change.rewrite import RewriteResult
 from qbeast_core.errors import UnknownColumn
 from qbeast_core.options import WriteMode
@@ -115,3 +116,15 @@ def test_backticks_in_names() -> None:
 )
 def test_numbers_of_a_seed_get_a_type_that_holds_them(values: list[str], expected: str) -> None:
     assert number_type([Decimal(value) for value in values]) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("model.shop.list_None_x", "model.shop.list_None_x: running, 10 s"),
+        ("list_None_shop", "list the tables of shop: running, 10 s"),
+        ("create_None_shop", "create the schema shop: running, 10 s"),
+    ],
+)
+def test_progress_lines_spell_out_what_dbt_does_with_a_schema(name: str, text: str) -> None:
+    assert line(name, "", 0, 0, 10.2) == text

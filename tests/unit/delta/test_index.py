@@ -1,6 +1,8 @@
 """Which files an index describes, by what the log says of them alone."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StructField, StructType
 
 from qbeast_core.delta.index import TableIndex
@@ -12,6 +14,7 @@ from qbeast_core.model.datatypes import DataType as StoredType
 from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.model.transformer import LinearTransformer
+from qbeast_core.tree.path import PathLayout
 
 REVISION = Revision(
     revision_id=1,
@@ -72,14 +75,45 @@ def test_another_type_makes_a_revision_one_of_other_values() -> None:
 def test_a_column_that_is_gone_is_named() -> None:
     found = index(file(PRESENT), columns=StructType([StructField("other", LongType())]))
     assert found.unindexed.tolist() == [0]
-    with pytest.raises(IncompatibleTable, match=r"the table cannot be sampled.*'a' .* not exist"):
-        _ = found.weight_columns
-    with pytest.raises(IncompatibleTable, match=r"db.t cannot be written to.*'a' .* not exist"):
+    with pytest.raises(IncompatibleTable, match=r"the index of db.t needs.*'a' .* not exist"):
+        _ = found.weight_columns("db.t")
+    with pytest.raises(IncompatibleTable, match=r"the index of db.t needs.*'a' .* not exist"):
         found.check_columns("db.t")
 
 
 def test_a_column_without_an_index_for_its_type_can_be_weighed() -> None:
     found = index(file(None), columns=schema(BooleanType(), "a"))
-    assert found.weight_columns == ("a",)
+    assert found.weight_columns("db.t") == ("a",)
     with pytest.raises(IncompatibleTable, match=r"boolean cannot be indexed"):
         found.check_columns("db.t")
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["revision", "blocks", "weightKey", "columns", "highestWeight", "state"]),
+        st.one_of(
+            st.text(max_size=20),
+            st.sampled_from(["1", "0", "9" * 5000, "[]", "[" * 10_000, PRESENT, '["a"]']),
+            st.text(alphabet="AQgw/", max_size=1200).map(
+                lambda cube: f'[{{"cubeId":"{cube}","minWeight":0,"maxWeight":9,"elementCount":1}}]'
+            ),
+        ),
+    ).map(lambda tags: {**file_tags(1, [Block(CubeId.root(1), 0, 9, 1)], columns=PRESENT), **tags}),
+    st.one_of(st.text(max_size=20), st.sampled_from(["[]", "{", '{"numRecords":"x"}', "[" * 9999])),
+)
+@settings(max_examples=120)
+def test_a_file_with_any_tags_and_statistics_is_indexed_or_tells_why_not(
+    tags: dict[str, str], stats: str
+) -> None:
+    add = {"path": "f", "size": 1, "modificationTime": 0, "stats": stats, "tags": tags}
+    data_file = DataFile.from_log(add)
+    found = index(data_file)
+    assert data_file.stored_rows is None
+    (entry,) = found.files
+    assert entry.is_indexed != bool(entry.problem or entry.revision_id == 0)
+    if entry.is_indexed:
+        assert found.block_arrays[0].lower.shape == (1, 1)
+        assert found.tree(REVISION).cubes
+        PathLayout(1).cube_interval(entry.blocks[0].cube)
+    else:
+        assert found.unindexed.tolist() == [0] or entry.is_copy

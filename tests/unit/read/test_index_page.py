@@ -68,7 +68,11 @@ def test_the_slider_moves_by_keyboard_and_the_counts_follow(browser: Browser, sk
         assert counts == sorted(counts, reverse=True) and counts[-1] < counts[0]
         page.keyboard.press("Home")
         assert (open_page.shown.fraction, open_page.shown.files) == (0.0001, 1)
-        assert "0.01 %" in page.locator("#summary").inner_text()
+        summary = page.locator("#summary")
+        assert "A 0.01 % sample reads 1 of" in summary.inner_text()
+        assert summary.inner_text().endswith("Spark reads a file whole, then keeps about 4 rows.")
+        open_page.choose(to_0=3)
+        assert summary.inner_text().endswith("keeps the rows of the sample in the range.")
         assert open_page.problems == []
 
 

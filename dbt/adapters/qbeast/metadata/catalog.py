@@ -8,12 +8,12 @@ from typing import Any
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.events.types import AdapterEventWarning
-from dbt.adapters.qbeast.spark.errors import as_dbt_error, message_and_trace
+from dbt.adapters.qbeast.spark.errors import as_dbt_error
 from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
-from qbeast_core import QbeastTable, quoted
+from qbeast_core import QbeastTable, message_and_trace, quoted
 
 logger = AdapterLogger("Qbeast")
 

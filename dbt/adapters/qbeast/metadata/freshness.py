@@ -2,11 +2,12 @@
 
 from datetime import datetime, timezone
 
-from dbt.adapters.qbeast.spark.errors import one_line
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+
+from qbeast_core import one_line
 
 # Operations that change no row. If one were missing here, its commits would make a source look
 # fresher than it is, never older.

@@ -10,7 +10,7 @@ from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 
-from qbeast_core import quoted
+from qbeast_core import quoted, quoted_text
 
 ENFORCED = ("check", "not_null")
 
@@ -53,7 +53,7 @@ def checked_query(query: str, checks: Sequence[Check]) -> str:
     if not checks:
         return query
     tests = "\n  and ".join(
-        f"case when ({check.expression}) then true else raise_error('{_violated(check)}') end"
+        f"case when ({check.expression}) then true else raise_error({_violated(check)}) end"
         for check in checks
     )
     return f"select * from (\n{query}\n) as checked\nwhere {tests}"
@@ -88,13 +88,13 @@ def _check(column: str | None, constraint: Mapping[str, Any]) -> Check | None:
     given = constraint.get("name")
     if given is None:
         readable = re.sub(r"\W+", "_", f"{(column or '').strip('`')}_{kind}").strip("_")
-        given = f"{readable}_{hashlib.md5(str(expression).encode()).hexdigest()[:8]}"
+        digest = hashlib.md5(str(expression).encode(), usedforsecurity=False).hexdigest()
+        given = f"{readable}_{digest[:8]}"
     return Check(str(given), str(expression))
 
 
 def _violated(check: Check) -> str:
-    text = f"constraint {check.name} is violated by a row: {check.expression}"
-    return text.replace("\\", "\\\\").replace("'", "\\'")
+    return quoted_text(f"constraint {check.name} is violated by a row: {check.expression}")
 
 
 def _warn(model: Mapping[str, Any], constraint: Mapping[str, Any]) -> None:

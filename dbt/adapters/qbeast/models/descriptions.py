@@ -8,7 +8,7 @@ from dbt_common.events.functions import warn_or_error
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from qbeast_core import quoted
+from qbeast_core import quoted, quoted_text, run_statement
 
 
 def with_comments(frame: DataFrame, comments: Sequence[ColumnComment]) -> DataFrame:
@@ -35,7 +35,7 @@ def persist(session: SparkSession, table: str, descriptions: Descriptions) -> No
     """
     wanted = descriptions.table
     if wanted is not None and (session.catalog.getTable(table).description or "") != wanted:
-        session.sql(f"comment on table {table} is {_text(wanted)}")
+        run_statement(session, f"comment on table {table} is {quoted_text(wanted)}")
     if descriptions.columns:
         _persist_columns(session, table, descriptions.columns)
 
@@ -53,10 +53,5 @@ def _persist_columns(session: SparkSession, table: str, comments: Sequence[Colum
         for field in fields:
             present = field.metadata.get("comment") or ""
             if comment.is_of(field.name) and present != comment.text:
-                column, text = quoted(field.name), _text(comment.text)
-                session.sql(f"alter table {table} alter column {column} comment {text}")
-
-
-def _text(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+                column, text = quoted(field.name), quoted_text(comment.text)
+                run_statement(session, f"alter table {table} alter column {column} comment {text}")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
-from qbeast_core import RewriteResult, WriteResult
+from qbeast_core import RewriteResult, WriteResult, counted
 
 
 @dataclass
@@ -26,8 +26,8 @@ def response_of_write(done: str, result: WriteResult) -> QbeastAdapterResponse:
     """The response to a write of rows; `done` is `rebuilt`, `appended` or the like."""
     counts = ", ".join(
         [
-            f"{_count(result.rows, 'row')} in {_count(result.cubes, 'cube')}",
-            _count(result.files, "file"),
+            f"{counted(result.rows, 'row')} in {counted(result.cubes, 'cube')}",
+            counted(result.files, "file"),
             f"revision {result.revision_id}",
         ]
     )
@@ -55,9 +55,9 @@ def response_of_rewrite(done: str, result: RewriteResult) -> QbeastAdapterRespon
     ]
     counts = ", ".join(
         [
-            f"{_count(result.rows_inserted, 'row')} inserted",
+            f"{counted(result.rows_inserted, 'row')} inserted",
             *changes,
-            _count(result.files_added, "file"),
+            counted(result.files_added, "file"),
             f"revision {result.revision_id}",
         ]
     )
@@ -72,7 +72,3 @@ def response_of_rewrite(done: str, result: RewriteResult) -> QbeastAdapterRespon
         rows_updated=result.rows_updated,
         rows_deleted=result.rows_deleted,
     )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

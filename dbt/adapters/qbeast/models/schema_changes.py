@@ -20,6 +20,7 @@ from qbeast_core import (
     known_part,
     maps_columns,
     quoted,
+    run_statement,
     same_type,
 )
 
@@ -126,7 +127,7 @@ def add_columns(session: SparkSession, table: str, found: Iterable[Difference]) 
         f"{each.quoted} {sql_type(each.data_type)}" for each in found if each.change is Change.NEW
     )
     if definitions:
-        session.sql(f"alter table {table} add columns ({definitions})")
+        run_statement(session, f"alter table {table} add columns ({definitions})")
 
 
 def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> None:
@@ -136,7 +137,7 @@ def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> N
         return
     if _is_mapped(session, table):
         names = ", ".join(quoted(name) for name in columns)
-        session.sql(f"alter table {table} drop columns ({names})")
+        run_statement(session, f"alter table {table} drop columns ({names})")
         return
     _require_rewritable(session, table, columns)
     kept = session.table(table).drop(*[F.col(quoted(name)) for name in columns])
@@ -227,7 +228,7 @@ def _synchronise(
 def _drop(session: SparkSession, table: str, gone: Sequence[Difference]) -> None:
     fields = ", ".join(each.quoted for each in gone if len(each.path) > 1)
     if fields:
-        session.sql(f"alter table {table} drop columns ({fields})")
+        run_statement(session, f"alter table {table} drop columns ({fields})")
     columns = _columns_gone(gone)
     if columns:
         drop_columns(session, table, columns)
@@ -262,7 +263,9 @@ def _is_mapped(session: SparkSession, table: str) -> bool:
 def _retype(session: SparkSession, table: str, retyped: Difference, model: str) -> None:
     data_type = sql_type(retyped.data_type)
     try:
-        session.sql(f"alter table {table} alter column {retyped.quoted} type {data_type}")
+        run_statement(
+            session, f"alter table {table} alter column {retyped.quoted} type {data_type}"
+        )
     except Exception as error:
         raise DbtRuntimeError(
             f"the column '{retyped}' of {table} cannot be changed to {data_type} in place: cast it "

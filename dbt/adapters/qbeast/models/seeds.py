@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from qbeast_core import quoted
+from qbeast_core import quoted, run_statement
 
 if TYPE_CHECKING:
     import agate
@@ -82,7 +82,8 @@ def insert_seed(
     seed_frame(session, table, types).createOrReplaceTempView(view)
     try:
         columns = ", ".join(quoted(name) for name in table.column_names)
-        session.sql(f"insert into {relation} ({columns}) select {columns} from {quoted(view)}")
+        statement = f"insert into {relation} ({columns}) select {columns} from {quoted(view)}"
+        run_statement(session, statement)
     finally:
         session.catalog.dropTempView(view)
 

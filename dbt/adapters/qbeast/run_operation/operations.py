@@ -12,7 +12,14 @@ from dbt.adapters.qbeast.spark.errors import as_dbt_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
-from qbeast_core import OptimizeResult, QbeastTable, convert_to_qbeast, migrate_format, quoted
+from qbeast_core import (
+    OptimizeResult,
+    QbeastTable,
+    convert_to_qbeast,
+    counted,
+    migrate_format,
+    quoted,
+)
 
 
 @dataclass
@@ -63,8 +70,7 @@ def run(
         report.lines.append(f"{operation} {table.label}: {told}")
     if tables:
         counts = ", ".join(f"{number} {what}" for what, number in report.outcomes.items())
-        noun = "table" if len(tables) == 1 else "tables"
-        report.lines.append(f"{operation}: {len(tables)} {noun}: {counts}")
+        report.lines.append(f"{operation}: {counted(len(tables), 'table')}: {counts}")
     else:
         report.lines.append(f"{operation}: the project has no model with columns_to_index")
     return report
@@ -152,7 +158,7 @@ def _optimized(session: SparkSession, table: str, arguments: Mapping[str, Any]) 
 def _describe(result: OptimizeResult) -> str:
     if not result.changed:
         return "nothing to gain"
-    removed = f"{_files(result.files_removed)} ({_size(result.bytes_removed)})"
+    removed = f"{counted(result.files_removed, 'file')} ({_size(result.bytes_removed)})"
     if result.dry_run:
         return f"would rewrite {removed} as about {result.files_added}"
     return f"rewrote {removed} as {result.files_added} ({_size(result.bytes_added)})"
@@ -172,9 +178,8 @@ def _check_index(
     if found.ok:
         return "ok"
     report.outcomes["with problems"] += 1
-    count = len(found.problems)
-    noun = "problem" if count == 1 else "problems"
-    report.failures.append(f"the index of {table.label} has {count} {noun}")
+    count = counted(len(found.problems), "problem")
+    report.failures.append(f"the index of {table.label} has {count}")
     return "\n" + "\n".join(f"  {problem}" for problem in found.problems)
 
 
@@ -219,7 +224,7 @@ def _vacuum(
 ) -> str:
     hours = arguments.get("hours")
     found = old_files(session, table.name, hours)
-    told = f"{_files(found.files)} ({_size(found.size_bytes)})"
+    told = f"{counted(found.files, 'file')} ({_size(found.size_bytes)})"
     if not found.paths:
         report.outcomes["with nothing to delete"] += 1
         return "nothing to delete"
@@ -283,10 +288,6 @@ def _has_tag_or_path(node: Mapping[str, Any], choice: str) -> bool:
 def _table(node: Mapping[str, Any]) -> ModelTable:
     schema, alias = node["schema"], node["alias"]
     return ModelTable(f"{quoted(schema)}.{quoted(alias)}", f"{schema}.{alias}")
-
-
-def _files(number: int) -> str:
-    return f"{number:,} file" + ("" if number == 1 else "s")
 
 
 def _size(size_bytes: int) -> str:

@@ -24,5 +24,5 @@ def found(session: SparkSession) -> dict[str, str]:
         "spark": f"{session.version} on {session.sparkContext.master}",
         "delta": delta_version(session),
         "warehouse": session.conf.get("spark.sql.warehouse.dir") or "",
-        "catalog": session.conf.get("spark.sql.catalogImplementation") or "",
+        "catalog implementation": session.conf.get("spark.sql.catalogImplementation") or "",
     }

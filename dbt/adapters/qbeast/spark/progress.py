@@ -6,6 +6,7 @@ events, so they appear among dbt's own, go to its log file and obey its flags.
 """
 
 import contextvars
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +19,11 @@ from pyspark import SparkContext
 from qbeast_core import phases
 
 logger = AdapterLogger("Qbeast")
+
+# What dbt calls the connections that read the catalog: `list_<database>_<schema>` and so on. Spark
+# has no databases, so dbt says None.
+_OF_A_SCHEMA = re.compile("(list|create)_None_(?P<schema>.+)")
+_WORK = {"list": "list the tables of", "create": "create the schema"}
 
 # A long-running statement waits for this part of its running time so far before the next line.
 _LATER = 0.1
@@ -88,7 +94,11 @@ def line(name: str, phase: str, done: int, known: int, seconds: float) -> str:
     'model.shop.events: writing files, 3 of 8 tasks, 20 s'
     >>> line("model.shop.events", "", 0, 0, 100)
     'model.shop.events: running, 1 min 40 s'
+    >>> line("list_None_shop", "", 0, 0, 10)
+    'list the tables of shop: running, 10 s'
     """
+    if found := _OF_A_SCHEMA.fullmatch(name):
+        name = f"{_WORK[found[1]]} {found['schema']}"
     parts = [phase or "running"]
     if known:
         parts.append(f"{done:,} of {known:,} tasks")

@@ -206,8 +206,8 @@
   {%- set advice = 'so nothing shows which record belongs to which row. Add columns to unique_key '
                    ~ 'that tell these rows apart, or filter the rows out of the query' -%}
   concat(
-    if(sum(dbt_rows) > 1, 'several rows of the source', 'several valid records of {{ target_relation.identifier }}'),
-    ' have NULL in the unique_key ({{ escape_single_quotes(keys | join(", ")) }}) = (',
+    if(sum(dbt_rows) > 1, 'several rows of the source', {{ adapter.qbeast_literal('several valid records of ' ~ target_relation.identifier) }}),
+    {{ adapter.qbeast_literal(' have NULL in the unique_key (' ~ keys | join(', ') ~ ') = (') }},
     {%- for key in keys %}
     coalesce(cast(dbt_unique_key_{{ loop.index }} as string), 'NULL'), {{ "', '," if not loop.last }}
     {%- endfor %}

@@ -1,0 +1,47 @@
+{# dbt-spark's clauses of `create table` and `create view`, with every name and text as a literal that
+   nothing in it can end. #}
+{% macro qbeast__tblproperties_clause() -%}
+  {%- set properties = config.get('tblproperties') -%}
+  {%- if properties is not none %}
+    tblproperties ({{ qbeast_literal_pairs(properties, ' = ') }})
+  {%- endif %}
+{%- endmacro %}
+
+
+{% macro qbeast__options_clause() -%}
+  {%- set options = config.get('options') -%}
+  {%- if options is not none %}
+    options ({{ qbeast_literal_pairs(options, ' ') }})
+  {%- endif %}
+{%- endmacro %}
+
+
+{% macro qbeast__location_clause() -%}
+  {%- set location_root = config.get('location_root') -%}
+  {%- if location_root is not none %}
+    location {{ adapter.qbeast_literal(location_root ~ '/' ~ model['alias']) }}
+  {%- endif %}
+{%- endmacro %}
+
+
+{% macro qbeast__comment_clause() -%}
+  {%- set persist_docs = config.get('persist_docs', {}) -%}
+  {%- if persist_docs is not mapping and persist_docs -%}
+    {% do exceptions.raise_compiler_error("Invalid value provided for 'persist_docs'. Expected dict but got value: " ~ persist_docs) %}
+  {%- elif persist_docs is mapping and persist_docs.get('relation', false) %}
+    comment {{ adapter.qbeast_literal(model.description) }}
+  {%- endif %}
+{%- endmacro %}
+
+
+{% macro get_column_comment_sql(column_name, column_dict) -%}
+  {{ adapter.quote(column_name) }}
+  {%- if column_name in column_dict and column_dict[column_name]['description'] %} comment {{ adapter.qbeast_literal(column_dict[column_name]['description']) }}{% endif -%}
+{%- endmacro %}
+
+
+{% macro qbeast_literal_pairs(pairs, between) -%}
+  {%- for name in pairs -%}
+    {{ adapter.qbeast_literal(name) }}{{ between }}{{ adapter.qbeast_literal(pairs[name]) }}{{ ', ' if not loop.last }}
+  {%- endfor -%}
+{%- endmacro %}

@@ -1,0 +1,194 @@
+"""`merge_schema` adds columns and fields to a table as Delta's `mergeSchema` does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from qbeast_core import QbeastTable, failpoints, write_table
+from qbeast_core.errors import IndexMismatch, InvalidOptions
+from tests.integration.core.brute_force import actions, assert_sound, last_version, plain
+from tests.integration.core.other_threads import Once
+
+FIRST = (
+    "id, named_struct('x', id) s, array(named_struct('x', id)) l, map('k', named_struct('x', id)) m"
+)
+WIDENING = {"delta.enableTypeWidening": "true"}
+MAPPED = {"delta.columnMapping.mode": "name"}
+
+
+class Twins:
+    """An indexed table and a plain one, which get the same rows."""
+
+    def __init__(
+        self, spark: SparkSession, directory: Path, columns: str, properties: dict[str, str]
+    ) -> None:
+        self.spark = spark
+        self.indexed, self.plain = str(directory / "indexed"), str(directory / "plain")
+        self.next = 0
+        rows = self.rows(columns, 5)
+        self.write(rows, columns_to_index=["id"], properties=properties)
+        rows.write.format("delta").options(**properties).save(self.plain)
+
+    def rows(self, columns: str, count: int = 2) -> DataFrame:
+        self.next += count
+        return self.spark.sql(f"select {columns} from range({self.next - count}, {self.next})")
+
+    def write(self, rows: DataFrame, **options: Any) -> Any:
+        return write_table(rows, path=self.indexed, **options)
+
+    def delta(self, rows: DataFrame, mode: str = "append", **options: str) -> None:
+        writer = rows.write.format("delta").mode(mode).option("mergeSchema", "true")
+        writer.options(**options).save(self.plain)
+
+    def get(self, columns: str, count: int = 2, **options: Any) -> Any:
+        """Both tables get the rows."""
+        rows = self.rows(columns, count)
+        result = self.write(rows, merge_schema=True, **options)
+        self.delta(rows, **options)
+        self.assert_alike()
+        return result
+
+    def refuse(self, columns: str, words: str) -> None:
+        """Neither table takes the rows."""
+        rows, before = self.rows(columns), last_version(self.indexed)
+        with pytest.raises(Exception, match="DELTA_"):
+            self.delta(rows)
+        with pytest.raises(InvalidOptions, match=words) as raised:
+            self.write(rows, merge_schema=True)
+        assert "\n" not in str(raised.value)
+        assert last_version(self.indexed) == before
+
+    def assert_alike(self) -> None:
+        ours, theirs = plain(self.spark, self.indexed), plain(self.spark, self.plain)
+        assert ours.schema == theirs.schema
+        assert sorted(map(str, ours.collect())) == sorted(map(str, theirs.collect()))
+        assert self.type_changes(self.indexed) == self.type_changes(self.plain)
+
+    @staticmethod
+    def type_changes(path: str) -> list[Any]:
+        """What the newest metadata tells of widened columns."""
+        found: list[Any] = []
+        for version in range(last_version(path) + 1):
+            for metadata in actions(path, version, "metaData"):
+                fields = json.loads(metadata["schemaString"])["fields"]
+                found = [each["metadata"].get("delta.typeChanges") for each in fields]
+        return found
+
+
+def test_columns_and_fields_are_added_at_the_end(spark: SparkSession, tmp_path: Path) -> None:
+    twins = Twins(spark, tmp_path, FIRST, {})
+    more = twins.rows("id, 1 as new")
+    with pytest.raises(InvalidOptions, match=r"'new'.*merge_schema=True"):
+        twins.write(more)
+    twins.get("'b' as B, id as ID, 1 as a")
+    # Fields in another order and another case, of which some are missing.
+    twins.get(
+        """named_struct('y', 1, 'X', id) as S, id, map('k', named_struct('w', 1, 'x', id)) m,
+        array(named_struct('z', 1, 'y', named_struct('u', 2))) l, 'c' as b"""
+    )
+    twins.get("id, array(named_struct('y', named_struct('v', 3, 'u', 4))) l")
+    # A column that is never null in the data can be null in the table, which has older rows.
+    twins.get("id, coalesce(id, 1) as never_null")
+    twins.get("id, 1 as of_no_row", count=0)
+    assert not twins.write(twins.rows("id", 0), merge_schema=True).files
+    twins.get("id, 'x' as b", mode="overwrite")
+    twins.get("id, 1 as z", mode="overwrite")
+    assert_sound(spark, twins.indexed)
+    version = last_version(twins.indexed)
+    known = plain(spark, twins.indexed).select("id", "z")
+    assert twins.write(known, merge_schema=True).version == version + 1
+    assert not actions(twins.indexed, version + 1, "metaData")
+    rows = twins.rows("id, 1 as only")
+    twins.write(rows, mode="overwrite", merge_schema=True, overwrite_schema=True)
+    twins.delta(rows, "overwrite", overwriteSchema="true")
+    twins.assert_alike()
+
+
+def test_what_delta_does_not_merge_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    twins = Twins(spark, tmp_path, f"{FIRST}, 1 as n", {})
+    twins.refuse("id, 1 as `a b`", "merge_schema cannot add .*INVALID_CHARACTERS")
+    twins.refuse("id, 1 as s", "'s' is int in the query and struct")
+    twins.refuse("id, named_struct('x', id, 'y', 1, 'Y', 2) as s", "DUPLICATE_COLUMNS|more than")
+    twins.refuse("id, map('k', named_struct('x', array(1))) as m", "'m.value.x' is array<int>")
+    with pytest.raises(IndexMismatch, match="an append cannot change the columns"):
+        twins.write(twins.rows("id, 1 as y"), merge_schema=True, columns_to_index=["y"])
+    with pytest.raises(InvalidOptions, match="merge_schema must be true or false, got 'yes'"):
+        twins.write(twins.rows("id"), merge_schema="yes")
+    # Other types are stored as the table's, as by INSERT.
+    twins.write(twins.rows("cast(id as int) id, 5L n, 1 as new"), merge_schema=True)
+    assert dict(plain(spark, twins.indexed).dtypes)["n"] == "int"
+    with pytest.raises(Exception, match="CAST_OVERFLOW"):
+        twins.write(twins.rows("id, 5000000000L n, 1 as newer"), merge_schema=True)
+    assert last_version(twins.indexed) == 1
+
+
+def test_types_are_widened_as_delta_widens_them(spark: SparkSession, tmp_path: Path) -> None:
+    first = """cast(id as int) id, cast(id as smallint) a, named_struct('x', 1) s, array(1) l,
+        1.25BD d, 1 f, 1 checked"""
+    twins = Twins(spark, tmp_path, first, WIDENING | MAPPED)
+    for path in (twins.indexed, twins.plain):
+        spark.sql(f"alter table delta.`{path}` add constraint c check (checked > 0)").collect()
+    twins.get("cast(id as int) id, 5000000000 + id as a, 1 as `a b`, 2 as checked")
+    twins.get(
+        """cast(id as int) id, named_struct('x', 5000000000 + id, 'y', 2) s, 2 as checked,
+        array(5000000000L) l, cast(123456.125 as decimal(12, 3)) d"""
+    )
+    twins.refuse("cast(id as int) id, 5000000000L as checked", "merge_schema cannot add")
+    assert_sound(spark, twins.indexed, where="a > 5")
+    # The indexed column: rows of other files are not indexed until `optimize` rewrites them.
+    twins.get("5000000000 + id as id, 2 as checked, 3 as last")
+    table = QbeastTable.for_path(spark, twins.indexed)
+    assert table.check().ok and table.sample(1.0, "id > 5000000000").count() == 2
+    table.optimize()
+    twins.assert_alike()
+    assert_sound(spark, twins.indexed)
+
+
+def test_rows_with_a_wider_sample_key_join_no_tree_of_other_weights(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    rows = spark.sql("select id, cast(id * 7 % 1000 as int) as k from range(0, 400, 1, 1)")
+    options = {"columns_to_index": ["id"], "sample_key": ["k"], "cube_size": 30}
+    write_table(rows, path=path, properties=WIDENING, **options)
+    wider = spark.sql("select id, id * 7 % 1000 as k from range(0, 400, 1, 1)")
+    result = write_table(wider, path=path, merge_schema=True)
+    assert result.new_revision and dict(plain(spark, path).dtypes)["k"] == "bigint"
+    table = assert_sound(spark, path, [*range(400), *range(400)], where="id < 50")
+    assert table.check().ok
+
+
+def test_slices_and_chosen_columns_go_with_new_columns(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    none = spark.sql("select id, 1 as a from range(0)")
+    write_table(none, path=path, columns_to_index="auto:2", slices=True)
+    # The first rows choose the columns, also among those that they bring.
+    rows = spark.sql("select id, 1 as a, id * 7 % 300 as new from range(300)")
+    result = write_table(rows, path=path, merge_schema=True)
+    assert result.column_choice and "new" in str(result.column_choice)
+    more = spark.sql("select id, 2 as a, id as newer from range(300, 400)")
+    write_table(more, path=path, merge_schema=True)
+    stored = spark.read.format("delta").load(path)
+    assert stored.columns == ["id", "a", "new", "newer", "_qbeast_slice"]
+    table = assert_sound(spark, path, range(400), where="new < 50")
+    below = stored.where("_qbeast_slice >= 1").count()
+    assert below == table.sample(0.5).count()
+
+
+def test_another_writer_may_add_the_columns_first(spark: SparkSession, tmp_path: Path) -> None:
+    twins = Twins(spark, tmp_path, FIRST, MAPPED)
+    rows, others = twins.rows("id, 1 as one, 2 as new"), twins.rows("id, 5L as new")
+    other = Once(lambda: twins.write(others, merge_schema=True))
+    with failpoints.at(failpoints.BEFORE_COMMIT, other):
+        result = twins.write(rows, merge_schema=True)
+    assert (other.happened, result.version) == (1, 2)
+    # The second write stores its values as the type that the first one added.
+    twins.delta(others)
+    twins.delta(rows.withColumn("new", rows.new.cast("bigint")))
+    twins.assert_alike()
+    assert_sound(spark, twins.indexed)

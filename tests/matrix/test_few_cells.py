@@ -11,8 +11,8 @@ from tests.matrix.cells import Cell, run
 from tests.matrix.features import NAMES, NOTHING
 from tests.matrix.operations import STEPS
 
-_CHANGES = ("convert", "alter", "append", "append: forbidden", "merge", "update", "delete")
-_REWRITES = ("convert", "append", "optimize: all", "time travel", "delete old log", "overwrite")
+_CHANGES = ("convert", "alter", "append", "append: forbidden", "merge", "update")
+_REWRITES = ("convert", "append", "delete old log", "overwrite")
 _REFUSALS = ("create", "convert")
 
 CELLS = (
@@ -51,7 +51,7 @@ CELLS = (
             "numbers",
             {"case": "sensitive", "timestamps": "without", "SQL text": "escaped", "files": "split"},
         ),
-        (*_CHANGES, "replace"),
+        (*_CHANGES, "delete", "replace"),
     ),
     (
         Cell(

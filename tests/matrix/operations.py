@@ -92,17 +92,17 @@ def _alter(twin: Twin, name: str) -> None:
     twin.altered = name == PLAIN
 
 
-def _delete_old_log(twin: Twin, name: str) -> None:
+def _delete_old_log(twin: Twin) -> None:
     """Let the log be 30 days old, and commit until a checkpoint has deleted its beginning."""
-    log = Path(urlparse(twin.location(name)).path, "_delta_log")
+    log = Path(urlparse(twin.location(INDEXED)).path, "_delta_log")
     old = time.time() - 30 * 86_400
     for file in log.glob("0*"):
         os.utime(file, (old, old))
     commits = 0
     while Path(log, f"{0:020}.json").exists():
         commits += 1
-        assert commits <= _MOST_COMMITS, f"{name} has its whole log"
-        twin.spark.sql(f"alter table {name} set tblproperties ('commit' = '{commits}')")
+        assert commits <= _MOST_COMMITS, "the whole log is still there"
+        twin.spark.sql(f"alter table {INDEXED} set tblproperties ('commit' = '{commits}')")
 
 
 def _merge_source(twin: Twin) -> DataFrame:
@@ -254,7 +254,12 @@ STEPS: Sequence[Operation] = (
     ),
     _on_both("clone", _clone),
     _on_both("time travel", _travel),
-    _on_both("delete old log", _delete_old_log, lambda twin: twin.feature.old_log_is_deleted),
+    Operation(
+        "delete old log",
+        _delete_old_log,
+        _nothing,
+        lambda twin: twin.feature.old_log_is_deleted,
+    ),
     _on_both("restore", _restore, lambda twin: not twin.feature.old_log_is_deleted),
     Operation(
         "overwrite",

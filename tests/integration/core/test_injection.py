@@ -210,7 +210,6 @@ def test_files_that_a_log_names_elsewhere_are_read_but_never_deleted(
     short = {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}
     with changed_settings(spark, short):
         spark.sql(f"vacuum delta.`{path}` retain 0 hours")
-        spark.sql(f"vacuum delta.`{path}` lite retain 0 hours")
     assert QbeastTable.for_path(spark, path).dataframe().count() == (19 if changed else 20)
     assert stolen.exists()
     assert spark.read.format("delta").load(str(other)).count() == 10

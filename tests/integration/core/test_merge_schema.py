@@ -11,7 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, failpoints, write_table
 from qbeast_core.errors import IndexMismatch, InvalidOptions
-from tests.integration.core.brute_force import actions, assert_sound, last_version, plain
+from tests.integration.core.brute_force import (
+    actions,
+    assert_samples,
+    assert_sound,
+    last_version,
+    plain,
+)
 from tests.integration.core.other_threads import Once
 
 FIRST = (
@@ -143,7 +149,8 @@ def test_types_are_widened_as_delta_widens_them(spark: SparkSession, tmp_path: P
     # The indexed column: rows of other files are not indexed until `optimize` rewrites them.
     twins.get("5000000000 + id as id, 2 as checked, 3 as last")
     table = QbeastTable.for_path(spark, twins.indexed)
-    assert table.check().ok and table.sample(1.0, "id > 5000000000").count() == 2
+    assert table.check().unindexed_files == len(table.files()) - 1
+    assert table.sample(1.0, "id > 5000000000").count() == 2
     table.optimize()
     twins.assert_alike()
     assert_sound(spark, twins.indexed)
@@ -159,8 +166,13 @@ def test_rows_with_a_wider_sample_key_join_no_tree_of_other_weights(
     wider = spark.sql("select id, id * 7 % 1000 as k from range(0, 400, 1, 1)")
     result = write_table(wider, path=path, merge_schema=True)
     assert result.new_revision and dict(plain(spark, path).dtypes)["k"] == "bigint"
-    table = assert_sound(spark, path, [*range(400), *range(400)], where="id < 50")
-    assert table.check().ok
+    table = QbeastTable.for_path(spark, path)
+    assert 0 < table.check().unindexed_files < len(table.files())
+    weighed = plain(spark, path).selectExpr("id", "hash(k)", "id < 50").collect()
+    samples = [(0.1, None), (0.5, None), (0.5, "id < 50")]
+    assert_samples(table, [tuple(row) for row in weighed], samples)
+    table.optimize()
+    assert_sound(spark, path, [*range(400), *range(400)], where="id < 50")
 
 
 def test_slices_and_chosen_columns_go_with_new_columns(spark: SparkSession, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from qbeast_core.change.columns import column_of
@@ -87,7 +88,8 @@ def _check_constraints(table: OpenTable, left: DataFrame, gone: Sequence[str]) -
         if not key.startswith(_CONSTRAINT_PREFIX):
             continue
         try:
-            left.where(condition)
+            # Unlike a selection, a filter also finds columns that were selected before.
+            left.select(F.expr(condition))
         except AnalysisException:
             name = key.removeprefix(_CONSTRAINT_PREFIX)
             raise InvalidOptions(

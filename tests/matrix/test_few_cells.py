@@ -59,7 +59,6 @@ CELLS = (
                 "column mapping by id",
                 "multipart checkpoints",
                 "statistics as columns of checkpoints",
-                "log cleanup",
                 "auto compaction",
                 "no statistics",
             )
@@ -70,6 +69,7 @@ CELLS = (
         Cell(("an indexed column is dropped and added again", "V2 checkpoints", "append only")),
         ("convert", "optimize", "alter", "append", "optimize: all"),
     ),
+    (Cell(("log cleanup",)), _REWRITES),
     (Cell(("an indexed column is renamed",)), ("convert", "alter", "append", "update")),
     (Cell(("row tracking",)), _REFUSALS),
     (Cell(("liquid clustering",)), _REFUSALS[1:]),

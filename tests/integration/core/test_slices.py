@@ -291,4 +291,4 @@ def test_check_finds_a_wrong_slice(spark: SparkSession, tmp_path: Path) -> None:
     }
     (tmp_path / "_delta_log" / f"{1:020}.json").write_text(json.dumps({"add": add}))
     report = QbeastTable.for_path(spark, path).check()
-    assert any("does not match their weight" in problem for problem in report.problems), str(report)
+    assert any("with a slice that does not match the weight" in problem for problem in report.problems), str(report)

@@ -291,4 +291,5 @@ def test_check_finds_a_wrong_slice(spark: SparkSession, tmp_path: Path) -> None:
     }
     (tmp_path / "_delta_log" / f"{1:020}.json").write_text(json.dumps({"add": add}))
     report = QbeastTable.for_path(spark, path).check()
-    assert any("with a slice that does not match the weight" in problem for problem in report.problems), str(report)
+    told = "with a slice that does not match the weight"
+    assert any(told in problem for problem in report.problems), str(report)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
+from qbeast_core.counts import counted
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import InvalidOptions
@@ -67,8 +68,8 @@ class OptimizeResult:
         verb = "would rewrite" if self.dry_run else "rewrote"
         about = "about " if self.dry_run else ""
         return (
-            f"{verb} {self.rows:,} rows: {self.files_removed:,} -> "
-            f"{about}{self.files_added:,} files, {self.bytes_removed:,} bytes "
+            f"{verb} {counted(self.rows, 'row')}: {self.files_removed:,} -> "
+            f"{about}{counted(self.files_added, 'file')}, {self.bytes_removed:,} bytes "
             f"({self.bytes_written_since:,} written since the last optimize)"
         )
 

@@ -99,6 +99,7 @@ class WriteRequest:
         If the table already has the write, there is nothing to do, and this is the result.
         """
         table = WritableTable.begin(spark, self.address)
+        # A repeated write replaces no rows, so it may find rows of a table that is not registered.
         self.address.check_adoptable(table.snapshot, keeps_rows=False)
         if table.transaction.repeats(self.application):
             # The write may have ended before it registered a new table.

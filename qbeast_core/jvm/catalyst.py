@@ -20,6 +20,7 @@ from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.murmur import SCALA_ARRAY_SEED, spark_hash
 
 _CATALYST = "org.apache.spark.sql.catalyst."
+_CHARS = _CATALYST + "util.CharVarcharCodegenUtils"
 _ARRAY_SEQ = "scala.collection.immutable.ArraySeq$"
 _MURMUR = "scala.util.hashing.MurmurHash3"
 # Spark estimates the size of rows by the size of the compressed files.
@@ -97,6 +98,15 @@ class Catalyst:
             limit = calls.literal(bound, self._double)
             inside = calls.static("java.lang.Math", function, self._double, inside, limit)
         return calls.column(inside)
+
+    def padded(self, text: Column, length: int) -> Column:
+        """A text with spaces up to a length in characters, as Spark reads a `char(n)` column."""
+        calls = self._calls
+        string = self._jvm.singleton("org.apache.spark.sql.types.StringType")
+        wanted = calls.literal(length, self._integer)
+        return calls.column(
+            calls.static(_CHARS, "readSidePadding", string, calls.expression(text), wanted)
+        )
 
     def can_store(self, given: DataType, wanted: DataType) -> bool:
         """Whether values of one type may be stored as another type, provided that they fit."""

@@ -154,9 +154,17 @@ class _Assignment:
         named = (value.alias(f"value{i}") for i, value in enumerate(values.values()))
         given = [field.dataType for field in rows.select(*named).schema]
         return {
-            name: _padded(self._value(value, kind, schema[name].dataType, name), schema[name])
+            name: self._padded(self._value(value, kind, schema[name].dataType, name), schema[name])
             for (name, value), kind in zip(values.items(), given, strict=True)
         }
+
+    def _padded(self, value: Column, field: StructField) -> Column:
+        """A `char(n)` value as it will be read: Spark adds spaces in a read, but not in a write.
+
+        Rows are placed by their values, so these must be the same before and after the write.
+        """
+        length = char_length(field)
+        return value if length is None else self.catalyst.padded(value, length)
 
     def _value(self, value: Column, given: DataType, wanted: DataType, path: str) -> Column:
         if same_type(given, wanted):
@@ -208,17 +216,6 @@ class _Assignment:
                 value, lambda _, each: self._value(each, *values, f"{path}.value")
             )
         return value
-
-
-def _padded(value: Column, field: StructField) -> Column:
-    """A `char(n)` value as it will be read: Spark adds the spaces in a read, but not in a write.
-
-    Rows are placed by their values, so these must be the same before and after the write.
-    """
-    length = char_length(field)
-    if length is None:
-        return value
-    return F.when(F.length(value) < length, F.rpad(value, length, " ")).otherwise(value)
 
 
 def _names(rows: DataFrame, table: str) -> dict[str, str]:

@@ -10,10 +10,13 @@ from contextlib import contextmanager
 
 BETWEEN_PASSES = "between_passes"
 """The rows are measured and are about to be read again for writing."""
+FILES_WRITTEN = "files_written"
+"""Spark has written the files of a write; they are about to be read back."""
 BEFORE_COMMIT = "before_commit"
 """All files are written; nothing is committed yet."""
-BEFORE_REGISTRATION = "before_registration"
-"""A new table is committed but not registered in the catalog yet."""
+AFTER_COMMIT = "after_commit"
+"""A commit is made. What follows it has not begun, such as the registration of a new table in the
+catalog, or the next commit of an optimize."""
 
 _actions: dict[str, Callable[[], object]] = {}
 

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from qbeast_core import failpoints
 from qbeast_core.change.columns import column_of
 from qbeast_core.delta.metadata import maps_columns
 from qbeast_core.errors import InvalidOptions
@@ -62,6 +63,7 @@ def _drop_mapped(table: OpenTable, gone: Sequence[str]) -> None:
     """Drop columns in the metadata only."""
     name, listed = quoted(table.snapshot.location), ", ".join(map(quoted, gone))
     consult(PendingCommit("drop columns", table.snapshot.location, table.snapshot.version))
+    failpoints.reach(failpoints.BEFORE_COMMIT)
     try:
         run_statement(table.spark, f"alter table delta.{name} drop columns ({listed})")
     except Exception:
@@ -69,6 +71,7 @@ def _drop_mapped(table: OpenTable, gone: Sequence[str]) -> None:
         newest = OpenTable.newest(table.spark, table.address)
         if not set(gone).isdisjoint(newest.snapshot.schema.fieldNames()):
             raise
+    failpoints.reach(failpoints.AFTER_COMMIT)
 
 
 def _check_unneeded(table: OpenTable, gone: Sequence[str]) -> None:

@@ -22,7 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from qbeast_core import hooks, phases
+from qbeast_core import failpoints, hooks, phases
 from qbeast_core.delta.application import ApplicationTransaction
 from qbeast_core.delta.column_identity import ColumnIdentity
 from qbeast_core.delta.commit import Commit
@@ -307,6 +307,7 @@ class Transaction:
             aside.submit(in_session(late.prepare))
             staged = self._written(df, late, without_dictionary)
             described = aside.submit(in_session(self._with_footers), staged, late)
+        failpoints.reach(failpoints.FILES_WRITTEN)
         return StagedFiles(tuple(staged), described)
 
     def _written(
@@ -402,6 +403,7 @@ class Transaction:
             `conflicts.is_commit_conflict` to find out whether another writer committed first.
         """
         phases.enter(phases.COMMITTING)
+        failpoints.reach(failpoints.BEFORE_COMMIT)
         self._store_new_schema()
         data_change = operation is not Operation.OPTIMIZE
         retagged = self._retagged(retags or {})
@@ -429,6 +431,7 @@ class Transaction:
         actions = added.appendedAll(others).appendedAll(removed)
         commit = Commit(self.snapshot, self._delta_log, self._txn, jvm_operation)
         version = commit.make(actions, text, self._jvm.scala_map(note.tags) if note.tags else None)
+        failpoints.reach(failpoints.AFTER_COMMIT)
         committed(version)
         if self._application is not None:
             self._application.done_in(self._spark)

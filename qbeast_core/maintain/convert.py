@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from qbeast_core import failpoints
 from qbeast_core.counts import counted
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import IncompatibleTable, IndexMismatch, NotAQbeastTable
@@ -125,7 +126,10 @@ def convert_to_qbeast(
     options = IndexOptions.parse(columns_to_index, cube_size, sample_key=sample_key, slices=slices)
     address = address_of_text(spark, table)
     found = OpenTable.newest(spark, address)
-    becomes_delta = address.format == PARQUET and not found.snapshot.exists
+    # If Delta's conversion was cut off, the log exists and the catalog still has a Parquet table.
+    becomes_delta = address.format == PARQUET and (
+        address.name is not None or not found.snapshot.exists
+    )
     if becomes_delta:
         _convert_parquet(spark, found, options)
     return until_committed(
@@ -166,16 +170,20 @@ def _check_convertible(table: OpenTable, slices: bool | None) -> None:
 def _convert_parquet(spark: SparkSession, table: OpenTable, options: IndexOptions) -> None:
     """Convert a Parquet table to Delta, in place."""
     address = table.address
-    schema = _convertible_rows(spark, address).schema
-    options.check_columns(schema)
-    options.new_sample_key(table, schema)
-    check_planned(WritableTable.begin(spark, address), schema, {})
+    if not table.snapshot.exists:
+        schema = _convertible_rows(spark, address).schema
+        options.check_columns(schema)
+        options.new_sample_key(table, schema)
+        check_planned(WritableTable.begin(spark, address), schema, {})
+    statement = f"CONVERT TO DELTA {address.name or f'parquet.{quoted(address.location)}'}"
     try:
-        spark.sql(f"CONVERT TO DELTA {address.name or f'parquet.{quoted(address.location)}'}")
+        spark.sql(statement)
     except Exception:
-        # If only the reply to the commit was lost, the table is a Delta table now.
-        if not OpenTable.newest(spark, address).snapshot.exists:
+        if table.snapshot.exists or not OpenTable.newest(spark, address).snapshot.exists:
             raise
+        # Only the reply to the commit was lost. What is left is to change the catalog's entry.
+        spark.sql(statement)
+    failpoints.reach(failpoints.AFTER_COMMIT)
 
 
 def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:

@@ -16,7 +16,6 @@ import numpy as np
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from qbeast_core import failpoints
 from qbeast_core.counts import counted
 from qbeast_core.delta.index import TableIndex
 from qbeast_core.delta.snapshot import TableSnapshot
@@ -174,7 +173,6 @@ def _migrate(table: WritableTable, dry_run: bool) -> MigrateResult:
         return result
     table.transaction.track_reads(np.array(survey.files, dtype=np.int64))
     written = _rewrite(table, survey, stored)
-    failpoints.reach(failpoints.BEFORE_COMMIT)
     version = table.transaction.commit(
         Operation.MIGRATE, written, np.array(removed, dtype=np.int64), retags=retags
     )

@@ -8,7 +8,6 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from qbeast_core import failpoints
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import CommitStateUnknown
 from qbeast_core.locate.table import WritableTable
@@ -65,7 +64,6 @@ def _commit(
         )
     except CommitStateUnknown as problem:
         raise table.address.unknown(problem) from problem.__cause__
-    failpoints.reach(failpoints.BEFORE_REGISTRATION)
     table.address.register(table.spark, request.comment)
     result = request.result(version, written, WriteMode.OVERWRITE, new_revision=True)
     return replace(result, column_choice=index.column_choice, warnings=written.warnings)

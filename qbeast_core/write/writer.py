@@ -192,7 +192,6 @@ class IndexWriter:
         Returns:
             The version of the commit.
         """
-        failpoints.reach(failpoints.BEFORE_COMMIT)
         retags: Mapping[int, Mapping[str, str]] = {}
         if removes is not None and len(removes) < len(self.table.snapshot.files):
             # The revision of the new files needs no anchors: these files carry its weights.

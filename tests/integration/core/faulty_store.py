@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 from pyspark.sql import SparkSession
+
+from tests.integration.core.java_classes import define
 
 REPLY_LOST = "reply lost"
 """The commit is written, and storage says that the file was there already."""
@@ -106,24 +106,13 @@ class FaultyStore:
 
 
 @contextmanager
-def installed(spark: SparkSession, directory: Path) -> Iterator[FaultyStore]:
-    """Local tables that are first opened inside the block, by this thread, have such a log."""
+def installed(spark: SparkSession) -> Iterator[FaultyStore]:
+    """Local tables that are first opened inside the block have such a log."""
+    define(spark, "FaultyLogStore", _SOURCE)
     jvm: Any = spark._jvm
-    thread = jvm.java.lang.Thread.currentThread()
-    loader = thread.getContextClassLoader()
-    # Spark has this compiler for its queries; a Java without tools is enough.
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(loader)
-    compiler.cook(_SOURCE)
-    # The tasks that list a log have class loaders of their own.
-    with ZipFile(directory / "faulty-store.jar", "w") as jar:
-        jar.writestr("FaultyLogStore.class", compiler.getBytecodes().get("FaultyLogStore"))
-    spark.sparkContext._jsc.addJar(jar.filename)
     conf, key = jvm.org.apache.spark.SparkEnv.get().conf(), "spark.delta.logStore.file.impl"
-    thread.setContextClassLoader(compiler.getClassLoader())
     conf.set(key, "FaultyLogStore")
     try:
         yield FaultyStore(spark)
     finally:
         conf.remove(key)
-        thread.setContextClassLoader(loader)

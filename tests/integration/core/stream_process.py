@@ -7,8 +7,6 @@ dies when the first table has its commit, before the second table has one.
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
 from collections.abc import Callable, Mapping
 
@@ -16,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, RewriteResult, WriteResult, write_table
 from tests import spark_session
+from tests.integration.core.killing import kill_all
 
 APPLICATION = "events-stream"
 
@@ -46,7 +45,7 @@ def run(
 def main() -> None:
     places = json.loads(sys.argv[1])
     spark = spark_session.start(places["warehouse"], spark__driver__memory="1g")
-    run(spark, places, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    run(spark, places, lambda *_: kill_all())
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from qbeast_core import ConvertResult, QbeastTable, convert_to_qbeast, write_table
+from qbeast_core import Catalog, ConvertResult, QbeastTable, convert_to_qbeast, write_table
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import (
     IncompatibleTable,
@@ -417,3 +417,22 @@ def test_a_parquet_table_that_only_became_delta_is_converted_by_trying_again(
     assert_sound(spark, copy, range(1000))
     assert TableSnapshot.load(spark, parquet_table).version == -1
     assert plain(spark, copy).count() == 1000
+
+
+def test_a_conversion_that_ended_before_the_catalog_was_told_is_finished(
+    spark: SparkSession,
+) -> None:
+    """Delta's conversion makes the log first. Then it turns the catalog's entry into Delta's."""
+    name = "default.half_converted"
+    rows(spark, 0, 300).write.format("parquet").saveAsTable(name)
+    try:
+        location = Catalog(spark).find(name).location
+        spark.sql(f"convert to delta parquet.`{location}`")
+        assert Catalog(spark).find(name).provider == "parquet"
+        assert convert_to_qbeast(spark, name, "a", 100).changed
+        assert Catalog(spark).find(name).provider == "delta"
+        QbeastTable.for_name(spark, name).delete("id < 100")
+        assert sorted(row.id for row in spark.table(name).collect()) == list(range(100, 300))
+        assert not convert_to_qbeast(spark, name, "a", 100).changed
+    finally:
+        spark.sql(f"drop table {name}")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +12,31 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, failpoints, write_table
-from qbeast_core.errors import ExecutionFailed, IncompatibleTable, QbeastError
+from qbeast_core.errors import (
+    ExecutionFailed,
+    IncompatibleTable,
+    NoSpace,
+    QbeastError,
+    StorageRefused,
+)
 from tests.integration.core.brute_force import assert_sound, last_version, live_adds, plain
+from tests.integration.core.faulty_files import DENIED, FULL, data_files
+from tests.integration.core.killed_operations import (
+    CREATED,
+    GROWN,
+    KILLABLE,
+    make_tables,
+    place_of_created,
+)
+from tests.integration.core.killing import killed_process
+from tests.integration.core.operation_process import WHILE_WRITING
 
-ROOT = Path(__file__).parents[3]
 
-
-def killed_writer(failpoint: str, warehouse: str, first: int, count: int, **write: Any) -> None:
-    """Write in a process of its own that is killed at the fail point."""
-    wanted = {"warehouse": warehouse, "first": first, "count": count, "write": write}
-    wanted["die_at"] = failpoint
-    killed_process("writer_process.py", json.dumps(wanted))
-
-
-def killed_process(script: str, argument: str) -> None:
-    """Run a script of this directory that kills its own process."""
-    ended = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name(script)), argument],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert ended.returncode == -signal.SIGKILL, ended.stdout[-2000:]
+def killed(operation: str, die_at: str, warehouse: str | Path, path: str | Path) -> None:
+    """Do an operation of `KILLABLE` in a process that is killed."""
+    wanted = {"operation": operation, "die_at": die_at}
+    wanted |= {"warehouse": str(warehouse), "path": str(path)}
+    killed_process(Path(__file__).with_name("operation_process.py"), json.dumps(wanted))
 
 
 def numbers(spark: SparkSession, first: int, count: int) -> Any:
@@ -46,37 +44,55 @@ def numbers(spark: SparkSession, first: int, count: int) -> Any:
 
 
 def warehouse_of(spark: SparkSession) -> str:
-    return str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:")
+    return str(Path(place_of_created(spark)).parent)
 
 
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("tables")
+    make_tables(spark, directory)
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("name", "die_at"),
+    [
+        ("overwrite", failpoints.BETWEEN_PASSES),
+        ("append: one file", WHILE_WRITING),
+        ("merge", failpoints.FILES_WRITTEN),
+        ("update", failpoints.BEFORE_COMMIT),
+    ],
+)
 def test_a_process_killed_before_the_commit_leaves_the_table_as_it_was(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tables: Path, tmp_path: Path, name: str, die_at: str
 ) -> None:
-    path = str(tmp_path / "t")
-    write_table(numbers(spark, 0, 500), path=path, columns_to_index=["a"], cube_size=50)
-    before = live_adds(path)
-    killed_writer(failpoints.BEFORE_COMMIT, str(tmp_path / "other"), 500, 300, path=path)
-    orphans = {file.name for file in Path(path).glob("*.parquet")} - set(before)
-    assert orphans  # it had written its files
-    assert (last_version(path), live_adds(path)) == (0, before)
-    assert_sound(spark, path, range(500))
-    assert write_table(numbers(spark, 500, 300), path=path).version == 1
-    assert_sound(spark, path, range(800))
+    operation, path = KILLABLE[name], str(tmp_path / "t")
+    shutil.copytree(tables / GROWN, path)
+    version, before = last_version(path), live_adds(path)
+    rows = {row.id: (row.a, row.n) for row in plain(spark, path).collect()}
+    killed(name, die_at, tmp_path / "warehouse", path)
+    orphans = {file.name for file in Path(path).rglob("*.parquet")} - set(before)
+    # It had begun to write files.
+    assert bool(orphans) == (die_at != failpoints.BETWEEN_PASSES)
+    assert (last_version(path), live_adds(path)) == (version, before)
+    assert_sound(spark, path, list(rows))
+    operation.act(spark, path)
+    assert last_version(path) == version + 1
+    expected = operation.expected(rows)
+    assert {row.id: (row.a, row.n) for row in plain(spark, path).collect()} == expected
+    assert_sound(spark, path, list(expected))
 
 
-def test_a_process_killed_before_the_registration_leaves_what_the_next_write_adopts(
+def test_a_process_killed_after_the_commit_leaves_a_new_table_that_the_next_write_adopts(
     spark: SparkSession,
 ) -> None:
-    name, warehouse = "default.adopted", warehouse_of(spark)
-    place = Path(warehouse) / "adopted"
-    killed_writer(
-        failpoints.BEFORE_REGISTRATION, warehouse, 0, 300, table=name, columns_to_index=["a"]
-    )
+    name, place = CREATED, Path(place_of_created(spark))
+    killed("create", failpoints.AFTER_COMMIT, place.parent, place)
     assert last_version(place) == 0
     assert not spark.catalog.tableExists(name)
     assert not QbeastTable.is_qbeast(spark, name)
     # Which rows an append of the same name is to keep is not known.
-    with pytest.raises(IncompatibleTable, match=r"holds rows of .*\.adopted.*CREATE TABLE") as told:
+    with pytest.raises(IncompatibleTable, match=r"holds rows of .*creation.*CREATE TABLE") as told:
         write_table(numbers(spark, 1000, 200), table=name, columns_to_index=["a"])
     assert str(place) in str(told.value)
     assert last_version(place) == 0
@@ -143,6 +159,37 @@ def test_a_place_that_cannot_be_written_gives_an_error_and_nothing_else(
         )
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_text() == "not a directory"
+
+
+@pytest.mark.parametrize("name", ["append", "append: one file", "overwrite", "merge", "optimize"])
+def test_storage_that_is_full_or_read_only_is_an_error_of_its_own_and_changes_nothing(
+    spark: SparkSession, tables: Path, tmp_path: Path, name: str
+) -> None:
+    operation, path = KILLABLE[name], str(tmp_path / "t")
+    shutil.copytree(tables / GROWN, path)
+    version, before = last_version(path), live_adds(path)
+    faults: list[tuple[str, type[ExecutionFailed], str]] = [
+        (FULL, NoSpace, "No space left on device.*Free space"),
+        (DENIED, StorageRefused, "Permission denied.*Check the rights"),
+    ]
+    for fault, error, words in faults:
+        with data_files(spark, fault), pytest.raises(error, match=words) as raised:
+            operation.act(spark, path)
+        assert type(raised.value) is error
+        assert (last_version(path), live_adds(path)) == (version, before)
+    operation.act(spark, path)
+    assert last_version(path) > version
+    assert_sound(spark, path)
+
+
+def test_a_new_table_on_a_full_disk_is_not_there(spark: SparkSession) -> None:
+    with data_files(spark, FULL), pytest.raises(NoSpace):
+        KILLABLE["create"].act(spark, "")
+    assert not spark.catalog.tableExists(CREATED)
+    assert last_version(place_of_created(spark)) == -1
+    KILLABLE["create"].act(spark, "")
+    assert spark.table(CREATED).count() == 200
+    spark.sql(f"drop table {CREATED}")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write to read-only directories")

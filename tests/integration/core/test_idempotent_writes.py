@@ -208,7 +208,7 @@ def test_a_new_table_that_was_not_registered_is_registered_by_the_repetition(
     def fail() -> None:
         raise RuntimeError("cut off")
 
-    with failpoints.at(failpoints.BEFORE_REGISTRATION, fail), pytest.raises(RuntimeError):
+    with failpoints.at(failpoints.AFTER_COMMIT, fail), pytest.raises(RuntimeError):
         write(1)
     assert not spark.catalog.tableExists(name)
     # Another number may be of other rows.

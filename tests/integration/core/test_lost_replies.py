@@ -40,8 +40,8 @@ AFTER_THE_WRITE = pytest.mark.parametrize("fault", [REPLY_LOST, CONNECTION_LOST]
 
 
 @pytest.fixture(scope="module")
-def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyStore]:
-    with installed(spark, tmp_path_factory.mktemp("store")) as faulty:
+def store(spark: SparkSession) -> Iterator[FaultyStore]:
+    with installed(spark) as faulty:
         yield faulty
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from qbeast_core import write_table
 from tests.integration.core import stream_process
 from tests.integration.core.brute_force import assert_sound, last_version, plain
-from tests.integration.core.test_crashes import killed_process
+from tests.integration.core.killing import killed_process
 
 
 def test_a_killed_stream_that_is_begun_again_writes_no_row_twice(
@@ -27,7 +27,7 @@ def test_a_killed_stream_that_is_begun_again_writes_no_row_twice(
     none = spark.sql("select 0L as kind, 0L as n limit 0")
     write_table(none, path=places["counts"], columns_to_index=["kind"])
     arrive(0, 30)
-    killed_process("stream_process.py", json.dumps(places))
+    killed_process(Path(__file__).with_name("stream_process.py"), json.dumps(places))
     # The stream does not know of the commit.
     assert list(Path(places["checkpoint"], "offsets").glob("0"))
     assert not list(Path(places["checkpoint"], "commits").glob("0"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.integration.core.brute_force import (
     assert_sound,
     last_version,
     live_adds,
+    plain,
     revisions,
 )
 from tests.integration.core.other_threads import (
@@ -237,6 +239,41 @@ def test_readers_of_an_older_version_are_not_disturbed(spark: SparkSession, path
     read()
     assert counts == [len(expected)] * len(counts) and len(counts) > 1
     assert sorted(before.sample(0.3).select("id").collect()) == expected
+
+
+def test_ten_readers_during_an_optimize_count_the_same_rows(spark: SparkSession, path: str) -> None:
+    for first in (2000, 2040, 2080):
+        write_table(rows(spark, first, 40), path=path)
+    everyone, is_done = Meeting(11), threading.Event()
+
+    def look(session: SparkSession) -> list[tuple[int, int]]:
+        table = QbeastTable.for_path(session, path)
+        looks = [plain(session, path), table.sample(0.3), table.sample(0.5, "a < 300")]
+        return [tuple(each.selectExpr("count(*)", "sum(id)").head()) for each in looks]
+
+    def read() -> list[list[tuple[int, int]]]:
+        session = spark.newSession()
+        everyone()
+        seen = [look(session)]
+        while True:
+            was_done = is_done.is_set()
+            seen.append(look(session))
+            if was_done:
+                return seen
+
+    def optimize() -> Any:
+        try:
+            with failpoints.at(failpoints.BEFORE_COMMIT, everyone):
+                return QbeastTable.for_path(spark.newSession(), path).optimize()
+        finally:
+            is_done.set()
+
+    before = look(spark)
+    result, *seen = together(optimize, *[read] * 10)
+    assert result.changed and before[0][0] == 2120
+    assert len(seen) == 10 and min(map(len, seen)) > 1
+    for looks in seen:
+        assert looks == [before] * len(looks)
 
 
 def test_threads_with_their_own_sessions_keep_their_settings(

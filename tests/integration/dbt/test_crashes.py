@@ -1,0 +1,170 @@
+"""A `dbt run` that is killed or interrupted: the next one finishes what it left."""
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.adapters.qbeast.impl import QbeastAdapter
+from dbt.tests.util import run_dbt
+from pyspark.sql import SparkSession
+
+from qbeast_core import QbeastTable, failpoints
+from tests.integration.core.brute_force import assert_sound, last_version, live_adds
+from tests.integration.core.killing import killed_process
+from tests.integration.dbt.projects import comments, temporary_views, versions, write_project
+from tests.integration.dbt.test_processes import TARGET, start
+
+MODEL = """
+{{ config(materialized='incremental', columns_to_index='id', cube_size=50,
+          incremental_strategy='merge', unique_key='id', optimize='always',
+          persist_docs={'relation': true, 'columns': true}) }}
+select id, '%s' as value from range(%d, %d)
+"""
+DESCRIPTIONS = """
+models:
+  - {name: orders, description: %(told)s, columns: [{name: id, description: %(told)s id}]}
+"""
+
+
+class Killed(BaseException):
+    """The end of the process. It is no `Exception`, so that dbt does not handle it."""
+
+
+def kill(*_: object, **__: object) -> None:
+    raise Killed
+
+
+def at_failpoint(name: str) -> Callable[[pytest.MonkeyPatch], Any]:
+    return lambda _: failpoints.at(name, kill)
+
+
+def at_method(name: str) -> Callable[[pytest.MonkeyPatch], Any]:
+    """The kill instead of a method of the adapter that the macros call."""
+
+    @contextmanager
+    def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        with monkeypatch.context() as patch:
+            patch.setattr(QbeastAdapter, name, kill)
+            yield
+
+    return installed
+
+
+STEPS = {
+    "before the commit": at_failpoint(failpoints.BEFORE_COMMIT),
+    "before the registration": at_failpoint(failpoints.AFTER_COMMIT),
+    "before the docs": at_method("qbeast_persist_docs"),
+    "before the optimize": at_method("qbeast_optimize_after_run"),
+}
+
+BEFORE_THE_CATALOG = ("before the commit", "before the registration")
+
+
+class TestKilledRuns:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {
+            "orders.sql": MODEL % ("first", 0, 100),
+            "schema.yml": DESCRIPTIONS % {"told": "one"},
+        }
+
+    def test_the_next_run_finishes_what_was_killed(
+        self, project: Any, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        table, models = f"{project.test_schema}.orders", Path(project.project_root, "models")
+        rows: dict[int, str] = {}
+        for told, first in (("one", 0), ("two", 60)):
+            models.joinpath("orders.sql").write_text(MODEL % (told, first, first + 100))
+            models.joinpath("schema.yml").write_text(DESCRIPTIONS % {"told": told})
+            for step, killing in STEPS.items():
+                with killing(monkeypatch), pytest.raises(Killed):
+                    run_dbt(["run", "--single-threaded"])
+                is_there = spark.catalog.tableExists(table)
+                assert is_there == bool(rows or step not in BEFORE_THE_CATALOG), step
+                if step == "before the commit" and rows:
+                    assert {row.id: row.value for row in spark.table(table).collect()} == rows
+            run_dbt(["run"])
+            rows |= dict.fromkeys(range(first, first + 100), told)
+            assert {row.id: row.value for row in spark.table(table).collect()} == rows
+            assert comments(spark, table) == {"id": f"{told} id"}
+            described = spark.sql(f"describe detail {table}").first()
+            assert described.description == told
+            path = described.location.removeprefix("file:")
+            assert not QbeastTable.for_name(spark, table).optimize(dry_run=True).changed
+            assert_sound(spark, path, list(rows))
+
+
+ENDLESS = """
+{{{{ config(materialized='incremental', incremental_strategy='merge', unique_key='id', {index}) }}}}
+select id from range(0, {{{{ var('rows', 10) }}}}, 1, 1) where id < 10
+  or id = 10 and java_method('java.lang.System', 'setProperty', 'qbeast.tests.{name}', 'runs') = ''
+  or id % 7 = id % 11 - 20
+"""
+NAMES = ("with_index", "plain")
+
+
+class TestInterruptedRun:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        index = ("columns_to_index='id'", "file_format='delta'")
+        return {
+            f"{name}.sql": ENDLESS.format(name=name, index=given)
+            for name, given in zip(NAMES, index, strict=True)
+        }
+
+    def test_ctrl_c_leaves_each_table_as_it_was_and_no_view(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        run_dbt(["run"])
+        tables = [f"{project.test_schema}.{name}" for name in NAMES]
+        before = [versions(spark, table) for table in tables]
+        system: Any = spark._jvm.java.lang.System  # type: ignore[union-attr]
+        for name in NAMES:
+            system.clearProperty(f"qbeast.tests.{name}")
+
+        done = threading.Event()
+
+        def interrupt() -> None:
+            while not done.wait(0.05):
+                if all(system.getProperty(f"qbeast.tests.{name}") for name in NAMES):
+                    os.kill(os.getpid(), signal.SIGINT)
+                    return
+
+        watching = threading.Thread(target=interrupt)
+        watching.start()
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                run_dbt(["run", "--threads", "2", "--vars", "{rows: 1000000000000000}"])
+        finally:
+            done.set()
+            watching.join()
+        assert [versions(spark, table) for table in tables] == before
+        for table in tables:
+            assert sorted(row.id for row in spark.table(table).collect()) == list(range(10))
+        assert spark.sql(f"show views in {project.test_schema}").count() == 0
+        assert temporary_views(spark) == []
+        assert not list(spark.sparkContext.statusTracker().getActiveJobsIds())
+        run_dbt(["run", "--vars", "{rows: 20}"])
+
+
+def test_a_dbt_killed_with_its_spark_leaves_what_the_next_one_finishes(tmp_path: Path) -> None:
+    """The table is committed, but not in the catalog, which is on disk as is the lock."""
+    write_project(tmp_path, TARGET, {"orders.sql": MODEL % ("one", 0, 100)})
+    killed_process(
+        Path(__file__).with_name("dbt_process.py"),
+        json.dumps({"die_at": failpoints.AFTER_COMMIT, "directory": str(tmp_path), "dbt": ["run"]}),
+    )
+    place = tmp_path / "warehouse" / "s.db" / "orders"
+    assert last_version(place) == 0
+    told, _ = start(tmp_path, "run").communicate()
+    assert "rebuilt 100 rows" in told
+    assert last_version(place) == 1
+    assert sum(json.loads(add["stats"])["numRecords"] for add in live_adds(place).values()) == 100
+    told, _ = start(tmp_path, "run").communicate()
+    assert "merged" in told

@@ -72,7 +72,7 @@ test-changed: java $(INSTALLED)  ## Run the tests affected by changes since the 
 	$(PYTHON) -m pytest --testmon $(TESTS)
 
 .PHONY: test-all
-test-all: test test-exhaustive matrix scale test-matrix fuzz mutants  ## Run every test suite (hours).
+test-all: test test-exhaustive matrix scale test-matrix fuzz stress mutants  ## Run every test suite (hours).
 	sh scripts/conformance.sh $(PYTHON) qbeast
 
 .PHONY: matrix
@@ -90,6 +90,10 @@ scale: java $(INSTALLED)  ## Test tables of a million rows and more (7 minutes).
 .PHONY: fuzz
 fuzz: java $(INSTALLED)  ## Run random operations for 10 minutes and compare with a simple model.
 	$(PYTHON) scripts/fuzz.py
+
+.PHONY: stress
+stress: java $(INSTALLED)  ## Let processes change and read one table at once for 10 minutes.
+	$(PYTHON) scripts/stress.py
 
 .PHONY: mutants
 mutants: java $(INSTALLED)  ## Inject faults into the code one by one and check that tests fail.

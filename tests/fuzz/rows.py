@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
 
 
 class Row(NamedTuple):
@@ -41,6 +42,19 @@ class Batch:
             )
             for i in range(self.count)
         ]
+
+
+def as_frame(spark: SparkSession, rows: Iterable[Row]) -> DataFrame:
+    """Rows as a query over literals, which Spark may read as often as it likes."""
+    values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
+    return spark.sql(
+        "select bigint(id) as id, int(a) as a, double(b) as b, string(s) as s "
+        f"from values {values} as t(id, a, b, s)"
+    )
+
+
+def _literal(value: float | str | None) -> str:
+    return "null" if value is None else f"'{value}'"
 
 
 class Condition(NamedTuple):

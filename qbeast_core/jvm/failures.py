@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
@@ -19,6 +19,8 @@ from pyspark.errors.exceptions.captured import CapturedException
 from qbeast_core.errors import (
     ConstraintViolated,
     ExecutionFailed,
+    IncompatibleTable,
+    InvalidOptions,
     NoSpace,
     QbeastError,
     StorageRefused,
@@ -56,11 +58,13 @@ def typed_errors(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """A public function that raises errors of qbeast_core instead of those of the JVM.
 
     What Spark finds wrong in a user's SQL or names before it runs, `AnalysisException` and its
-    `ParseException`, stays PySpark's own.
+    `ParseException`, stays PySpark's own. Texts that cannot be sent to the JVM raise
+    InvalidOptions.
     """
 
     @functools.wraps(function)
     def typed_function(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        _check_texts((args, kwargs))
         try:
             return function(*args, **kwargs)
         except Exception as error:
@@ -87,7 +91,30 @@ def typed_errors_of_methods(cls: _C) -> _C:
     return cls
 
 
-def as_failure(error: BaseException) -> ExecutionFailed | None:
+def _check_texts(value: object) -> None:
+    """Raise InvalidOptions for a text in arguments that is not Unicode text.
+
+    Otherwise it breaks the connection to the JVM, or a `?` is stored in its place.
+    """
+    match value:
+        case str() if not value.isascii():
+            try:
+                value.encode("utf-8")
+            except UnicodeEncodeError as problem:
+                start = problem.start
+                raise InvalidOptions(
+                    f"the text {value[max(start - 20, 0) : start + 20]!a} has half of a surrogate "
+                    f"pair ({value[start]!a}), which has no UTF-8 form; remove it or write the "
+                    "whole character"
+                ) from None
+        case Mapping():
+            _check_texts((*value, *value.values()))
+        case list() | tuple():
+            for each in value:
+                _check_texts(each)
+
+
+def as_failure(error: BaseException) -> QbeastError | None:
     """The error to raise instead of one of the JVM; None for an error to leave as it is."""
     if isinstance(error, Py4JNetworkError | ConnectionError):
         return ExecutionFailed(
@@ -169,7 +196,7 @@ class _Cause:
 class _Kind:
     """How one class of error is recognised in a cause, and what helps."""
 
-    error: type[ExecutionFailed]
+    error: type[QbeastError]
     advice: str
     conditions: frozenset[str] = frozenset()
     words: re.Pattern[str] | None = None
@@ -209,6 +236,17 @@ _KINDS = (
                 "DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
                 "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES",
                 "NOT_NULL_ASSERT_VIOLATION",
+            )
+        ),
+    ),
+    _Kind(
+        IncompatibleTable,
+        "Use a newer Delta Lake, or let the program that enabled the feature drop it",
+        frozenset(
+            (
+                "DELTA_INVALID_PROTOCOL_VERSION",
+                "DELTA_UNSUPPORTED_FEATURES_FOR_READ",
+                "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
             )
         ),
     ),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from pyspark.sql import SparkSession
 from qbeast_core import QbeastTable, convert_to_qbeast, write_table
 from qbeast_core.errors import IncompatibleTable, InvalidOptions
 from qbeast_core.jvm.settings import changed_settings
-from tests.integration.core.brute_force import assert_sound, last_version
+from tests.integration.core.brute_force import assert_sound, last_version, plain
 
 ROW_TRACKING = {"delta.enableRowTracking": "true"}
 UNIFORM = {
@@ -141,3 +143,75 @@ def test_a_property_cannot_bring_the_feature_to_a_table_that_exists(
     with pytest.raises(IncompatibleTable, match="row tracking"):
         write_table(rows, path=path, mode="overwrite", properties=ROW_TRACKING)
     assert last_version(path) == 0
+
+
+@pytest.fixture(scope="module")
+def indexed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table that no test changes."""
+    path = tmp_path_factory.mktemp("indexed") / "t"
+    rows = spark.range(200).selectExpr("id", "id * 31 % 211 as a")
+    write_table(rows, path=str(path), columns_to_index="a", cube_size=20)
+    return path
+
+
+def protocol_of(reader: int, writer: int, *features: str) -> dict[str, Any]:
+    """A protocol that Delta may have one day."""
+    readers = {"readerFeatures": features} if reader > 1 else {}
+    return {
+        "minReaderVersion": reader,
+        "minWriterVersion": writer,
+        "writerFeatures": features,
+        **readers,
+    }
+
+
+@pytest.mark.parametrize(
+    ("protocol", "is_readable", "named"),
+    [
+        (protocol_of(1, 7, "fromTheFuture"), True, "fromTheFuture"),
+        (protocol_of(3, 7, "fromTheFuture"), False, "fromTheFuture"),
+        (protocol_of(4, 8), False, "reader version 4 and writer version 8"),
+    ],
+    ids=["for writers", "for readers", "version"],
+)
+def test_a_table_of_a_newer_delta_is_refused_and_stays_as_it_is(
+    spark: SparkSession,
+    indexed: Path,
+    tmp_path: Path,
+    protocol: dict[str, Any],
+    is_readable: bool,
+    named: str,
+) -> None:
+    root, path = tmp_path / "t", str(tmp_path / "t")
+    shutil.copytree(indexed, root)
+    (root / "_delta_log" / f"{1:020}.json").write_text(json.dumps({"protocol": protocol}))
+    before = sorted(file.relative_to(root) for file in root.rglob("*"))
+    rows = spark.range(5).selectExpr("id", "id as a")
+
+    def table() -> QbeastTable:
+        return QbeastTable.for_path(spark, path)
+
+    attempts: list[Callable[[], Any]] = [
+        lambda: write_table(rows, path=path),
+        lambda: write_table(rows, path=path, mode="overwrite", columns_to_index="a"),
+        lambda: table().merge(rows, "id"),
+        lambda: table().update({"a": "0"}),
+        lambda: table().delete("id < 5"),
+        lambda: table().replace_where(rows, "id < 5"),
+        lambda: table().drop_columns("id"),
+        lambda: table().optimize("all"),
+        lambda: convert_to_qbeast(spark, f"delta.`{path}`", "a"),
+    ]
+    if is_readable:
+        attempts.pop()  # nothing to convert
+        found = sorted(table().sample(0.4).collect())
+        assert found == sorted(plain(spark, path).where(table().sample_condition(0.4)).collect())
+        assert len(found) > 40 and table().check().ok
+    else:
+        attempts += [lambda: table().sample(0.4), lambda: table().check()]
+    for attempt in attempts:
+        with pytest.raises(IncompatibleTable, match=named) as refused:
+            attempt()
+        assert re.search(r"newer Delta Lake|another table", str(refused.value))
+        assert "\n" not in str(refused.value)
+    assert sorted(file.relative_to(root) for file in root.rglob("*")) == before

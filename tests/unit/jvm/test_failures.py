@@ -14,6 +14,8 @@ from qbeast_core import message_and_trace, one_line
 from qbeast_core.errors import (
     ConstraintViolated,
     ExecutionFailed,
+    IncompatibleTable,
+    InvalidOptions,
     NoSpace,
     QbeastError,
     StorageRefused,
@@ -90,6 +92,12 @@ def raised_for(cause: str) -> QbeastError:
             "Status Code: 403, Request ID: 1)",
             StorageRefused,
             "Access Denied",
+        ),
+        (
+            "org.apache.spark.sql.delta.DeltaUnsupportedTableFeatureException: "
+            "[DELTA_UNSUPPORTED_FEATURES_FOR_READ] Unsupported Delta read feature: new.",
+            IncompatibleTable,
+            "newer Delta Lake",
         ),
         (
             "org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division by zero.",
@@ -196,6 +204,19 @@ def test_all_public_members_of_a_class_raise_typed_errors() -> None:
         table._fail()
     assert table.read("ok") == "ok"
     assert (Table.read.__doc__, Table.size.__doc__) == ("Reads a column.", "How large it is.")
+
+
+@pytest.mark.parametrize(
+    "text", ["\ud800", "x = '\udfff'", "\udc00\ud800"], ids=["high", "low", "wrong order"]
+)
+def test_a_text_that_has_no_utf8_form_is_refused_before_it_is_sent(text: str) -> None:
+    table = Table()
+    for value in (text, [text], {"k": text}, {text: 1}, ("ok", [text])):
+        with pytest.raises(InvalidOptions, match=r"half of a surrogate pair \('\\ud.00|\\udfff"):
+            table.read(value)
+    assert table.read("ok") == "ok"
+    with pytest.raises(NoSpace):
+        table.read("é \U0001f600")
 
 
 def test_the_full_text_of_spark_is_in_the_trace_of_an_error() -> None:

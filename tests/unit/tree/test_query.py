@@ -186,6 +186,15 @@ def test_a_value_without_a_sure_hash_matches_everything(data_type: DataType, val
     assert quarters(Comparison("h", "=", value), revision(hashed("h", data_type))) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("op", ["=", "<", ">="])
+def test_a_text_that_stands_for_other_bytes_matches_everything(op: str) -> None:
+    quantiles = StringQuantilesTransformer("s"), StringQuantiles(("a", "f", "k", "p", "z"))
+    for column in (quantiles, hashed("s", DataType.STRING)):
+        for text in ("\ufffd", "a\ufffdb"):
+            assert quarters(Comparison("s", op, text), revision(column)) == [0, 1, 2, 3]
+            assert quarters(In("s", ("b", text)), revision(column)) == [0, 1, 2, 3]
+
+
 def test_a_constant_column_matches_everything() -> None:
     column = LinearTransformer("c", DataType.INTEGER)
     of = revision((column, IdentityTransformation(5, DataType.INTEGER)))

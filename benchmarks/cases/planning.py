@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from benchmarks import layouts
 from benchmarks.bench import Bench
 from benchmarks.cases.sample import through_api, through_sql
@@ -36,7 +38,7 @@ _RUNS = 7
 def run(bench: Bench) -> Iterator[Comparison]:
     """Plan by API and SQL, with and without a filter, first warm and then on a new log."""
     table = bench.place()
-    write_log(bench, table)
+    write_log(bench.spark, table)
     box = "x between 100 and 200 and y between 300 and 500"
     sample = f"select count(z) from delta.`{table}` tablesample (1 percent)"
     filtered = f"{sample} where {box}"
@@ -64,13 +66,13 @@ def run(bench: Bench) -> Iterator[Comparison]:
     yield _first_time(bench, table)
 
 
-def write_log(bench: Bench, table: str) -> None:
+def write_log(spark: SparkSession, table: str) -> None:
     """Write a table whose log has `FILES` files of a tree over two columns."""
-    rows = bench.spark.range(100).selectExpr(
+    rows = spark.range(100).selectExpr(
         f"id * {_WIDTH}D / 99 as x", f"(99 - id) * {_WIDTH}D / 99 as y", "id as z"
     )
     write_table(rows, path=table, columns_to_index=["x", "y"], cube_size=_ROWS_PER_FILE)
-    revision = QbeastTable.for_path(bench.spark, table).latest_revision.revision_id
+    revision = QbeastTable.for_path(spark, table).latest_revision.revision_id
     now = int(time.time() * 1000)
     actions: list[dict[str, Any]] = [
         {"commitInfo": {"timestamp": now, "operation": "WRITE", "operationParameters": {}}}

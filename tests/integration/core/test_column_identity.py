@@ -194,6 +194,7 @@ def test_columns_that_stay_what_they_are_stay_indexed(spark: SparkSession, tmp_p
         "alter column k type bigint",
         "rename column a to new",
         "rename column new to a",
+        "add column extra int after a",
     ]
     table = table_of(spark, path, Case({}, alterations))
     assert table.check().ok

@@ -14,6 +14,7 @@ from dbt.adapters.qbeast.sampling.rewriting import drop_views, rewrite_tablesamp
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from benchmarks.cases.planning import FILES, write_log
 from benchmarks.scans import scanned
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.jvm import catalyst
@@ -94,6 +95,34 @@ def test_planning_a_sample_costs_the_same_however_many_files_there_are(
     # Where more than one file is left, Delta is asked for its statistics.
     assert abs(asked[MANY].calls - asked[FEW].calls) <= 20
     assert asked[MANY].jobs <= jobs
+
+
+def test_planning_a_sample_of_10_000_files_asks_no_more_than_delta_does(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """`make bench` compares the times."""
+    path = str(tmp_path / "t")
+    write_log(spark, path)
+    box, asked = "x between 100 and 200 and y between 300 and 500", {}
+
+    def by_delta() -> None:
+        planned(spark.sql(f"select count(z) from delta.`{path}` where {box}"))
+
+    def by_index(where: str | None) -> None:
+        planned(QbeastTable.for_path(spark, path).sample(0.01, where).selectExpr("count(z)"))
+
+    plans = {"delta": by_delta, "index": lambda: by_index(None), "box": lambda: by_index(box)}
+    for name, plan in plans.items():
+        plan()  # the log is read the first time
+        with counting(spark) as asked[name]:
+            plan()
+    table = QbeastTable.for_path(spark, path)
+    assert len(table.files()) == FILES == 10_000
+    # The files of a full tree in which a row is of the lowest hundredth.
+    assert len(table.files(0.01)) == 1 + 4 + 16 + 64 + 256
+    assert len(table.files(0.01, box)) < 40
+    assert asked["index"].jobs == 0 and asked["box"].jobs <= max(asked["delta"].jobs, 1)
+    assert asked["index"].calls <= 90 and asked["box"].calls <= 300
 
 
 @pytest.mark.parametrize(

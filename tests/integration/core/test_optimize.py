@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import InvalidOptions
+from qbeast_core.jvm.settings import changed_settings
 from tests.integration.core.brute_force import (
     actions,
     assert_rows_in_their_cubes,
@@ -94,6 +96,19 @@ def test_a_small_sample_reads_less_after_it(
     path, _ = fragmented
     table = QbeastTable.for_path(spark, path)
     assert sum(file.rows for file in table.files(0.02)) <= 0.3 * 2600
+
+
+def test_a_vacuum_without_any_retention_leaves_the_files_of_the_table(
+    spark: SparkSession, fragmented: tuple[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "t"
+    shutil.copytree(fragmented[0], path)
+    assert set(live_adds(path)) < {file.name for file in path.glob("*.parquet")}
+    short = {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}
+    with changed_settings(spark, short):
+        spark.sql(f"vacuum delta.`{path}` retain 0 hours").collect()
+    assert set(live_adds(path)) == {file.name for file in path.glob("*.parquet")}
+    assert_sound(spark, path, range(2600), where="a < 250")
 
 
 def test_a_dry_run_writes_nothing_and_tells_what_would_be_done(

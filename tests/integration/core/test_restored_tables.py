@@ -86,3 +86,20 @@ def test_the_files_of_our_own_commit_are_not_read_again(
         files = QbeastTable.for_path(spark, path).files()
     assert len(files) == len(plain(spark, path).inputFiles())
     assert asked.jobs == 0
+
+
+def test_a_restore_brings_back_the_index_of_the_version(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    write_table(rows(spark, 0, 200), path=path, columns_to_index=["a"], cube_size=20)
+    beyond = rows(spark, 200, 260).selectExpr("id", "a + 1000 as a")
+    assert write_table(beyond, path=path).revision_id == 2
+    spark.sql(f"restore table delta.`{path}` to version as of 0").collect()
+    table = assert_sound(spark, path, range(200), where="a > 180")
+    assert table.latest_revision.revision_id == 1
+    assert all(file.revision_id == 1 for file in table.files())
+    # The number is free again, for other bounds.
+    again = write_table(beyond.selectExpr("id", "a + 5000 as a"), path=path)
+    assert (again.new_revision, again.revision_id) == (True, 2)
+    assert_sound(spark, path, range(260), where="a > 1000")

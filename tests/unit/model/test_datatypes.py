@@ -34,7 +34,13 @@ def test_types_that_can_be_indexed(spark_type, data_type):
     assert DataType.of_name(data_type.value) is data_type
 
 
-@pytest.mark.parametrize("spark_type", ["boolean", "timestamp_ntz", "binary", "array<int>", "void"])
+@pytest.mark.parametrize(
+    "spark_type",
+    [
+        *("boolean", "timestamp_ntz", "binary", "variant", "void"),
+        *("array<int>", "map<int,int>", "struct<a:int>"),
+    ],
+)
 def test_other_types_are_refused_with_the_list(spark_type):
     with pytest.raises(UnsupportedColumnType, match=r"tinyint, .* string") as refused:
         DataType.of_spark(spark_type)

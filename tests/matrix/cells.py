@@ -1,18 +1,19 @@
-"""The cells of the matrix: features, an index and settings, which go through all operations."""
+"""The cells of the matrix: features, an index, settings, and the operations to go through."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastError
 from qbeast_core.jvm.settings import changed_settings
+from tests.integration.core.faulty_store import FaultyStore
 from tests.matrix import features, settings
 from tests.matrix.comparison import outcome, same_changes, same_kind, same_tables
 from tests.matrix.operations import CONVERT, STEPS, Operation
-from tests.matrix.pairs import pairwise
+from tests.matrix.pairs import pairwise, shares
 from tests.matrix.settings import INDEXES, SETTINGS, spark_settings
 from tests.matrix.twin import INDEXED, PLAIN, Twin
 
@@ -28,6 +29,7 @@ class Cell:
     features: tuple[str, ...]
     index: str = "numbers"
     settings: Mapping[str, str] | None = None
+    operations: Collection[str] = tuple(operation.name for operation in STEPS)
 
     def __str__(self) -> str:
         told = [" + ".join(self.features), self.index]
@@ -35,30 +37,33 @@ class Cell:
 
 
 def all_cells() -> list[Cell]:
-    """Cells with each pair of a feature, another feature, an index and the settings."""
+    """Cells with each pair of a feature, another feature, an index, settings and operations."""
     parameters: dict[str, Sequence[str]] = {
         _FEATURE: features.NAMES,
         _TOGETHER: features.TOGETHER,
         _INDEX: tuple(INDEXES),
         **{name: tuple(values) for name, values in SETTINGS.items()},
     }
+    found = pairwise(parameters)
+    steps = [operation.name for operation in STEPS]
+    needed = [operation.name for operation in STEPS if operation.is_needed]
     return [
-        Cell((chosen.pop(_FEATURE), chosen.pop(_TOGETHER)), chosen.pop(_INDEX), chosen)
-        for chosen in pairwise(parameters)
+        Cell((chosen.pop(_FEATURE), chosen.pop(_TOGETHER)), chosen.pop(_INDEX), chosen, share)
+        for chosen, share in zip(found, shares(found, steps, needed), strict=True)
     ]
 
 
-def run(spark: SparkSession, cell: Cell, steps: Sequence[Operation] = STEPS) -> int:
-    """Take both tables of a cell through the steps and compare them; how many steps were taken."""
+def run(spark: SparkSession, store: FaultyStore, cell: Cell) -> int:
+    """Take both tables of a cell through its steps and compare them; how many steps were taken."""
     feature = features.feature(*cell.features)
     taken = 0
     with changed_settings(spark, {**spark_settings(cell.settings or {}), **feature.settings}):
         try:
             index = dict(INDEXES[feature.index or cell.index])
-            twin = Twin(spark, feature, index, settings.is_lenient(cell.settings or {}))
+            twin = Twin(spark, feature, index, store, settings.is_lenient(cell.settings or {}))
             twin.create()
-            for operation in steps:
-                if operation.applies(twin):
+            for operation in STEPS:
+                if operation.name in cell.operations and operation.applies(twin):
                     taken += 1
                     if not _step(twin, operation):
                         break

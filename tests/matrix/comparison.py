@@ -127,20 +127,17 @@ class _Rows:
         weight = nothing if self.lost else F.hash(*(F.col(quoted(name)) for name in key))
         indexed = [] if self.lost else table.columns_to_index
         point = [as_number(rows, name).alias(f"v{i}") for i, name in enumerate(indexed)]
-        # Spark hides the names of files behind a dropped column.
-        self._read = (
-            twin.spark.table(INDEXED)
-            .select(
-                F.col("id"),
-                F.struct(*twin.shown(rows)).alias("shown"),
-                F.array(*map(quoted, self.own_columns)).alias("own"),
-                F.array(*(F.expr(text) for text in self.filters)).alias("holds"),
-                weight.alias("weight"),
-                (F.struct(*point) if point else nothing).alias("point"),
-                F.col("_metadata.file_name").alias("file"),
-            )
-            .collect()
-        )
+        # With the column of slices: a selection that drops columns has no metadata.
+        everything = twin.spark.table(INDEXED)
+        self._read = everything.select(
+            F.col("id"),
+            F.struct(*twin.shown(rows)).alias("shown"),
+            F.array(*map(quoted, self.own_columns)).alias("own"),
+            F.array(*(F.expr(text) for text in self.filters)).alias("holds"),
+            weight.alias("weight"),
+            (F.struct(*point) if point else nothing).alias("point"),
+            everything.metadataColumn("_metadata").file_name.alias("file"),
+        ).collect()
 
     @property
     def contents(self) -> Counter[str]:

@@ -24,7 +24,8 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
 Refusals = Mapping[str, type[QbeastError]]
 """The operations that an index refuses although Delta does them, and with which error."""
 
-NEW_TABLE = ("convert", "create")
+NEW_INDEX = ("create", "overwrite", "convert")
+"""The operations that give a table an index."""
 
 
 @dataclass(frozen=True)
@@ -208,6 +209,11 @@ FEATURES: tuple[Feature, ...] = (
         columns={"n": ("timestamp_ntz", "timestamp_ntz'2018-11-04' + make_interval(0,0,0,0,id)")},
         note="A column of this type cannot be indexed.",
     ),
+    Feature(
+        "a column called _metadata",
+        columns={"_metadata": ("string", "concat('m', id)")},
+        note="Delta's own merge finds the name ambiguous; that of an indexed table does not.",
+    ),
     Feature("in-commit timestamps", {"delta.enableInCommitTimestamps": "true"}),
     Feature("V2 checkpoints", {"delta.checkpointPolicy": "v2", **_TWO_COMMITS}),
     Feature(
@@ -241,20 +247,20 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "row tracking",
         {"delta.enableRowTracking": "true"},
-        refused=_all(NEW_TABLE),
+        refused=_all(NEW_INDEX),
         note="The error has the statements that turn it off.",
     ),
     Feature(
         "liquid clustering",
         clause="cluster by (a)",
-        refused=_all(("convert",)),
+        refused=_all(NEW_INDEX[1:]),
         note="Run `ALTER TABLE … CLUSTER BY NONE` first.",
     ),
     Feature(
         "partitions",
         clause="partitioned by (b)",
         refused=_all(("convert",)),
-        note="Rewrite the table without partitions.",
+        note="Overwrite the table: its partitions are gone then.",
     ),
     Feature(
         "UniForm",
@@ -263,7 +269,7 @@ FEATURES: tuple[Feature, ...] = (
             "delta.enableIcebergCompatV2": "true",
             "delta.universalFormat.enabledFormats": "iceberg",
         },
-        refused=_all(NEW_TABLE),
+        refused=_all(NEW_INDEX),
         note="The error has the statements that turn it off.",
     ),
     Feature(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import urlparse
 
 from delta.tables import DeltaTable
@@ -14,8 +16,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from qbeast_core import convert_to_qbeast, write_table
+from tests.integration.core.faulty_store import REPLY_LOST
 from tests.matrix.comparison import check_finds_nothing
-from tests.matrix.twin import INDEXED, PLAIN, Twin
+from tests.matrix.twin import INDEXED, PLAIN, Twin, reversed_fields
 
 _MOST_COMMITS = 6
 
@@ -31,6 +34,8 @@ class Operation:
     applies: Callable[[Twin], bool] = lambda twin: True
     is_marked: bool = False
     """Whether the version after the step is kept for time travel and `restore`."""
+    is_needed: bool = False
+    """Whether each cell takes the step, because others need what it makes."""
     is_strict: bool = False
     """Whether the index rejects the values even where legacy store assignment makes them null."""
 
@@ -49,7 +54,7 @@ def _on_both(
     action: Callable[[Twin, str], object],
     applies: Callable[[Twin], bool] = lambda twin: True,
     *,
-    is_marked: bool = False,
+    is_needed: bool = False,
 ) -> Operation:
     """What Spark does by itself, without knowing of an index."""
     return Operation(
@@ -57,7 +62,7 @@ def _on_both(
         lambda twin: action(twin, INDEXED),
         lambda twin: action(twin, PLAIN),
         applies,
-        is_marked,
+        is_needed=is_needed,
     )
 
 
@@ -67,13 +72,15 @@ def _appends(
     applies: Callable[[Twin], bool] = lambda twin: True,
     *,
     is_marked: bool = False,
+    is_needed: bool = False,
 ) -> Operation:
     return Operation(
         name,
-        lambda twin: write_table(rows(twin), table=INDEXED),
-        lambda twin: twin.save(PLAIN, rows(twin)),
+        lambda twin: twin.append(INDEXED, rows(twin)),
+        lambda twin: twin.append(PLAIN, rows(twin)),
         applies,
         is_marked,
+        is_needed,
     )
 
 
@@ -115,8 +122,27 @@ def _delete_old_log(twin: Twin) -> None:
         twin.spark.sql(f"alter table {INDEXED} set tblproperties ('commit' = '{commits}')")
 
 
+def _append_without_reply(twin: Twin) -> None:
+    """Append while storage writes the commit, but says that another writer was faster."""
+    with twin.store.fails(REPLY_LOST):
+        twin.append(INDEXED, twin.rows(5000, 10))
+
+
+def _put_back(twin: Twin, name: str) -> None:
+    """Append, put the table's directory back to what it was, and append other rows."""
+    place = Path(urlparse(twin.location(name)).path)
+    with TemporaryDirectory() as directory:
+        backup = Path(directory, name)
+        shutil.copytree(place, backup)
+        twin.append(name, twin.rows(6000, 10))
+        assert twin.plain(name).where("id >= 6000").count()
+        shutil.rmtree(place)
+        shutil.copytree(backup, place)
+    twin.append(name, twin.rows(6100, 5))
+
+
 def _merge_source(twin: Twin) -> DataFrame:
-    return twin.rows(110, 10).unionAll(twin.rows(3000, 10))
+    return reversed_fields(twin.rows(110, 10).unionAll(twin.rows(3000, 10)))
 
 
 def _merge(twin: Twin, source: DataFrame) -> None:
@@ -130,6 +156,7 @@ def _merges(name: str, source: Callable[[Twin], DataFrame]) -> Operation:
         name,
         lambda twin: twin.indexed().merge(source(twin), on="id"),
         lambda twin: _merge(twin, source(twin)),
+        lambda twin: "_metadata" not in twin.feature.columns,
     )
 
 
@@ -213,6 +240,24 @@ def _create(twin: Twin, name: str) -> None:
         return
     made = rows.write.format("delta").options(**properties)
     made.saveAsTable(f"{name}_new")
+    _same_new_tables(twin)
+
+
+def _overwrite_plain(twin: Twin, name: str) -> None:
+    """Overwrite a table without rows and without an index; then compare as for new tables."""
+    twin.spark.sql(f"drop table if exists {name}_new")
+    twin.create_empty(f"{name}_new")
+    rows = twin.rows(0, 50)
+    if name == INDEXED:
+        write_table(
+            rows, table=f"{name}_new", mode="overwrite", overwrite_schema=False, **twin.index
+        )
+        return
+    rows.write.format("delta").mode("overwrite").saveAsTable(f"{name}_new")
+    _same_new_tables(twin)
+
+
+def _same_new_tables(twin: Twin) -> None:
     ours, plain = (twin.plain(f"{each}_new") for each in (INDEXED, PLAIN))
     assert ours.dtypes == plain.dtypes
     assert [field.nullable for field in ours.schema] == [field.nullable for field in plain.schema]
@@ -223,15 +268,18 @@ def _has_wrong_values(twin: Twin) -> bool:
     return bool(twin.feature.wrong)
 
 
-CONVERT = Operation("convert", _convert, _nothing)
+CONVERT = Operation("convert", _convert, _nothing, is_needed=True)
 STEPS: Sequence[Operation] = (
     _on_both("create", _create),
+    _on_both("overwrite: without an index", _overwrite_plain),
     CONVERT,
     _optimizes("optimize"),
-    _on_both("alter", _alter, lambda twin: bool(twin.feature.alterations)),
-    _appends("append", lambda twin: twin.rows(1000, 40), is_marked=True),
+    _on_both("alter", _alter, lambda twin: bool(twin.feature.alterations), is_needed=True),
+    _appends("append", lambda twin: twin.rows(1000, 40), is_marked=True, is_needed=True),
     _appends("append: beyond", lambda twin: twin.rows(2000, 20, a="cast(10000 + id as int)")),
     _appends("append: less", lambda twin: twin.rows(2500, 5).drop("b", "s", "v", "old")),
+    _appends("append: fields", lambda twin: reversed_fields(twin.rows(2600, 10))),
+    _appends("append: too large", lambda twin: twin.rows(9000, 2, a="3000000000 + id")),
     _appends("append: more", lambda twin: twin.rows(9000, 2).selectExpr("*", "1 as unknown")),
     _appends("append: does not fit", lambda twin: twin.rows(9000, 2, id="concat('x', id)")),
     _appends(
@@ -240,6 +288,12 @@ STEPS: Sequence[Operation] = (
         _has_wrong_values,
     ),
     _on_both("plain append", lambda twin, name: twin.save(name, twin.rows(4000, 15))),
+    Operation(
+        "append: no reply",
+        _append_without_reply,
+        lambda twin: twin.append(PLAIN, twin.rows(5000, 10)),
+    ),
+    _on_both("put back", _put_back),
     _merges("merge", _merge_source),
     _merges("merge: twice", lambda twin: twin.rows(1, 2).unionAll(twin.rows(2, 2))),
     _updates("update", _assignments, "id % 7 = 0"),
@@ -269,6 +323,7 @@ STEPS: Sequence[Operation] = (
         _delete_old_log,
         _nothing,
         lambda twin: twin.feature.old_log_is_deleted,
+        is_needed=True,
     ),
     _on_both("restore", _restore, lambda twin: not twin.feature.old_log_is_deleted),
     Operation(
@@ -287,4 +342,3 @@ STEPS: Sequence[Operation] = (
     _on_both("compact", lambda twin, name: twin.spark.sql(f"optimize {name}")),
     Operation("optimize: again", lambda twin: twin.indexed().optimize(), _nothing),
 )
-BY_NAME = {operation.name: operation for operation in STEPS}

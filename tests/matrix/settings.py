@@ -23,7 +23,8 @@ SETTINGS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     "calendar": {
         "proleptic": dict.fromkeys(_REBASE, "CORRECTED"),
-        "legacy": dict.fromkeys(_REBASE, "LEGACY"),
+        # Spark takes the values of such settings in any case.
+        "legacy": dict.fromkeys(_REBASE, "legacy"),
     },
     "code generation": {
         "off": {"spark.sql.codegen.wholeStage": "false"},

@@ -8,8 +8,10 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from qbeast_core import QbeastTable, TableSnapshot, quoted
+from qbeast_core import QbeastTable, TableSnapshot, quoted, write_table
+from tests.integration.core.faulty_store import FaultyStore
 from tests.matrix.features import Feature
 
 INDEXED, PLAIN = "matrix_indexed", "matrix_plain"
@@ -35,6 +37,8 @@ class Twin:
     feature: Feature
     index: dict[str, Any]
     """The arguments that make the index."""
+    store: FaultyStore
+    """The storage of both tables' logs."""
     is_lenient: bool = False
     """Whether Delta makes values null that do not fit their column."""
     altered: bool = False
@@ -45,17 +49,29 @@ class Twin:
 
     def create(self) -> None:
         """Make both tables as plain Delta tables with 120 rows in two files."""
+        for name in (PLAIN, INDEXED):
+            self.create_empty(name)
+        for name in (PLAIN, INDEXED):
+            self.save(name, self.rows(0, 120).repartition(2, "id"))
+
+    def create_empty(self, name: str) -> None:
+        """Make a plain Delta table with the feature and without rows."""
         columns = ", ".join(
             f"{name} {kind}" for name, (kind, _) in self.feature.definitions.items()
         )
         properties = {} if self.feature.needs_catalog else self.feature.properties
         told = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
         stored = f"tblproperties ({told})" if told else ""
-        for name in (PLAIN, INDEXED):
-            self.spark.sql(
-                f"create table {name} ({columns}) using delta {self.feature.clause} {stored}"
-            )
-            self.save(name, self.rows(0, 120).repartition(2, "id"))
+        self.spark.sql(
+            f"create table {name} ({columns}) using delta {self.feature.clause} {stored}"
+        )
+
+    def append(self, name: str, rows: DataFrame) -> None:
+        """Append rows with this library to the indexed table, and with Delta to the other."""
+        if name == INDEXED:
+            write_table(rows, table=INDEXED)
+        else:
+            self.save(name, rows)
 
     def save(self, name: str, rows: DataFrame, mode: str = "append", **options: str) -> None:
         """Write rows as plain Delta does."""
@@ -118,3 +134,27 @@ class Twin:
         """Keep the present versions and rows for time travel."""
         versions = {table: self.version(table) for table in (INDEXED, PLAIN)}
         self.marks[name] = Mark(versions, self.contents(self.plain()))
+
+
+def reversed_fields(rows: DataFrame) -> DataFrame:
+    """The rows with the fields of all their structs, at every depth, in reverse order."""
+    return rows.select(
+        *(
+            _reversed(F.col(quoted(field.name)), field.dataType).alias(field.name)
+            for field in rows.schema
+        )
+    )
+
+
+def _reversed(value: Column, kind: DataType) -> Column:
+    if isinstance(kind, ArrayType):
+        return F.transform(value, lambda element: _reversed(element, kind.elementType))
+    if isinstance(kind, MapType):
+        return F.transform_values(value, lambda _, element: _reversed(element, kind.valueType))
+    if isinstance(kind, StructType):
+        fields = [
+            _reversed(value.getField(field.name), field.dataType).alias(field.name)
+            for field in reversed(kind.fields)
+        ]
+        return F.when(value.isNotNull(), F.struct(*fields))
+    return value

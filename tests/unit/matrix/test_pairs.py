@@ -11,7 +11,7 @@ import pytest
 from tests.matrix.cells import all_cells
 from tests.matrix.features import FEATURES, NAMES
 from tests.matrix.operations import STEPS
-from tests.matrix.pairs import pairwise
+from tests.matrix.pairs import pairwise, shares
 from tests.matrix.settings import INDEXES, SETTINGS
 
 
@@ -54,6 +54,41 @@ def test_the_matrix_tries_each_feature_with_each_setting() -> None:
         for value in values
     }
     assert {(cell.features[0], cell.index) for cell in cells} == set(product(NAMES, INDEXES))
+
+
+def test_the_matrix_tries_each_operation_with_everything() -> None:
+    cells = all_cells()
+    tried = {
+        (value, operation)
+        for cell in cells
+        for value in (*cell.features, cell.index, *(cell.settings or {}).items())
+        for operation in cell.operations
+    }
+    values = [value for cell in cells for value in (*cell.features, cell.index)]
+    values += [value for cell in cells for value in (cell.settings or {}).items()]
+    assert tried == set(product(values, (operation.name for operation in STEPS)))
+    assert sum(len(cell.operations) for cell in cells) < len(cells) * len(STEPS) / 2
+    assert all(
+        operation.name in cell.operations
+        for cell in cells
+        for operation in STEPS
+        if operation.is_needed
+    )
+
+
+def test_each_value_meets_each_item() -> None:
+    found = pairwise({"a": "123", "b": "12", "c": "1234", "d": "12"})
+    items = [f"item {i}" for i in range(20)]
+    chosen = shares(found, items, needed=items[3:5])
+    for name in found[0]:
+        for value in {combination[name] for combination in found}:
+            met = [s for c, s in zip(found, chosen, strict=True) if c[name] == value]
+            assert {item for share in met for item in share} == {*items}
+    assert all(list(share) == sorted(share, key=items.index) for share in chosen)
+    assert all({*items[3:5]} <= {*share} for share in chosen)
+    # The rarest value occurs three times and needs 18 items.
+    assert max(map(len, chosen)) < len(items)
+    assert chosen == shares(found, items, needed=items[3:5])
 
 
 def test_the_table_of_features_names_known_operations_and_columns() -> None:

@@ -1,0 +1,33 @@
+"""The storage that the matrix runs on, and how many cells and steps a run compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+from pytest import TerminalReporter
+
+from tests.integration.core.faulty_store import FaultyStore, installed
+from tests.matrix.features import FEATURES
+from tests.matrix.operations import STEPS
+
+
+@pytest.fixture(scope="module")
+def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyStore]:
+    with installed(spark, tmp_path_factory.mktemp("store")) as faulty:
+        yield faulty
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    taken = [
+        value
+        for report in terminalreporter.getreports("passed")
+        for name, value in report.user_properties
+        if name == "steps"
+    ]
+    if taken:
+        terminalreporter.line(
+            f"matrix: {len(FEATURES)} features x {len(STEPS)} operations: "
+            f"{len(taken)} cells, {sum(taken)} steps"
+        )

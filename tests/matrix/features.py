@@ -97,7 +97,8 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "column mapping by name",
         _MAPPED,
-        alterations=["rename column v to w", "drop column s", "add column s struct<y:string>"],
+        columns={"more": ("double", "id / 4.0D")},
+        alterations=["rename column more to w", "drop column s", "add column s struct<y:string>"],
         changed={"w": "id / 8.0D", "s": "struct(concat('n', id) as y)"},
     ),
     Feature(

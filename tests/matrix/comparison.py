@@ -43,6 +43,7 @@ _TYPES = {
     "v": ("double",),
 }
 FRACTIONS = (0.1, 0.6)
+_FILTERS_OF_A_STEP = 3
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 _WRAPPERS = frozenset(["TASK_WRITE_FAILED", "FAILED_READ_FILE"])
 _ALIKE = {
@@ -118,11 +119,15 @@ class _Rows:
         present = {name.lower() for name in rows.columns}
         self.lost = not {name.lower() for name in [*key, *table.columns_to_index]} <= present
         kinds = dict(rows.dtypes)
-        self.filters = [
+        fitting = [
             text
             for text, needed in FILTERS.items()
             if all(kinds.get(name) in _TYPES[name] for name in needed.split())
         ]
+        # Each takes a job of Spark to plan, so that a step tries the next few of them in turn.
+        first = twin.comparisons * _FILTERS_OF_A_STEP
+        twin.comparisons += 1
+        self.filters = [fitting[i % len(fitting)] for i in range(first, first + _FILTERS_OF_A_STEP)]
         nothing = F.lit(None)
         weight = nothing if self.lost else F.hash(*(F.col(quoted(name)) for name in key))
         indexed = [] if self.lost else table.columns_to_index

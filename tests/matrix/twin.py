@@ -45,6 +45,8 @@ class Twin:
     marks: dict[str, Mark] = field(default_factory=dict)
     identities: dict[int, tuple[object, ...]] = field(default_factory=dict)
     """The values that Delta gave to the rows of the indexed table, by their numbers."""
+    comparisons: int = 0
+    """How often the tables were compared."""
     _locations: dict[str, str] = field(default_factory=dict)
 
     def create(self) -> None:

@@ -1,22 +1,16 @@
 """dbt on a standalone cluster: a master, a worker and dbt's driver, each a process of its own."""
 
 import os
-import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from tests.integration.dbt.projects import write_project
 from tests.spark_session import JAVA_OPTIONS
-
-PATIENCE_SECONDS = 300
-SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
+from tests.support.standalone_cluster import standalone_cluster
 
 SPARK_CONFIG = {
     "spark.driver.host": "127.0.0.1",
@@ -66,56 +60,8 @@ for command in (
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """The master's URL, and the directory in which the worker's applications leave their output."""
     directory = tmp_path_factory.mktemp("cluster")
-    host = ["--host", "127.0.0.1", "--webui-port", "0"]
-    with daemon("master.Master", *host, "--port", "0") as master:
-        port = master.wait_for(r"'sparkMaster' on port (\d+)")
-        url = f"spark://127.0.0.1:{port}"
-        options = [*host, "--cores", "1", "--memory", "1g", "--work-dir", str(directory)]
-        with daemon("worker.Worker", *options, url) as worker:
-            worker.wait_for("(Successfully registered) with master")
-            yield url, directory
-
-
-class Daemon:
-    """A process of Spark's, whose output is read as long as it lives."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self.process = process
-        self.lines: list[str] = []
-        self._more = threading.Condition()
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def wait_for(self, pattern: str) -> str:
-        """The first group of the pattern in a line of the output; fails after five minutes."""
-        with self._more:
-            arrived = self._more.wait_for(lambda: self._find(pattern), PATIENCE_SECONDS)
-        assert arrived, f"{pattern!r} was not printed:\n{''.join(self.lines)}"
-        return self._find(pattern)
-
-    def _find(self, pattern: str) -> str:
-        found = (re.search(pattern, line) for line in self.lines)
-        return next((match.group(1) for match in found if match), "")
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            with self._more:
-                self.lines.append(line)
-                self._more.notify_all()
-
-
-@contextmanager
-def daemon(name: str, *arguments: str) -> Iterator[Daemon]:
-    command = [str(SPARK_CLASS), f"org.apache.spark.deploy.{name}", *arguments]
-    environment = {**os.environ, "SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_IP": "127.0.0.1"}
-    process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    try:
-        yield Daemon(process)
-    finally:
-        process.terminate()
-        process.wait(30)
+    with standalone_cluster(directory, "127.0.0.1") as url:
+        yield url, directory
 
 
 def test_a_model_is_built_sampled_and_optimized_on_a_cluster(

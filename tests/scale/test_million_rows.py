@@ -41,28 +41,29 @@ TYPES = {
     "word": "concat('é', pmod({h}, 3000))",
 }
 INDEXES = [
-    ("tiny,small,whole,big,real,fine,money,day", 20_000),
-    ("at,word,whole:hash,fine:hash,money:hash,tiny:hash,big:hash,real:hash", 20_000),
-    ("money:quantiles,word:quantiles,day:quantiles,fine:quantiles,small:quantiles", 2_000),
+    # Columns, cube size and partitions; one partition means one task for all rows.
+    ("tiny,small,whole,big,real,fine,money,day", 20_000, 2),
+    ("at,word,whole:hash,fine:hash,money:hash,tiny:hash,big:hash,real:hash", 20_000, 1),
+    ("money:quantiles,word:quantiles,day:quantiles,fine:quantiles,small:quantiles", 2_000, 2),
 ]
 
 
-def rows(spark: SparkSession) -> DataFrame:
+def rows(spark: SparkSession, partitions: int) -> DataFrame:
     """Every column by a hash of its own, one in thirty null."""
     columns = (
         f"if(pmod(hash(id, {i}), 30) = 0, null, "
         f"{sql.format(h=f'(pmod(xxhash64(id, {i}), 4000) - 2000)')}) as {name}"
         for i, (name, sql) in enumerate(TYPES.items())
     )
-    return spark.range(ROWS).selectExpr("id", *columns)
+    return spark.range(0, ROWS, 1, partitions).selectExpr("id", *columns)
 
 
-@pytest.mark.parametrize(("columns", "cube_size"), INDEXES)
+@pytest.mark.parametrize(("columns", "cube_size", "partitions"), INDEXES)
 def test_every_row_lies_in_its_block(
-    spark: SparkSession, tmp_path: Path, columns: str, cube_size: int
+    spark: SparkSession, tmp_path: Path, columns: str, cube_size: int, partitions: int
 ) -> None:
     path = str(tmp_path)
-    write_table(rows(spark), path=path, columns_to_index=columns, cube_size=cube_size)
+    write_table(rows(spark, partitions), path=path, columns_to_index=columns, cube_size=cube_size)
     known = revisions(path)
     revision = known[max(known)]
     stored = json.loads(configuration(path)[f"qbeast.revision.{revision.revision_id}"])

@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from qbeast_core import QbeastTable, failpoints
 from tests.integration.core.brute_force import assert_sound, last_version, live_adds
 from tests.integration.core.killing import killed_process
+from tests.integration.dbt.processes import TARGET, start
 from tests.integration.dbt.projects import comments, temporary_views, versions, write_project
-from tests.integration.dbt.test_processes import TARGET, start
 
 MODEL = """
 {{ config(materialized='incremental', columns_to_index='id', cube_size=50,
@@ -153,6 +153,7 @@ class TestInterruptedRun:
         run_dbt(["run", "--vars", "{rows: 20}"])
 
 
+@pytest.mark.usefixtures("no_process_left")
 def test_a_dbt_killed_with_its_spark_leaves_what_the_next_one_finishes(tmp_path: Path) -> None:
     """The table is committed, but not in the catalog, which is on disk as is the lock."""
     write_project(tmp_path, TARGET, {"orders.sql": MODEL % ("one", 0, 100)})

@@ -1,25 +1,17 @@
 """dbt as a process of its own on the embedded default: lock, Ctrl-C, what survives, no Java."""
 
-import os
 import re
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 import pytest
 
+from tests.integration.core.brute_force import last_version
+from tests.integration.dbt.processes import TARGET, read_until, start
 from tests.integration.dbt.projects import write_project
-from tests.spark_session import JAVA_OPTIONS, SMALL_DATA
 
-SPARK_CONFIG = {
-    "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
-    **SMALL_DATA,
-}
-TARGET = {"progress": 0.5, "spark_config": SPARK_CONFIG}
+pytestmark = pytest.mark.usefixtures("no_process_left")
+
 FIRST = "{{ config(materialized='qbeast', columns_to_index='id') }} select id from range(100)"
 ENDLESS = """
 {{ config(materialized='qbeast', columns_to_index='id') }}
@@ -37,47 +29,6 @@ select (select count(*) from {{ ref('first') }}) as first,
 def project(tmp_path: Path) -> Path:
     write_project(tmp_path, TARGET, {"first.sql": FIRST, "endless.sql": ENDLESS})
     return tmp_path
-
-
-_started: "list[subprocess.Popen[str]]" = []
-
-
-@pytest.fixture(autouse=True)
-def _ended() -> Iterator[None]:
-    """No process outlives the test that started it, also where that fails."""
-    yield
-    while _started:
-        process = _started.pop()
-        process.kill()
-        process.wait()
-
-
-def start(project: Path, *command: str, **environment: str) -> "subprocess.Popen[str]":
-    process = subprocess.Popen(
-        # Python warns of a module that is run and was imported before.
-        [
-            *(sys.executable, "-W", "ignore::RuntimeWarning"),
-            *("-m", "dbt.cli.main", "--no-use-colors", *command),
-        ],
-        cwd=project,
-        env={**os.environ, "DO_NOT_TRACK": "1", **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    _started.append(process)
-    return process
-
-
-def read_until(stream: IO[str] | None, text: str) -> list[str]:
-    """The lines up to the one that holds the text; fails when the process ends before."""
-    assert stream is not None
-    lines: list[str] = []
-    for line in stream:
-        lines.append(line)
-        if text in line:
-            return lines
-    raise AssertionError(f"{text!r} was not printed:\n{''.join(lines)}")
 
 
 def without_java(tmp_path: Path) -> dict[str, str]:
@@ -125,6 +76,7 @@ def test_lock_interruption_and_survival_beside_another_project(
     assert running.returncode != 0
     assert "endless" in rest
     assert "CANCEL" in rest
+    assert last_version(project / "warehouse" / "s.db" / "endless") == 0
 
     after, _ = start(project, "show", "--inline", COUNTS).communicate()
     assert re.search(r"\|\s+100 \|\s+10 \|", after), after

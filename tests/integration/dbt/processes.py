@@ -1,8 +1,10 @@
 """dbt as a process of its own, with a small Spark."""
 
 import os
+import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -38,6 +40,8 @@ def start(project: Path, *command: str, **environment: str) -> "subprocess.Popen
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        # What runs in the background of a shell ignores Ctrl-C, and so would its children.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     _started.append(process)
     return process

@@ -76,7 +76,7 @@ test-all: test test-exhaustive matrix scale test-matrix fuzz stress mutants  ## 
 	sh scripts/conformance.sh $(PYTHON) qbeast
 
 .PHONY: matrix
-matrix: java $(INSTALLED)  ## Compare every feature of Delta with a plain table, step by step (45 minutes).
+matrix: java $(INSTALLED)  ## Compare every feature of Delta with a plain table, step by step (over an hour).
 	$(PYTHON) -m pytest -n 2 tests/matrix
 
 .PHONY: test-matrix
@@ -84,7 +84,7 @@ test-matrix: java $(INSTALLED)  ## Run the core's tests on older versions of Spa
 	sh scripts/matrix.sh $(PYTHON) $(OLDER_SPARK)
 
 .PHONY: scale
-scale: java $(INSTALLED)  ## Test tables of a million rows and more (7 minutes).
+scale: java $(INSTALLED)  ## Test tables of a million rows or 100,000 blocks (10 minutes).
 	$(PYTHON) -m pytest -s tests/scale
 
 .PHONY: fuzz

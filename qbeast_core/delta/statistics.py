@@ -34,7 +34,7 @@ from qbeast_core.delta.metadata import (
     snapshot_with,
     stores_slices,
 )
-from qbeast_core.jvm.gateway import Jvm, activate
+from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.jvm.settings import is_set, setting
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.names import quoted
@@ -107,11 +107,9 @@ class LateStatistics:
     def prepare(self) -> None:
         """Prepare what `added_to` needs besides the files, which takes about a thousand Java calls.
 
-        Run it in a separate thread.
+        Run it in a separate thread, if statistics are pending.
         """
-        if self.pending:
-            activate(self._jvm.spark)
-            _ = self._footers
+        _ = self._footers
 
     @cached_property
     def _footers(self) -> Column:

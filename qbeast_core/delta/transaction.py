@@ -7,7 +7,7 @@ import logging
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from py4j.protocol import Py4JJavaError
-from pyspark import inheritable_thread_target
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -40,6 +39,7 @@ from qbeast_core.delta.snapshot import Change, DataFile, TableSnapshot, delta_lo
 from qbeast_core.delta.statistics import MICROSECONDS, TIMESTAMPS_KEY, LateStatistics
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.hooks import CommitFile, CommitNote, PendingCommit
+from qbeast_core.jvm.background import in_background
 from qbeast_core.jvm.failures import one_line
 from qbeast_core.jvm.gateway import Jvm, activate
 from qbeast_core.jvm.settings import is_set, session_with
@@ -106,11 +106,12 @@ class StagedFiles:
 
     files: tuple[StagedFile, ...]
     """The files with the statistics that Delta collected during the write."""
-    _described: Future[list[StagedFile]]
+    _described: Future[list[StagedFile]] | None = None
+    """The files with further statistics, from footers; None if there are none."""
 
     def with_statistics(self) -> list[StagedFile]:
         """The same files with all statistics; waits for the thread that completes them."""
-        return self._described.result()
+        return list(self.files) if self._described is None else self._described.result()
 
 
 class Transaction:
@@ -302,11 +303,11 @@ class Transaction:
         """
         self._store_new_schema()
         late = LateStatistics(self._jvm, self._delta_log, self._txn, expected_rows)
-        in_session = inheritable_thread_target(self._spark)
-        with _one_thread() as aside:
-            aside.submit(in_session(late.prepare))
-            staged = self._written(df, late, without_dictionary)
-            described = aside.submit(in_session(self._with_footers), staged, late)
+        prepared = in_background(self._spark, late.prepare) if late.pending else None
+        staged = self._written(df, late, without_dictionary)
+        described = None
+        if prepared is not None:
+            described = in_background(self._spark, self._with_footers, staged, late, prepared)
         failpoints.reach(failpoints.FILES_WRITTEN)
         return StagedFiles(tuple(staged), described)
 
@@ -346,10 +347,12 @@ class Transaction:
                 change_files.append(written.apply(position))
         return staged, change_files
 
-    def _with_footers(self, staged: Sequence[StagedFile], late: LateStatistics) -> list[StagedFile]:
-        activate(self._spark)
-        if not (late.pending and staged):
-            return list(staged)
+    def _with_footers(
+        self, staged: Sequence[StagedFile], late: LateStatistics, prepared: Future[None]
+    ) -> list[StagedFile]:
+        prepared.result()
+        if not staged:
+            return []
         statistics = late.added_to(self._adds(staged), [file.action for file in staged])
         return [file.described(stats) for file, stats in zip(staged, statistics, strict=True)]
 
@@ -566,13 +569,3 @@ class Transaction:
 
 def _as_commit_file(file: DataFile) -> CommitFile:
     return CommitFile(file.path, file.size_bytes, file.rows, MappingProxyType(dict(file.tags)))
-
-
-@contextmanager
-def _one_thread() -> Iterator[ThreadPoolExecutor]:
-    """A pool with one thread, whose work may continue after the block."""
-    pool = ThreadPoolExecutor(1)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=False)

@@ -6,16 +6,15 @@ Both writes of new rows and optimize end here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
-from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame
 
 from qbeast_core import phases
 from qbeast_core.delta.transaction import StagedFile, Transaction
 from qbeast_core.errors import SourceChanged
+from qbeast_core.jvm.background import in_background
 from qbeast_core.jvm.catalyst import Catalyst
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.block import Block, file_tags, rows_by_cube
@@ -89,11 +88,9 @@ def write_indexed(
     catalyst = Catalyst(Jvm(rows.sparkSession))
     row_layout = RowLayout.of(catalyst, plan)
     in_files = placed(rows, plan, row_layout, transaction.stores_slices)
-    with ThreadPoolExecutor(1) as pool:
-        # Concurrently with Spark's write, because this is 5 % of the time of a small append.
-        in_session = inheritable_thread_target(rows.sparkSession)
-        counting = pool.submit(in_session(Counting.of), plan, row_layout, rows.columns)
-        staged = transaction.write_files(in_files, plan.expected_rows, plan.without_dictionary)
+    # Concurrently with Spark's write, because this is 5 % of the time of a small append.
+    counting = in_background(rows.sparkSession, Counting.of, plan, row_layout, rows.columns)
+    staged = transaction.write_files(in_files, plan.expected_rows, plan.without_dictionary)
     stored = transaction.read_staged(staged.files)
     held: dict[str, FileContents] = {}
     try:

@@ -7,15 +7,14 @@ afterwards, so the query is evaluated once.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame
 
 from qbeast_core import phases
 from qbeast_core.delta.transaction import StagedFile
 from qbeast_core.errors import SourceChanged
+from qbeast_core.jvm.background import in_background
 from qbeast_core.jvm.catalyst import ONE_TASK_BYTES, Catalyst, about_bytes
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.locate.table import WritableTable
@@ -111,11 +110,9 @@ def _write_one_file(
     levels = min(_deepest(table, revision) + _LEVELS_BELOW, layout.first_levels)
     order = columns.order(catalyst, cells_of_row, layout, levels)
     in_file = in_order(rows.coalesce(1), revision, order, transaction.stores_slices)
-    with ThreadPoolExecutor(1) as pool:
-        # Concurrently with Spark's write.
-        in_session = inheritable_thread_target(rows.sparkSession)(EveryRow.of)
-        every_row = pool.submit(in_session, catalyst, revision, cells_of_row)
-        staged = transaction.write_files(in_file, expected_rows=0)
+    # Concurrently with Spark's write.
+    every_row = in_background(rows.sparkSession, EveryRow.of, catalyst, revision, cells_of_row)
+    staged = transaction.write_files(in_file, expected_rows=0)
     if not staged.files:
         return None
     stored = transaction.read_staged(staged.files)

@@ -1,0 +1,40 @@
+"""Runs functions in threads that wait for the next one.
+
+A new thread has a new connection to the JVM, which would look up all methods again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from pyspark import inheritable_thread_target
+from pyspark.sql import SparkSession
+
+from qbeast_core.jvm.gateway import activate
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_MOST_THREADS = 64
+_threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="qbeast")
+
+
+def in_background(
+    spark: SparkSession, function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs
+) -> Future[_R]:
+    """Call a function in another thread, with the session and the job properties of this one.
+
+    Functions start in the order of these calls. One may therefore wait for an earlier one.
+    """
+
+    def in_session() -> _R:
+        activate(spark)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            # Job properties are replaced by the next call, but tags accumulate.
+            spark.clearTags()
+
+    return _threads.submit(inheritable_thread_target(spark)(in_session))

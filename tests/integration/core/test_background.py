@@ -1,0 +1,79 @@
+"""Threads that work while a write waits for Spark, and what the JVM remembers for a thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from qbeast_core.jvm import gateway
+from qbeast_core.jvm.background import in_background
+from qbeast_core.jvm.gateway import Jvm
+from tests.integration.core.other_threads import in_other_thread
+
+PROPERTY = "qbeast.tests.property"
+
+
+def remembered(spark: SparkSession) -> int:
+    """The number of methods that the JVM remembers for the calling thread."""
+    reflection: Any = Jvm(spark).java_class
+    caches = reflection("py4j.reflection.ReflectionEngine").getDeclaredField("cacheHolder")
+    size = reflection("py4j.reflection.LRUCache").getDeclaredField("cacheSize")
+    for field in (caches, size):
+        field.setAccessible(True)
+    return int(size.get(caches.get(None).get()))
+
+
+@contextmanager
+def described(spark: SparkSession, text: str) -> Iterator[None]:
+    """Inside the block, the thread's jobs have a property and a tag of this text."""
+    spark.sparkContext.setLocalProperty(PROPERTY, text)
+    spark.addTag(text)
+    try:
+        yield
+    finally:
+        spark.sparkContext.setLocalProperty(PROPERTY, None)
+        spark.removeTag(text)
+
+
+def test_a_thread_is_used_again_with_the_properties_of_the_next_caller(
+    spark: SparkSession,
+) -> None:
+    def seen() -> tuple[threading.Thread, str | None, set[str]]:
+        value = spark.sparkContext.getLocalProperty(PROPERTY)
+        return threading.current_thread(), value, spark.getTags()
+
+    found = []
+    for text in ("first", "second"):
+        with described(spark, text):
+            found.append(in_background(spark, seen).result())
+    found.append(in_background(spark, seen).result())
+
+    threads, values, tags = zip(*found, strict=True)
+    assert len(set(threads)) == 1 and threads[0] is not threading.current_thread()
+    assert values == ("first", "second", None)
+    assert tags == ({"first"}, {"second"}, set())
+
+
+def test_a_function_gets_its_arguments_and_its_error_reaches_the_caller(
+    spark: SparkSession,
+) -> None:
+    assert in_background(spark, divmod, 17, 5).result() == (3, 2)
+    with pytest.raises(ZeroDivisionError):
+        in_background(spark, divmod, 17, 0).result()
+
+
+def test_each_thread_remembers_the_methods_of_a_whole_write(spark: SparkSession) -> None:
+    assert remembered(spark) == in_other_thread(lambda: remembered(spark)) == gateway._METHODS
+
+
+@pytest.mark.parametrize("name", ["_METHOD_CACHE", "_CACHE"])
+def test_another_py4j_remembers_as_many_as_it_does_by_itself(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(gateway, name, "py4j.reflection.Missing")
+    assert in_other_thread(lambda: remembered(spark)) == 100

@@ -154,11 +154,8 @@ class WriteRequest:
         overwrites = self.mode is WriteMode.OVERWRITE and self._has_table(table)
         return self.appends(table) or (overwrites and not self.overwrite_schema)
 
-    def measured_columns(self, given: DataFrame) -> tuple[str, ...]:
+    def measured_columns(self, table: OpenTable, given: DataFrame) -> tuple[str, ...]:
         """The columns that are measured before the rows are written; empty for all columns."""
-        table = self.begin(given.sparkSession)
-        if isinstance(table, WriteResult):
-            return ()
         if self.appends(table):
             if self.decides(table):
                 return ()

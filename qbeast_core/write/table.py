@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -168,19 +168,30 @@ def write_table(
     if not request.appends(checked):
         schema = request.stored_schema(checked, given)
         check_planned(checked, schema, own_properties(request, checked, schema))
-    # The first attempt reuses the snapshot that was checked.
-    tables: Iterator[WritableTable | WriteResult] = chain(
-        [checked], iter(lambda: request.begin(spark), None)
-    )
-    result = until_committed(
-        request.address.label, lambda: _in_one_pass(request, next(tables), given)
-    )
+    # The first attempt reuses the transaction that was checked.
+    tables: list[WritableTable | WriteResult] = [checked]
+
+    def begin() -> WritableTable | WriteResult:
+        return tables.pop() if tables else request.begin(spark)
+
+    def in_one_pass() -> WriteResult | DoesNotFit:
+        table = begin()
+        result = _in_one_pass(request, table, given)
+        if isinstance(result, DoesNotFit) and result.rows is None:
+            tables.append(table)
+        return result
+
+    result = until_committed(request.address.label, in_one_pass)
     if isinstance(result, DoesNotFit):
         if result.rows is not None:
             given = request.own_rows(result.rows)
-        with evaluated_once(given, read_first=lambda: request.measured_columns(given)) as rows:
+        columns = partial(request.measured_columns, checked, given)
+        with evaluated_once(given, read_first=columns) as rows:
+            if rows is not given:
+                # Others may have committed while the rows were stored.
+                tables.clear()
             result = until_committed(
-                request.address.label, lambda: _measured(request, request.begin(spark), rows)
+                request.address.label, lambda: _measured(request, begin(), rows)
             )
     for warning in result.warnings if issue_warnings else ():
         # The caller is behind `typed_errors`.

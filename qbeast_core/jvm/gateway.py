@@ -220,6 +220,9 @@ class _Classes:
     """Reflection over Scala classes, looked up once per JVM."""
 
     _DEFAULTS = ("$lessinit$greater$default$", "apply$default$")
+    _INVOCATIONS = "org.apache.spark.sql.catalyst.expressions.objects."
+    _HAVE_CONSTANTS = frozenset((_INVOCATIONS + "Invoke", _INVOCATIONS + "StaticInvoke"))
+    """Classes whose defaults are the same in each call. Others can be a time or a new number."""
 
     def __init__(self, jvm: Any) -> None:
         self._jvm = jvm
@@ -228,16 +231,19 @@ class _Classes:
         self.no_items = functools.cache(self._no_items)
         self._parameters = functools.cache(self._read_parameters)
         self._default = functools.cache(self._find_default)
+        self._constant = functools.cache(lambda *where: self._default(*where)())
 
     def construct(self, name: str, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
         parameters = self._parameters(name)
         unknown = set(named) - set(parameters)
         if unknown:
             raise TypeError(f"{name} has no parameter {', '.join(sorted(unknown))}")
-        arguments = list(positional)
+        arguments, is_constant = list(positional), name in self._HAVE_CONSTANTS
         for position, parameter in enumerate(parameters[len(positional) :], len(positional) + 1):
             if parameter in named:
                 arguments.append(named[parameter])
+            elif is_constant:
+                arguments.append(self._constant(name, parameter, position))
             else:
                 arguments.append(self._default(name, parameter, position)())
         constructor = functools.reduce(getattr, name.split("."), self._jvm)

@@ -46,8 +46,9 @@ def session_with(spark: SparkSession, changes: Mapping[str, str]) -> Iterator[An
     use it are not affected.
     """
     copy = Jvm(spark).session.cloneSession()
+    conf = copy.sessionState().conf()
     for key, text in changes.items():
-        copy.sessionState().conf().setConfString(key, text)
+        conf.setConfString(key, text)
     activate(spark, copy)
     try:
         yield copy

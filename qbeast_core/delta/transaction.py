@@ -100,6 +100,13 @@ class StagedFile:
         return self.file.path.rsplit("/", 1)[-1]
 
 
+def rows_in(files: Sequence[StagedFile]) -> int | None:
+    """The number of rows in the files; None if Delta has not counted those of each."""
+    counted = [staged.file.rows for staged in files]
+    known = [rows for rows in counted if rows is not None]
+    return sum(known) if len(known) == len(counted) else None
+
+
 @dataclass(frozen=True)
 class StagedFiles:
     """The files of one write."""

@@ -205,10 +205,13 @@ class Catalyst:
         return self._jvm.long_array(values), "[J"
 
 
+def in_one_partition(df: DataFrame) -> DataFrame:
+    """Send all rows to one Spark partition, without a shuffle if there is little to read."""
+    return df.coalesce(1) if about_bytes(df) <= ONE_TASK_BYTES else df.repartition(1)
+
+
 def repartition_by_id(df: DataFrame, partitions: int, partition_id: Column) -> DataFrame:
     """Send each row to the Spark partition with the number in its int column `partition_id`."""
-    if partitions == 1:  # the ids need not be computed
-        return df.coalesce(1) if about_bytes(df) <= ONE_TASK_BYTES else df.repartition(1)
     if hasattr(df, "repartitionById"):  # since Spark 4.1
         placed: DataFrame = df.repartitionById(partitions, partition_id)
         return placed

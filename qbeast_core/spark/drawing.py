@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from qbeast_core.errors import SourceChanged
-from qbeast_core.jvm.catalyst import about_rows, max_rows
+from qbeast_core.jvm.catalyst import ONE_TASK_BYTES, about_bytes, about_rows, max_rows
 from qbeast_core.spark.evaluation import is_scan
 
 ROWS = "rows"
@@ -21,6 +21,19 @@ _POSITION_BITS = 33
 _MANY_ROWS = 1 << 23
 """In Spark's estimate, which is usually too high: really about a million rows. With fewer rows, a
 second job costs more than it saves."""
+
+
+def all_rows(rows: DataFrame, sample_rows: Callable[[int], int]) -> pa.Table | None:
+    """All rows, if a sample would have all of them; None if there are or may be more.
+
+    One task reads them. If they are more than expected, it stops.
+    """
+    expected = about_rows(rows)
+    at_most = sample_rows(expected)
+    if expected > at_most or about_bytes(rows) > ONE_TASK_BYTES:
+        return None
+    table = rows.coalesce(1).limit(at_most + 1).toArrow()
+    return table if table.num_rows <= at_most else None
 
 
 def aggregated_and_drawn(

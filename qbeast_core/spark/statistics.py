@@ -35,7 +35,7 @@ from qbeast_core.model.transformer import (
     Transformer,
 )
 from qbeast_core.spark import columns
-from qbeast_core.spark.drawing import ROWS, aggregated_and_drawn
+from qbeast_core.spark.drawing import ROWS, aggregated_and_drawn, all_rows
 from qbeast_core.tree.path import PathLayout
 
 SAMPLED_TEXT = 128
@@ -158,6 +158,9 @@ def collect(
     """
     phases.enter(phases.MEASURING)
     measured = rows.select(*_measured(catalyst, transformers, weight_columns))
+    every_row = all_rows(measured, sample_rows)
+    if every_row is not None:
+        return _statistics_of_all(every_row, transformers)
     named = {*weight_columns, *(transformer.column for transformer in transformers)}
     found, sample = aggregated_and_drawn(
         measured,
@@ -194,16 +197,11 @@ class EveryRow:
     def collect(self, rows: DataFrame) -> InputStatistics:
         """The rows' statistics; the sample has every row, with its path in the revision's space."""
         phases.enter(phases.MEASURING)
-        transformers = self.revision.transformers
         table = rows.select(*self.measured).toArrow()
-        bounds = tuple(
-            _bounds(table.column(f"x{i}"), transformer)
-            for i, transformer in enumerate(transformers)
-        )
         names = [name for name in table.column_names if name.startswith("word")]
         words = np.array([table.column(name).to_numpy() for name in names], dtype=np.int64)
-        sample = replace(_row_sample(table, len(transformers)), located=(self.revision, words))
-        return InputStatistics(table.num_rows, bounds, sample)
+        found = _statistics_of_all(table, self.revision.transformers)
+        return replace(found, sample=replace(found.sample, located=(self.revision, words)))
 
 
 def _measured(
@@ -215,6 +213,14 @@ def _measured(
         *(number.alias(f"x{i}") for i, number in enumerate(numbers)),
         columns.weight(weight_columns).alias("weight"),
     ]
+
+
+def _statistics_of_all(rows: pa.Table, transformers: Sequence[Transformer]) -> InputStatistics:
+    """The statistics of rows that the driver has all of."""
+    bounds = tuple(
+        _bounds(rows.column(f"x{i}"), transformer) for i, transformer in enumerate(transformers)
+    )
+    return InputStatistics(rows.num_rows, bounds, _row_sample(rows, len(transformers)))
 
 
 def _bounds(values: pa.ChunkedArray, transformer: Transformer) -> Bounds:

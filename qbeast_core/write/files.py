@@ -12,7 +12,7 @@ from functools import cached_property
 from pyspark.sql import DataFrame
 
 from qbeast_core import phases
-from qbeast_core.delta.transaction import StagedFile, Transaction
+from qbeast_core.delta.transaction import StagedFile, Transaction, rows_in
 from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.background import in_background
 from qbeast_core.jvm.catalyst import Catalyst
@@ -89,14 +89,16 @@ def write_indexed(
     row_layout = RowLayout.of(catalyst, plan)
     in_files = placed(rows, plan, row_layout, transaction.stores_slices)
     # Concurrently with Spark's write, because this is 5 % of the time of a small append.
-    counting = in_background(rows.sparkSession, Counting.of, plan, row_layout, rows.columns)
+    counting = in_background(
+        rows.sparkSession, Counting.of, plan, row_layout, rows.columns, plan.expected_rows
+    )
     staged = transaction.write_files(in_files, plan.expected_rows, plan.without_dictionary)
     stored = transaction.read_staged(staged.files)
     held: dict[str, FileContents] = {}
     try:
         if staged.files:
             file_bytes = {each.name: each.file.size_bytes for each in staged.files}
-            held = contents_of(counting.result(), stored, file_bytes)
+            held = contents_of(counting.result(), stored, file_bytes, rows_in(staged.files))
     except RowsOutside:
         if counted_rows is None:
             return DoesNotFit(stored)

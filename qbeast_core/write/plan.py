@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from qbeast_core import phases
-from qbeast_core.jvm.catalyst import Catalyst, repartition_by_id
+from qbeast_core.jvm.catalyst import Catalyst, in_one_partition, repartition_by_id
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
@@ -156,12 +157,18 @@ def _planned(
 class RowLayout:
     """The Spark expressions that place a row in a cube and a file."""
 
+    catalyst: Catalyst
+    assignment: Assignment
     words: list[Column]
     """The words of the row's path, with as many levels as the tree."""
     weight: Column
-    target: columns.Target
     order: columns.Order
     """The row's position in its file."""
+
+    @cached_property
+    def target(self) -> columns.Target:
+        """The row's cube and file. Few rows in one file need neither from Spark."""
+        return columns.target(self.catalyst, self.assignment, self.words, self.weight)
 
     @staticmethod
     def of(catalyst: Catalyst, plan: TreePlan) -> RowLayout:
@@ -169,9 +176,8 @@ class RowLayout:
         cells_of_row = cells(catalyst, plan.revision)
         words = columns.path_words(catalyst, cells_of_row, layout, plan.assignment.levels)
         weight = columns.weight(plan.revision.weight_columns)
-        target = columns.target(catalyst, plan.assignment, words, weight)
         order = columns.order(catalyst, cells_of_row, layout, plan.order_levels)
-        return RowLayout(words, weight, target, order)
+        return RowLayout(catalyst, plan.assignment, words, weight, order)
 
 
 def placed(rows: DataFrame, plan: TreePlan, row_layout: RowLayout, by_slice: bool) -> DataFrame:
@@ -183,7 +189,10 @@ def placed(rows: DataFrame, plan: TreePlan, row_layout: RowLayout, by_slice: boo
     File and order are expressions of the shuffle and the sort rather than columns, because dropping
     extra columns would copy every row once more.
     """
-    in_files = repartition_by_id(rows, plan.files, row_layout.target.file.cast("int"))
+    if plan.files == 1:
+        in_files = in_one_partition(rows)
+    else:
+        in_files = repartition_by_id(rows, plan.files, row_layout.target.file.cast("int"))
     return in_order(in_files, plan.revision, row_layout.order, by_slice)
 
 

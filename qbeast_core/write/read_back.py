@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from qbeast_core.errors import SourceChanged
 from qbeast_core.model.block import Block
+from qbeast_core.model.cube import CubeId
 from qbeast_core.model.datatypes import FLOATING
 from qbeast_core.model.murmur import spark_hash
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import LinearTransformation
-from qbeast_core.model.weight import MAX_WEIGHT
+from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
 from qbeast_core.spark import columns
 from qbeast_core.spark.location import WorkingColumns
 from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.path import PathLayout
 from qbeast_core.write.plan import RowLayout, TreePlan
+from qbeast_core.write.sizing import MOST_SAMPLE_ROWS
 
 _KEY_SEEDS = 16
 
@@ -47,81 +51,154 @@ class Counting:
 
     plan: TreePlan
     names: WorkingColumns
-    of_row: Sequence[Column]
-    of_cube: Mapping[str, Column]
-    """The path words of a row's cube, computed from the columns of `of_row`."""
-    of_rows: Sequence[Column]
+    row_layout: RowLayout
 
     @staticmethod
-    def of(plan: TreePlan, row_layout: RowLayout, columns: Sequence[str]) -> Counting:
-        """The expressions for rows with these columns, which `row_layout` places in the write."""
-        layout = plan.assignment.layout
+    def of(plan: TreePlan, row_layout: RowLayout, columns: Sequence[str], rows: int) -> Counting:
+        """The expressions for rows with these columns, which `row_layout` places in the write.
+
+        Args:
+            rows: the expected number of rows.
+        """
         names = WorkingColumns(columns, plan.revision.dimensions)
-        return Counting(
-            plan,
-            names,
-            of_row=[
-                row_layout.weight.alias(names.weight),
-                row_layout.target.depth.alias(names.depth),
-                _outside(plan.revision).alias(names.outside),
-                *(
-                    word.alias(name)
-                    for word, name in zip(row_layout.words, names.words, strict=True)
-                ),
-            ],
-            of_cube={
-                name: _prefix(F.col(name), F.col(names.depth), layout, position)
-                for position, name in enumerate(names.words)
-            },
-            of_rows=[
-                F.min(names.weight).alias("min_weight"),
-                F.max(names.weight).alias("max_weight"),
-                F.count(F.lit(1)).alias("rows"),
-                F.max(names.outside).alias("outside"),
-            ],
-        )
+        counting = Counting(plan, names, row_layout)
+        _ = counting.of_row
+        if rows > MOST_SAMPLE_ROWS:
+            _ = counting.of_cube, counting.of_rows
+        return counting
+
+    @cached_property
+    def of_row(self) -> Sequence[Column]:
+        names, layout = self.names, self.row_layout
+        return [
+            layout.weight.alias(names.weight),
+            _outside(self.plan.revision).alias(names.outside),
+            *(word.alias(name) for word, name in zip(layout.words, names.words, strict=True)),
+        ]
+
+    @cached_property
+    def of_cube(self) -> Mapping[str, Column]:
+        """The path words of a row's cube, computed from those of the row and the cube's depth."""
+        names, layout = self.names, self.plan.assignment.layout
+        return {
+            name: _prefix(F.col(name), F.col(names.depth), layout, position)
+            for position, name in enumerate(names.words)
+        }
+
+    @cached_property
+    def of_rows(self) -> Sequence[Column]:
+        weight = self.names.weight
+        return [
+            F.min(weight).alias("min_weight"),
+            F.max(weight).alias("max_weight"),
+            F.count(F.lit(1)).alias("rows"),
+            F.max(self.names.outside).alias("outside"),
+        ]
+
+
+class _Group(NamedTuple):
+    """The rows of a cube in a file."""
+
+    file_key: Any
+    block: Block
+    highest_weight: int
 
 
 def contents_of(
-    counting: Counting, rows: DataFrame, file_bytes: Mapping[str, int]
+    counting: Counting, rows: DataFrame, file_bytes: Mapping[str, int], stored_rows: int | None
 ) -> dict[str, FileContents]:
     """The contents of each file, by its name.
 
     Args:
         rows: read from these files.
         file_bytes: the size of each file in bytes, by its name.
+        stored_rows: the number of rows in the files, if known. The driver counts them if they are
+            few, which saves Spark an aggregation.
 
     Raises:
         RowsOutside: a row lies outside the revision's space.
     """
-    plan, names = counting.plan, counting.names
+    plan = counting.plan
     file_key, file_by_key = _file_key(columns.file_metadata(rows), file_bytes)
-    placed = rows.select(file_key.alias(names.file), *counting.of_row).withColumns(
-        dict(counting.of_cube)
-    )
-    if len(file_bytes) == 1:
-        # One task reads the file, so it can count without a shuffle.
-        placed = placed.coalesce(1)
-    by_cube = placed.groupBy(names.file, names.depth, *names.words)
-    cubes = by_cube.agg(*counting.of_rows).toArrow()
-    if True in cubes.column("outside").to_pylist():
-        raise RowsOutside(
-            "a row lies outside the range that was measured before; the source changed in "
-            "between. Nothing was committed; run the write again"
-        )
-    files = [file_by_key[key] for key in cubes.column(names.file).to_pylist()]
+    file_column = file_key.alias(counting.names.file)
+    if stored_rows is not None and stored_rows <= MOST_SAMPLE_ROWS:
+        groups = _grouped_by_driver(counting, rows, file_column)
+    else:
+        groups = _grouped_by_spark(counting, rows, file_column, is_one_file=len(file_bytes) == 1)
     contents = {name: FileContents() for name in file_bytes}
-    highest_weights = cubes.column("max_weight").to_pylist()
-    blocks = _blocks(cubes, plan, names)
-    for file, block, highest_weight in zip(files, blocks, highest_weights, strict=True):
-        contents[file].blocks.append(block)
-        if plan.bands and not block.cube.depth:
-            contents[file].highest_weight = highest_weight
+    for group in groups:
+        held = contents[file_by_key[group.file_key]]
+        held.blocks.append(group.block)
+        if plan.bands and not group.block.cube.depth:
+            held.highest_weight = group.highest_weight
     for held in contents.values():
         held.blocks.sort(key=lambda block: block.cube.preorder_key)
         if len(held.blocks) > 1:
             held.highest_weight = None
     return contents
+
+
+def _grouped_by_spark(
+    counting: Counting, rows: DataFrame, file_key: Column, *, is_one_file: bool
+) -> Iterator[_Group]:
+    names, depth = counting.names, counting.row_layout.target.depth
+    placed = rows.select(file_key, depth.alias(names.depth), *counting.of_row).withColumns(
+        dict(counting.of_cube)
+    )
+    if is_one_file:
+        # One task reads the file, so it can count without a shuffle.
+        placed = placed.coalesce(1)
+    by_cube = placed.groupBy(names.file, names.depth, *names.words)
+    cubes = by_cube.agg(*counting.of_rows).toArrow()
+    _check_inside(cubes.column("outside"))
+    depths = cubes.column(names.depth).to_numpy().astype(np.int32)
+    words = _words(cubes, names)
+    distinct, cube_of_group = counting.plan.assignment.layout.cubes_of(words, depths)
+    columns_of_group = (
+        cubes.column(name).to_pylist() for name in (names.file, "min_weight", "rows", "max_weight")
+    )
+    for number, key, lowest, count, highest in zip(cube_of_group, *columns_of_group, strict=True):
+        yield _group(counting.plan, key, distinct[number], lowest, count, highest)
+
+
+def _grouped_by_driver(counting: Counting, rows: DataFrame, file_key: Column) -> Iterator[_Group]:
+    names, plan = counting.names, counting.plan
+    table = rows.select(file_key, *counting.of_row).toArrow()
+    _check_inside(table.column(names.outside))
+    weights = table.column(names.weight).to_numpy().astype(np.int32)
+    cubes, cube_of_row = plan.assignment.cubes_of(_words(table, names), weights)
+    keys = table.column(names.file).combine_chunks().dictionary_encode()
+    in_files = keys.indices.to_numpy().astype(np.int64)
+    groups, group_of_row = np.unique(in_files * len(cubes) + cube_of_row, return_inverse=True)
+    rows_of = np.bincount(group_of_row, minlength=len(groups))
+    lowest = np.full(len(groups), MAX_WEIGHT)
+    highest = np.full(len(groups), MIN_WEIGHT)
+    np.minimum.at(lowest, group_of_row, weights)
+    np.maximum.at(highest, group_of_row, weights)
+    found = zip(groups.tolist(), lowest.tolist(), rows_of.tolist(), highest.tolist(), strict=True)
+    for group, min_weight, count, max_weight in found:
+        in_file, cube = divmod(group, len(cubes))
+        key = keys.dictionary[in_file].as_py()
+        yield _group(plan, key, cubes[cube], min_weight, count, max_weight)
+
+
+def _group(
+    plan: TreePlan, file_key: Any, cube: CubeId, lowest: int, rows: int, highest: int
+) -> _Group:
+    return _Group(file_key, Block(cube, lowest, plan.max_weight(cube), rows), highest)
+
+
+def _check_inside(outside: pa.ChunkedArray) -> None:
+    if True in outside.to_pylist():
+        raise RowsOutside(
+            "a row lies outside the range that was measured before; the source changed in "
+            "between. Nothing was committed; run the write again"
+        )
+
+
+def _words(table: pa.Table, names: WorkingColumns) -> NDArray[np.int64]:
+    """The path words of the rows of a table, int64[words, rows]."""
+    return np.array([table.column(name).to_numpy() for name in names.words], dtype=np.int64)
 
 
 def contents_of_all(plan: TreePlan, sample: RowSample) -> FileContents:
@@ -156,19 +233,6 @@ def _file_key(file: Column, file_bytes: Mapping[str, int]) -> tuple[Column, Mapp
         if len(by_key) == len(file_bytes):
             return F.hash(F.lit(seed), name), by_key
     return name, {each: each for each in file_bytes}
-
-
-def _blocks(cubes: pa.Table, plan: TreePlan, names: WorkingColumns) -> list[Block]:
-    """The block of each group of rows."""
-    words = np.array([cubes.column(name).to_numpy() for name in names.words], dtype=np.int64)
-    depths = cubes.column(names.depth).to_numpy().astype(np.int32)
-    distinct, cube_of_row = plan.assignment.layout.cubes_of(words, depths)
-    of_row = [distinct[number] for number in cube_of_row.tolist()]
-    min_weights, rows = (cubes.column(name).to_pylist() for name in ("min_weight", "rows"))
-    return [
-        Block(cube, min_weight, plan.max_weight(cube), count)
-        for cube, min_weight, count in zip(of_row, min_weights, rows, strict=True)
-    ]
 
 
 def _prefix(word: Column, depth: Column, layout: PathLayout, position: int) -> Column:

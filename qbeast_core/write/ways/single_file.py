@@ -135,9 +135,9 @@ def _contents(written: _WrittenFile, plan: TreePlan) -> FileContents:
         return contents_of_all(plan, sample)
     # Only Spark computes the exact position of rows in the space of another revision.
     row_layout = RowLayout.of(Catalyst(Jvm(written.rows.sparkSession)), plan)
-    counting = Counting.of(plan, row_layout, written.rows.columns)
-    name = written.file.name
-    return contents_of(counting, written.rows, {name: written.file.file.size_bytes})[name]
+    name, file, rows = written.file.name, written.file.file, written.statistics.rows
+    counting = Counting.of(plan, row_layout, written.rows.columns, rows)
+    return contents_of(counting, written.rows, {name: file.size_bytes}, rows)[name]
 
 
 def _deepest(table: WritableTable, revision: Revision) -> int:

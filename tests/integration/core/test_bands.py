@@ -66,6 +66,21 @@ def test_a_small_sample_reads_a_small_part_of_the_root(spark: SparkSession, path
         assert sum(entry.rows or 0 for entry in entries) == table.sample(fraction).count()
 
 
+def test_spark_counts_the_same_blocks_as_the_driver(
+    spark: SparkSession, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qbeast_core.write.read_back.MOST_SAMPLE_ROWS", ROWS - 1)
+    by_spark = str(tmp_path / "by Spark")
+    given = rows(spark, 0, ROWS)
+    write_table(given, path=by_spark, columns_to_index=["a", "b"], cube_size=CUBE_SIZE)
+
+    tags, tags_by_spark = (
+        sorted(tuple(add["tags"].items()) for add in live_adds(each).values())
+        for each in (path, by_spark)
+    )
+    assert tags == tags_by_spark
+
+
 def test_a_sample_of_whole_files_reads_no_column_to_weigh_rows(
     spark: SparkSession, path: str
 ) -> None:

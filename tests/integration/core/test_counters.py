@@ -210,6 +210,22 @@ def test_a_write_asks_the_same_however_many_files_it_adds_and_removes(
         assert many.calls <= few.calls + 20
 
 
+def test_a_write_of_few_rows_makes_few_plans(spark: SparkSession, tmp_path: Path) -> None:
+    few = spark.range(0, 400, numPartitions=2).selectExpr("id", "id * 7 % 50 as a", "id * 0.5 as b")
+    created, appended = [], []
+    for number in range(2):  # the first time, names are looked up in the JVM
+        path = str(tmp_path / str(number))
+        for asked, columns in ((created, ["a", "b"]), (appended, None)):
+            with counting(spark) as counts:
+                write_table(few, path=path, columns_to_index=columns)
+            asked.append(counts)
+        assert len(QbeastTable.for_path(spark, path).files()) == 2
+
+    assert (created[1].jobs, appended[1].jobs) == (4, 2)
+    assert created[1].calls <= 390
+    assert appended[1].calls <= 320
+
+
 def test_what_was_just_committed_is_not_read_from_the_log(
     spark: SparkSession, source: DataFrame, tmp_path: Path
 ) -> None:

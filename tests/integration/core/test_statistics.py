@@ -11,6 +11,7 @@ from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.catalyst import about_rows
 from qbeast_core.options import parse_columns, resolve_columns
 from qbeast_core.spark import drawing
+from qbeast_core.spark.statistics import Bounds
 from qbeast_core.write.measure import measure
 from tests.counters import counting
 
@@ -38,7 +39,7 @@ def test_small_cubes_ask_for_a_larger_sample(
 
 
 @pytest.mark.parametrize("count", [0, 7, 150_000])
-def test_two_scans_find_what_one_evaluation_finds(
+def test_all_ways_to_measure_rows_find_the_same(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     columns = {
@@ -57,6 +58,8 @@ def test_two_scans_find_what_one_evaluation_finds(
     rows = spark.read.parquet(str(tmp_path / "t"))
     kinds = "id,day,part,price,name:hash,place:quantiles"
     transformers = resolve_columns(parse_columns(kinds), rows.schema)
+    collected = measure(rows, transformers, ["id", "name"], None)
+    monkeypatch.setattr(drawing, "ONE_TASK_BYTES", -1)
     with counting(spark) as once:
         observed = measure(rows, transformers, ["id", "name"], None)
 
@@ -66,6 +69,7 @@ def test_two_scans_find_what_one_evaluation_finds(
 
     assert twice.jobs > once.jobs, "it was not scanned twice"
     assert (scanned.rows, scanned.bounds) == (observed.rows, observed.bounds)
+    assert (collected.rows, collected.bounds) == (observed.rows, observed.bounds)
     ids = scanned.sample.numbers[:, 0]
     assert len(set(ids)) == len(ids) == pytest.approx(min(count, 1 << 15), rel=0.03)
     if count > 1 << 15:
@@ -75,6 +79,20 @@ def test_two_scans_find_what_one_evaluation_finds(
     both = [i for i, number in enumerate(ids) if number in by_id]
     assert len(both) >= min(count, 1000)
     assert [scanned.sample.weights[i] for i in both] == [by_id[ids[i]] for i in both]
+
+
+@pytest.mark.parametrize("count", [1 << 15, (1 << 15) + 1])
+def test_rows_are_counted_where_more_come_than_expected(spark: SparkSession, count: int) -> None:
+    """An estimate leaves out how many rows an array becomes."""
+    rows = spark.range(1).selectExpr(f"explode(sequence(1L, {count}L)) as id")
+    assert about_rows(rows) < 100
+
+    with counting(spark) as asked:
+        measured = measure(rows, resolve_columns(parse_columns("id"), rows.schema), ["id"], None)
+
+    assert asked.jobs == (1 if count == 1 << 15 else 2)
+    assert measured.rows == count and measured.bounds == (Bounds(1, count),)
+    assert len(set(measured.sample.numbers[:, 0])) == 1 << 15
 
 
 def test_rows_that_are_gone_before_they_are_drawn_end_the_write(

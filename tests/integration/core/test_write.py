@@ -407,9 +407,11 @@ def test_the_cube_size_is_worked_out_where_it_is_left_open(
     assert write_table(events(spark, 10, 2000), path=path).revision_id == 1
 
 
+@pytest.mark.parametrize("most_rows", [500, 499], ids=["by the driver", "by Spark"])
 def test_files_whose_keys_collide_are_told_apart_by_their_names(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_rows: int
 ) -> None:
+    monkeypatch.setattr(contents, "MOST_SAMPLE_ROWS", most_rows)
     monkeypatch.setattr(contents, "_KEY_SEEDS", 0)
     write_table(events(spark, 500), path=str(tmp_path), columns_to_index=["a"], cube_size=50)
     assert_sound(spark, tmp_path, range(500))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from qbeast_core.jvm import gateway
+from qbeast_core.jvm import background, gateway
 from qbeast_core.jvm.background import in_background
 from qbeast_core.jvm.gateway import Jvm
 from tests.integration.core.other_threads import in_other_thread
@@ -41,8 +42,11 @@ def described(spark: SparkSession, text: str) -> Iterator[None]:
 
 
 def test_a_thread_is_used_again_with_the_properties_of_the_next_caller(
-    spark: SparkSession,
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Of several idle threads, any may be next.
+    monkeypatch.setattr(background, "_threads", ThreadPoolExecutor(1))
+
     def seen() -> tuple[threading.Thread, str | None, set[str]]:
         value = spark.sparkContext.getLocalProperty(PROPERTY)
         return threading.current_thread(), value, spark.getTags()

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from qbeast_core.jvm.settings import changed_settings
 from tests import spark_session
+from tests.support.views import temporary_views
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -50,6 +51,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_view_is_left() -> Iterator[None]:
+    """The tests of a process share its session: a view of one module would hide others' tables."""
+    yield
+    session = SparkSession.getActiveSession()
+    if session is not None:
+        assert temporary_views(session) == []
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from tests.matrix.operations import STEPS
 
 
 @pytest.fixture(scope="module")
-def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyStore]:
-    with installed(spark, tmp_path_factory.mktemp("store")) as faulty:
+def store(spark: SparkSession) -> Iterator[FaultyStore]:
+    with installed(spark) as faulty:
         yield faulty
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from qbeast_core import QbeastTable, convert_to_qbeast, write_table
 from qbeast_core.errors import IncompatibleTable, InvalidOptions, UnsupportedColumnType
 from qbeast_core.jvm.settings import changed_settings
 from tests.integration.core.brute_force import assert_sound, last_version, plain
+from tests.support.views import viewed
 
 NESTED = """
     id,
@@ -109,16 +109,6 @@ def test_a_field_that_the_table_lacks_is_named(
         with pytest.raises(InvalidOptions, match=field):
             write_table(rows.select("id", column), path=nested)
     assert last_version(nested) == before
-
-
-@contextmanager
-def viewed(rows: DataFrame) -> Iterator[None]:
-    """The rows as the temporary view `source`, gone after the block: tests share one session."""
-    rows.createOrReplaceTempView("source")
-    try:
-        yield
-    finally:
-        rows.sparkSession.catalog.dropTempView("source")
 
 
 def test_an_update_may_not_lose_a_field(spark: SparkSession, nested: str, twin: str) -> None:

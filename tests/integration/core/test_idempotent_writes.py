@@ -17,6 +17,7 @@ from qbeast_core.errors import IncompatibleTable, InvalidOptions
 from qbeast_core.jvm.settings import changed_settings
 from tests.integration.core.brute_force import actions, assert_sound, last_version, plain
 from tests.integration.core.other_threads import Meeting, Once, together
+from tests.support.views import viewed
 
 APP_ID, VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
 AUTO_RESET = f"{VERSION}.autoReset.enabled"
@@ -47,8 +48,15 @@ def in_session(spark: SparkSession, version: int, **more: str) -> Iterator[None]
         yield
 
 
+@pytest.fixture
+def source(spark: SparkSession) -> Iterator[DataFrame]:
+    source = rows(spark, 5, 25)
+    with viewed(source):
+        yield source
+
+
 def test_every_operation_is_done_once_as_by_plain_delta(
-    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    spark: SparkSession, source: DataFrame, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path, twin = str(tmp_path / "indexed"), str(tmp_path / "twin")
     caplog.set_level(logging.INFO, "qbeast_core")
@@ -65,8 +73,6 @@ def test_every_operation_is_done_once_as_by_plain_delta(
     def sql(text: str) -> Callable[[], object]:
         return lambda: spark.sql(text.replace("twin", f"delta.`{twin}`")).collect()
 
-    source = rows(spark, 5, 25)
-    source.createOrReplaceTempView("source")
     new = rows(spark, 0, 3)
     steps: list[tuple[Callable[..., Result], Callable[[], object]]] = [
         (write(rows(spark, 0, 20)), delta(rows(spark, 0, 20))),

@@ -50,9 +50,3 @@ def comments(spark: SparkSession, table: str) -> dict[str, str]:
 def versions(spark: SparkSession, table: str) -> int:
     """How many commits the table has."""
     return spark.sql(f"describe history {table}").count()
-
-
-def temporary_views(spark: SparkSession) -> list[str]:
-    """The names of the session's temporary views."""
-    # Spark's catalog.listTables does not work without generated code.
-    return [view.viewName for view in spark.sql("show views").collect() if view.isTemporary]

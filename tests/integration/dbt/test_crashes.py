@@ -18,7 +18,8 @@ from qbeast_core import QbeastTable, failpoints
 from tests.integration.core.brute_force import assert_sound, last_version, live_adds
 from tests.integration.core.killing import killed_process
 from tests.integration.dbt.processes import TARGET, start
-from tests.integration.dbt.projects import comments, temporary_views, versions, write_project
+from tests.integration.dbt.projects import comments, versions, write_project
+from tests.support.views import temporary_views
 
 MODEL = """
 {{ config(materialized='incremental', columns_to_index='id', cube_size=50,

@@ -6,7 +6,7 @@ import pytest
 from dbt.tests.util import run_dbt
 from pyspark.sql import SparkSession
 
-from tests.integration.dbt.projects import temporary_views
+from tests.support.views import temporary_views
 
 WITH_HOOK = """
 {{ config(materialized='table', pre_hook=["set time zone 'ZONE'",

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.scans import scanned
 from qbeast_core import QbeastTable, write_table
-from tests.integration.dbt.projects import temporary_views
+from tests.support.views import temporary_views
 
 ROWS = 20_000
 SCHEMA = "sampling"

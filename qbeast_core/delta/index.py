@@ -37,6 +37,7 @@ from qbeast_core.model.block import (
 from qbeast_core.model.json_text import parse_id
 from qbeast_core.model.legacy import has_legacy_tags, is_copy
 from qbeast_core.model.revision import STAGING_REVISION_ID, IndexConfiguration, Revision
+from qbeast_core.model.weight import MIN_WEIGHT
 from qbeast_core.options import IndexedColumn, resolve_columns, resolve_sample_key
 from qbeast_core.tree.otree import OTree
 
@@ -51,13 +52,18 @@ class IndexedFile:
     problem: str | None = None
     """Why a file with index tags counts as not indexed."""
     highest_weight: int | None = None
-    """The highest weight of the rows of a file with a band of the root, and only such rows."""
+    """The highest weight of the rows; None if the log does not have it."""
     is_copy: bool = False
     """Whether the file has only copies of rows in other files, which do not belong to the table."""
 
     @property
     def is_indexed(self) -> bool:
         return self.revision_id != STAGING_REVISION_ID
+
+    @property
+    def lowest_weight(self) -> int:
+        """The lowest weight of the rows of an indexed file."""
+        return min((b.min_weight for b in self.blocks if b.element_count), default=MIN_WEIGHT)
 
     def highest_in(self, block: Block) -> int:
         """An upper bound for the row weights in one of the file's blocks, from the log."""
@@ -270,7 +276,7 @@ class TableIndex:
             return _untrusted(f"its blocks count {counted} rows, the file has {file.stored_rows}")
         if not blocks:
             return _untrusted("its list of blocks is empty")
-        return IndexedFile(revision.revision_id, blocks, highest_weight=_highest(file.tags, blocks))
+        return IndexedFile(revision.revision_id, blocks, highest_weight=_highest(file.tags))
 
 
 def _distrusted_revisions(
@@ -308,10 +314,8 @@ def _changed_column(revision: Revision, schema: StructType) -> str | None:
     return None
 
 
-def _highest(tags: Mapping[str, str], blocks: Sequence[Block]) -> int | None:
-    """The `highestWeight` tag, if valid, of a file that only has rows of the root; else None."""
-    if any(block.cube.depth for block in blocks if block.element_count):
-        return None
+def _highest(tags: Mapping[str, str]) -> int | None:
+    """The `highestWeight` tag, if valid; else None."""
     try:
         return int(tags[HIGHEST_WEIGHT_TAG])
     except (KeyError, ValueError):

@@ -4,9 +4,10 @@ ordinal     the value as a number (a date in milliseconds, a decimal as a double
 coordinate  the ordinal in the revision's space, 0 to 1
 cell        the first bits of the coordinate
 path words  the interleaved bits of the cells (`tree.path`)
-order       the row's position in its file (`tree.curve`)
+place       the row's position along the curve (`tree.curve`)
 weight      Spark's `hash()` of the indexed columns, or of those of the table's sample key
-target      depth of the row's cube and number of its file (`tree.assignment`)
+depth       of the row's cube (`tree.assignment`)
+file        the number of the row's file (`tree.cuts`)
 
 Each task generates code for the expressions of a shuffle and of a sort. So these expressions are
 kept small: whatever they use twice is in the code twice (ADR 23).
@@ -16,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,22 +42,14 @@ from qbeast_core.model.transformation import (
 from qbeast_core.model.weight import MIN_WEIGHT
 from qbeast_core.names import quoted
 from qbeast_core.tree.assignment import SLOT_WEIGHT_BITS, Assignment
-from qbeast_core.tree.curve import HilbertCurve
+from qbeast_core.tree.curve import HilbertCurve, RowOrder
+from qbeast_core.tree.cuts import FileCuts
 from qbeast_core.tree.path import PathLayout
 
 _LARGEST = float(np.finfo(np.float64).max)
 _PIECE_BITS = 8
 _INT_BITS = 31
 _CONSTANT = (EmptyTransformation, IdentityToZero, IdentityTransformation, NullToZero)
-
-
-class Target(NamedTuple):
-    """The cube and the file to which a row goes."""
-
-    depth: Column
-    """The depth of the row's cube, bigint."""
-    file: Column
-    """The number of the row's file, bigint."""
 
 
 def column(name: str) -> Column:
@@ -156,40 +148,22 @@ def path_words(
     return words
 
 
-class Order(NamedTuple):
-    """A row's position in its file."""
-
-    place: Column
-    """The position, bigint."""
-    bits: int
-    """The number of bits of the position."""
-
-
-def order(catalyst: Catalyst, cells: Sequence[Column], layout: PathLayout, levels: int) -> Order:
-    """The row's position in a file, by its first `levels` levels or a few more.
-
-    The order follows the Hilbert curve for the first levels, and the path for the other levels of a
-    word. `cells` has one column per dimension.
-    """
-    curve = HilbertCurve.of(layout.dimensions)
+def place(catalyst: Catalyst, cells: Sequence[Column], order: RowOrder) -> Column:
+    """The row's place in an order, bigint; `cells` has one column per dimension."""
+    layout, by_path, curve = order.layout, order.levels_by_path, order.curve
     if curve is None:
-        by_path = range(levels)
-        place = _interleaved(catalyst, cells, layout, by_path)
-        return Order(place, len(by_path) * layout.dimensions)
-    steps = min(curve.most_steps, -(-levels // curve.step_levels))
-    place = _along(catalyst, curve, cells, layout, steps)
-    bits = steps * curve.step_bits
-    if by_path := range(steps * curve.step_levels, levels):
-        deeper = _interleaved(catalyst, cells, layout, by_path)
-        place = F.shiftleft(place, len(by_path) * layout.dimensions).bitwiseOR(deeper)
-        bits += len(by_path) * layout.dimensions
-    return Order(place, bits)
+        return _interleaved(catalyst, cells, layout, by_path)
+    along = _along(catalyst, curve, cells, layout, order.steps)
+    if not by_path:
+        return along
+    deeper = _interleaved(catalyst, cells, layout, by_path)
+    return F.shiftleft(along, len(by_path) * layout.dimensions).bitwiseOR(deeper)
 
 
-def target(
+def depth(
     catalyst: Catalyst, assignment: Assignment, words: Sequence[Column], row_weight: Column
-) -> Target:
-    """The depth of the cube and the file of each row, by the steps of `Assignment`."""
+) -> Column:
+    """The depth of each row's cube, bigint, by the steps of `Assignment`."""
     region = catalyst.lower_bound(assignment.fold_ends, _folded(catalyst, assignment, words))
     # Bit operations, because Spark checks sums for overflow. OR gives the sum, because the bits of
     # both parts do not overlap.
@@ -197,10 +171,16 @@ def target(
     in_region = from_lowest.bitwiseAND((1 << SLOT_WEIGHT_BITS) - 1)
     key = F.shiftleft(region.cast("bigint"), SLOT_WEIGHT_BITS).bitwiseOR(in_region)
     slot = catalyst.lower_bound(assignment.slot_upper, key)
-    # One table for depth and file needs only one lookup, and one search for the slot.
-    packed = assignment.slot_file.astype(np.int64) << 8 | assignment.slot_depth
-    found = F.get(catalyst.array(packed), slot)
-    return Target(depth=found.bitwiseAND(0xFF), file=F.shiftright(found, 8))
+    return F.get(catalyst.array(assignment.slot_depth.astype(np.int64)), slot)
+
+
+def file(catalyst: Catalyst, cuts: FileCuts, row_place: Column, row_weight: Column) -> Column:
+    """The number of each row's file, int, by the steps of `FileCuts`."""
+    key = F.shiftright(row_place, cuts.order.bits - cuts.place_bits)
+    if len(cuts.band_ends):
+        band = catalyst.lower_bound(cuts.band_ends, row_weight.cast("bigint")).cast("bigint")
+        key = F.shiftleft(band, cuts.place_bits).bitwiseOR(key)
+    return catalyst.lower_bound(cuts.file_ends, key).cast("int")
 
 
 def _coordinate(catalyst: Catalyst, value: Column, transformation: Transformation) -> Column:

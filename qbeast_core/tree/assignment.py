@@ -1,4 +1,4 @@
-"""Finds the cube and the file of a row with two binary searches (docs/format.md 8.1).
+"""Finds the cube of a row with two binary searches (docs/format.md 8.1).
 
 The rule: walk the cubes that contain the row's point from the root down. The row belongs to the
 first cube that has no weight in the map, or whose weight is not below the row's. At the deepest
@@ -13,7 +13,7 @@ parent".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +32,7 @@ _LARGEST_FOLD = 1 << 62
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """The sorted arrays that map (path words, weight) to (depth of the cube, number of the file).
+    """The sorted arrays that map (path words, weight) to the depth of the cube.
 
     Every search below is a *lower bound*: the index of the first element not less than the key.
     That is `numpy.searchsorted(side="left")`, or `i if i >= 0 else -i - 1` for the result `i` of
@@ -46,8 +46,7 @@ class Assignment:
                key  += (rank if exact else 0) * fold_strides[k]
                exact = exact and (folds[k] holds word k)
     2. The slot: lower bound of `region * 2^32 + (weight + 2^31)` in `slot_upper`.
-    3. The cube is the one on the row's path at depth `slot_depth[slot]`; the file is
-       `slot_file[slot]`.
+    3. The cube is the one on the row's path at depth `slot_depth[slot]`.
 
     Words beyond `words_used` are ignored. Every path has a region, and every weight a slot in it.
     """
@@ -61,8 +60,6 @@ class Assignment:
     """int64[slots], ascending: `region * 2^32 + (highest weight of the slot + 2^31)`."""
     slot_depth: NDArray[np.int32]
     """int32[slots]: the depth of the cube to which the slot's rows belong."""
-    slot_file: NDArray[np.int32]
-    """int32[slots]: the file to which the slot's rows go."""
     folds: tuple[NDArray[np.int64], ...]
     """For `words_used > 1`, the distinct values of each word of the regions' ends; else empty."""
     fold_strides: tuple[int, ...]
@@ -76,28 +73,15 @@ class Assignment:
         return int(self.slot_depth.max())
 
     @staticmethod
-    def of(
-        layout: PathLayout,
-        weights: Mapping[CubeId, int],
-        file_of: Mapping[CubeId, int] | None = None,
-        bands: Sequence[tuple[int, int]] = (),
-    ) -> Assignment:
-        """Prepares the search in a map of cube weights, which may have gaps.
-
-        `file_of` numbers the files from 0. A cube that is missing in it goes to the file of its
-        nearest ancestor that is there, or to file 0 without one. None means file 0 for all.
-
-        `bands` are (highest weight, file), ascending and below the root's weight: the root's rows
-        up to this weight go to this file instead of the root's own.
-        """
-        files = file_of or {}
+    def of(layout: PathLayout, weights: Mapping[CubeId, int]) -> Assignment:
+        """Prepares the search in a map of cube weights, which may have gaps."""
         depth_limit = layout.max_depth
         while True:
             tree = _reachable(weights, depth_limit)
             deepest = max((cube.depth for cube, _ in tree), default=0)
             words_used = max(1, -(-deepest // layout.levels_per_word))
-            regions = _Regions(layout, words_used, [(end, 0, file) for end, file in bands])
-            regions.walk(tree, files)
+            regions = _Regions(layout, words_used)
+            regions.walk(tree)
             ends = regions.ends()
             folds, strides, fold_ends = _fold(ends)
             if fold_ends is not None:
@@ -111,34 +95,29 @@ class Assignment:
             words_used=words_used,
             slot_upper=np.array(regions.slot_upper, dtype=np.int64),
             slot_depth=np.array(regions.slot_depth, dtype=np.int32),
-            slot_file=np.array(regions.slot_file, dtype=np.int32),
             folds=folds,
             fold_strides=strides,
             fold_ends=fold_ends,
         )
 
-    def assign_rows(
-        self, words: NDArray[np.int64], weights: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The depth of the cube and the file of each row; both are int32[rows].
+    def depths_of(self, words: NDArray[np.int64], weights: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The depth of each row's cube, int32[rows].
 
         `words` is int64[words, rows] from `PathLayout.path_words`, `weights` int32[rows].
         """
-        slots = self.slots_of(words, weights)
-        return self.slot_depth[slots], self.slot_file[slots]
+        return self.slot_depth[self.slots_of(words, weights)]
 
     def cubes_of(
         self, words: NDArray[np.int64], weights: NDArray[np.int32]
     ) -> tuple[list[CubeId], NDArray[np.int64]]:
         """The distinct cubes of the rows, and int64[rows]: the index in them of each row's cube.
 
-        The arguments are those of `assign_rows`.
+        The arguments are those of `depths_of`.
         """
-        depths, _ = self.assign_rows(words, weights)
-        return self.layout.cubes_of(words, depths)
+        return self.layout.cubes_of(words, self.depths_of(words, weights))
 
     def slots_of(self, words: NDArray[np.int64], weights: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The slot of each row: an index into `slot_depth` and `slot_file`."""
+        """The slot of each row: an index into `slot_depth`."""
         regions = np.searchsorted(self.fold_ends, self._folded(words))
         keys = regions.astype(np.int64) * SLOT_REGION_FACTOR
         keys += weights.astype(np.int64) - MIN_WEIGHT
@@ -182,32 +161,27 @@ class _Open:
     """An inner cube whose interval contains the walk's position."""
 
     last: int
-    slots: tuple[tuple[int, int, int], ...]
+    slots: tuple[tuple[int, int], ...]
     depth: int
-    file: int
 
 
 class _Regions:
     """Collects the regions of a tree in one walk in pre-order."""
 
-    def __init__(
-        self, layout: PathLayout, words: int, bands: Sequence[tuple[int, int, int]]
-    ) -> None:
+    def __init__(self, layout: PathLayout, words: int) -> None:
         self.layout = layout
         self.words = words
-        self.bands = tuple(bands)
         self.next_path = 0
         self.region_last: list[int] = []
         self.slot_upper: list[int] = []
         self.slot_depth: list[int] = []
-        self.slot_file: list[int] = []
 
-    def walk(self, tree: list[tuple[CubeId, int]], files: Mapping[CubeId, int]) -> None:
+    def walk(self, tree: list[tuple[CubeId, int]]) -> None:
         """Emits all regions; `tree` is in pre-order and contains every cube's parent."""
         if not tree:
             root = CubeId.root(self.layout.dimensions)
             last = self.layout.span(root, self.words)[1]
-            self._emit(last, ((MAX_WEIGHT, 0, files.get(root, 0)),))
+            self._emit(last, ((MAX_WEIGHT, 0),))
             return
         open_cubes: list[_Open] = []
         for cube, weight in tree:
@@ -215,16 +189,15 @@ class _Regions:
             while len(open_cubes) > cube.depth:
                 self._close(open_cubes.pop())
             around = open_cubes[-1] if open_cubes else None
-            file = files.get(cube, around.file if around else 0)
-            slots = around.slots if around else self.bands
+            slots = around.slots if around else ()
             if around:
                 self._gap(around, first - 1)
             if weight == MAX_WEIGHT:
-                self._emit(last, (*slots, (MAX_WEIGHT, cube.depth, file)))
+                self._emit(last, (*slots, (MAX_WEIGHT, cube.depth)))
                 continue
             if not slots or weight > slots[-1][0]:
-                slots = (*slots, (weight, cube.depth, file))
-            open_cubes.append(_Open(last, slots, cube.depth, file))
+                slots = (*slots, (weight, cube.depth))
+            open_cubes.append(_Open(last, slots, cube.depth))
         while open_cubes:
             self._close(open_cubes.pop())
 
@@ -239,15 +212,14 @@ class _Regions:
     def _gap(self, around: _Open, last: int) -> None:
         """Emits the children that the map lacks, up to the path `last`."""
         if self.next_path <= last:
-            self._emit(last, (*around.slots, (MAX_WEIGHT, around.depth + 1, around.file)))
+            self._emit(last, (*around.slots, (MAX_WEIGHT, around.depth + 1)))
 
-    def _emit(self, last: int, slots: tuple[tuple[int, int, int], ...]) -> None:
+    def _emit(self, last: int, slots: tuple[tuple[int, int], ...]) -> None:
         base = len(self.region_last) * SLOT_REGION_FACTOR - MIN_WEIGHT
         self.region_last.append(last)
-        for upper, depth, file in slots:
+        for upper, depth in slots:
             self.slot_upper.append(base + upper)
             self.slot_depth.append(depth)
-            self.slot_file.append(file)
         self.next_path = last + 1
 
 

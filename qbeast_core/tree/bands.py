@@ -1,56 +1,62 @@
-"""Bands: the root's rows split into files by weight, so that a small sample reads a small file.
+"""Bands: the intervals of weight by which rows are divided into files (docs/format.md 8.5).
 
-Every sample reads the root, which holds the smallest weights. The root may have a twentieth of the
-table where the sample is a thousandth. A *band* holds the root's rows with weights between two
-limits. The limits are those of common samples: a tenth, a hundredth, a thousandth of the table and
-so on. Such a sample then consists of whole files, whose rows need not be filtered by weight.
+A sample has the rows below a weight, and files are read whole. So the files of a write end at the
+weights where samples of 30, 10, 3, 1 % of the table and so on end, at all levels of the tree. Such
+a sample consists of whole files, whose rows need not be filtered by weight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qbeast_core.model.cube import CubeId
-from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
+from qbeast_core.model.weight import weight_of_fraction
 
-_ENDS = tuple(weight_of_fraction(10.0**-power) - 1 for power in range(1, 10))
-"""The highest weights in the samples of a tenth, a hundredth, and so on."""
+_FRACTIONS = chain.from_iterable((10.0**-power, 3 * 10.0**-power) for power in range(9, 0, -1))
+BAND_ENDS: NDArray[np.int64] = np.array([weight_of_fraction(f) - 1 for f in _FRACTIONS])
+"""int64[ends], ascending: the highest weights of the samples where a band can end."""
 
 
-def root_bands(
-    weights: Mapping[CubeId, int],
-    file_of: Mapping[CubeId, int],
-    with_rows: Collection[CubeId],
+def choose_band_ends(
     sample_weights: NDArray[np.int32],
     scale: float,
     smallest_rows: int,
-) -> tuple[int, ...]:
-    """The highest weight of each band of the root except the last, ascending.
-
-    Empty if the root shares its file with other cubes or has too few rows for two bands.
+    kept: Collection[int] = (),
+) -> NDArray[np.int64]:
+    """The highest weight of each band of a write except the last, int64[bands - 1], ascending.
 
     Args:
-        weights, file_of: those of `Assignment.of`.
-        with_rows: the cubes that get rows.
         sample_weights: int32[rows], the weights of a sample of all rows, in any order.
         scale: the number of rows per row of the sample.
         smallest_rows: the smallest number of rows that is worth a file, at least 1.
+        kept: ends in `BAND_ENDS` where a band must end if there are rows on both sides of it.
     """
-    root = next((cube for cube in with_rows if not cube.depth), None)
-    if root is None or len(with_rows) == 1:
-        return ()
-    if any(file_of[cube] == file_of[root] for cube in with_rows if cube.depth):
-        return ()
-    ends: list[int] = []
-    inside = np.count_nonzero(sample_weights <= weights.get(root, MAX_WEIGHT))
-    for end in _ENDS:
-        below = np.count_nonzero(sample_weights <= end)
-        if below * scale < smallest_rows:
-            break
-        if (inside - below) * scale >= smallest_rows:
-            ends.insert(0, end)
-            inside = below
-    return tuple(ends)
+    below = np.searchsorted(np.sort(sample_weights), BAND_ENDS, side="right").tolist()
+    chosen: list[int] = []
+    not_above = len(sample_weights)
+    for end, rows in zip(reversed(BAND_ENDS.tolist()), reversed(below), strict=True):
+        fewest = 1.0 if end in kept else max(1.0, smallest_rows / scale)
+        if rows >= fewest and not_above - rows >= fewest:
+            chosen.insert(0, end)
+            not_above = rows
+    return np.array(chosen, dtype=np.int64)
+
+
+def band_numbers(
+    weights: NDArray[np.int32] | Sequence[int], ends: NDArray[np.int64] = BAND_ENDS
+) -> NDArray[np.int64]:
+    """The number of each weight's band between such ends, int64[weights], from 0."""
+    return np.searchsorted(ends, weights).astype(np.int64)
+
+
+def ends_around(lowest: int, highest: int) -> set[int]:
+    """The ends in `BAND_ENDS` next to the weights of a file, which has rows from lowest to highest.
+
+    Files that are rewritten with these ends stay in their bands.
+    """
+    first, last = band_numbers([lowest, highest]).tolist()
+    below = BAND_ENDS[first - 1 : first] if first else ()
+    return {*map(int, below), *map(int, BAND_ENDS[last : last + 1])}

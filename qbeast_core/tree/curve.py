@@ -1,4 +1,4 @@
-"""The Hilbert curve: the order of the rows within a file.
+"""The Hilbert curve: the order of the rows of a write, by which they are cut into files.
 
 In the order of paths (the Z curve), two consecutive rows can be at opposite ends of the space. The
 Hilbert curve also visits the cubes of each level one after the other, but each cell touches the
@@ -128,19 +128,74 @@ class HilbertCurve:
         return _trailing_ones(child if child % 2 else child - 1) % self.dimensions
 
 
-def levels_that_part(layout: PathLayout, words: NDArray[np.int64], scale: float) -> int:
+@dataclass(frozen=True)
+class RowOrder:
+    """The order of rows along the Hilbert curve for the first levels, and along the path below."""
+
+    layout: PathLayout
+    levels: int
+    """The number of levels that matter, at most `layout.first_levels`."""
+
+    @property
+    def curve(self) -> HilbertCurve | None:
+        return HilbertCurve.of(self.layout.dimensions)
+
+    @property
+    def steps(self) -> int:
+        """The number of steps along the curve. The last one may go deeper than `levels`."""
+        curve = self.curve
+        return min(curve.most_steps, -(-self.levels // curve.step_levels)) if curve else 0
+
+    @property
+    def levels_by_path(self) -> range:
+        """The levels below those of the curve."""
+        curve = self.curve
+        return range(self.steps * curve.step_levels if curve else 0, self.levels)
+
+    @property
+    def bits(self) -> int:
+        """The number of bits of a place."""
+        curve = self.curve
+        by_curve = self.steps * curve.step_bits if curve else 0
+        return by_curve + len(self.levels_by_path) * self.layout.dimensions
+
+    def places(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The places int64[rows] of rows in a file; `words` is int64[words, rows]."""
+        layout, by_path = self.layout, self.levels_by_path
+        below = (layout.levels_per_word - self.levels) * layout.dimensions
+        curve = self.curve
+        if curve is None:
+            deepest: NDArray[np.int64] = words[0] >> below
+            return deepest
+        by_curve = self.steps * curve.step_levels
+        cells = np.zeros((layout.dimensions, words.shape[1]), dtype=np.int64)
+        for level in range(by_curve):
+            digits = layout.digits(words, level)
+            for dimension in range(layout.dimensions):
+                bit = digits >> layout.dimensions - 1 - dimension & 1
+                cells[dimension] = cells[dimension] << 1 | bit
+        places = curve.positions(cells, by_curve)
+        bits = len(by_path) * layout.dimensions
+        deeper: NDArray[np.int64] = words[0] >> below & (1 << bits) - 1
+        return places << bits | deeper if by_path else places
+
+
+def levels_that_part(
+    layout: PathLayout, words: NDArray[np.int64], scale: float, cell_rows: int = CELL_ROWS
+) -> int:
     """The number of levels after which nearly all rows are in cells with few rows.
 
-    Deeper levels would only sort the rows within a cell, which are a small part of a page.
+    Deeper levels would only sort the rows within a cell.
 
     Args:
         words: the paths of a uniform sample of the rows, int64[words, rows].
         scale: the number of rows per row of the sample.
+        cell_rows: the number of rows that is few.
     """
     first = np.sort(words[0])
-    crowd = max(_CROWD, CELL_ROWS / scale)
+    crowd = max(_CROWD, cell_rows / scale)
     # Below the resolution of the sample, rows are assumed to be spread evenly.
-    unseen = max(0, math.ceil(math.log2(crowd * scale / CELL_ROWS) / layout.dimensions))
+    unseen = max(0, math.ceil(math.log2(crowd * scale / cell_rows) / layout.dimensions))
     for levels in range(1, layout.first_levels):
         cells = first >> (layout.levels_per_word - levels) * layout.dimensions
         starts = np.flatnonzero(np.diff(cells, prepend=-1))

@@ -18,7 +18,7 @@ def still_fits(rows_in: Mapping[CubeId, float], files: int, desired_rows: int) -
 
     Args:
         rows_in: the number of rows of each cube.
-        files: the number of files, where all bands of the root count as one.
+        files: the number of files that should be full.
         desired_rows: the cube size in rows.
     """
     rows = sum(rows_in.values())

@@ -27,7 +27,7 @@ class FileBlocks:
     size_bytes: int
     blocks: tuple[Block, ...]
     highest_weight: int | None = None
-    """The highest weight of the rows in a file with a band of the root; else None."""
+    """The highest weight of the rows; None in a file whose rows are not divided by weight."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from qbeast_core.model.column_stats import ColumnStats
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformer import Transformer
 from qbeast_core.spark.statistics import InputStatistics
+from qbeast_core.tree.bands import ends_around
 from qbeast_core.tree.otree import OTree
 from qbeast_core.write.known_index import KnownIndex
 from qbeast_core.write.plan import TreePlan
@@ -99,7 +100,13 @@ class JoinedIndex:
             tree = index.tree(revision).without(b for file in leaving for b in file.blocks)
         elif kept:
             tree = OTree.of(kept, revision.dimensions)
-        return RemainingTree(tree, kept, joined_by_others=len(leaving) < len(gone))
+        ends = {
+            end
+            for file in leaving
+            if file.highest_weight is not None
+            for end in ends_around(file.lowest_weight, file.highest_weight)
+        }
+        return RemainingTree(tree, kept, ends, joined_by_others=len(leaving) < len(gone))
 
     def record(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,23 +16,24 @@ from qbeast_core import phases
 from qbeast_core.jvm.catalyst import Catalyst, in_one_partition, repartition_by_id
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
-from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
+from qbeast_core.model.weight import MAX_WEIGHT
 from qbeast_core.spark import columns
 from qbeast_core.spark.location import cells
 from qbeast_core.spark.slices import row_slice
 from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.assignment import Assignment
-from qbeast_core.tree.bands import root_bands
+from qbeast_core.tree.bands import choose_band_ends
 from qbeast_core.tree.build import estimate_weights
-from qbeast_core.tree.curve import levels_that_part
+from qbeast_core.tree.curve import CELL_ROWS, RowOrder, levels_that_part
+from qbeast_core.tree.cuts import FileCuts, cut_into_files, even_sample, one_file
 from qbeast_core.tree.fit import still_fits
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import WORD_BITS, PathLayout
-from qbeast_core.tree.rollup import expected_rows, plan_files
 from qbeast_core.write.sizing import smallest_band_rows
 
 _SLICE_BITS = 6
-_EVEN_WEIGHTS = 1 << 20
+_CELLS_OF_A_FILE = 8
+"""A file has at least about this many cells of the order, so that it can be cut there."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,10 @@ class TreePlan:
     assignment: Assignment
     in_cubes: Mapping[CubeId, float]
     """The expected number of rows of each cube, for cubes that get rows."""
-    files: int
-    bands: int
-    """The number of files that hold a weight band of the root, besides the root's own file."""
+    cuts: FileCuts
+    """The file of each row, and the order in the file."""
     without_dictionary: tuple[str, ...]
     """The columns whose values rarely repeat within a file."""
-    order_levels: int
-    """The number of tree levels by which the rows of a file are sorted."""
 
     @property
     def expected_rows(self) -> int:
@@ -58,7 +56,9 @@ class TreePlan:
 
     def fits(self, in_cubes: Mapping[CubeId, float]) -> bool:
         """Whether the plan suits rows that are distributed over cubes in these numbers."""
-        return still_fits(in_cubes, self.files - self.bands, self.revision.desired_cube_size)
+        # Only one file of each band can be small.
+        large_files = self.cuts.files - self.cuts.bands + 1
+        return still_fits(in_cubes, large_files, self.revision.desired_cube_size)
 
     def max_weight(self, cube: CubeId) -> int:
         """The maximum weight in the tag of the cube's blocks."""
@@ -75,6 +75,7 @@ def plan_tree(
     existing: OTree | None = None,
     *,
     grows: bool = True,
+    kept_ends: Collection[int] = (),
 ) -> TreePlan:
     """Plan where rows go, from a uniform sample of them.
 
@@ -84,6 +85,7 @@ def plan_tree(
         existing: the tree of the revision's other files, which the new rows join.
         grows: whether the rows are new to the tree. Rows that were taken out of it do not grow it
             but return to their cubes.
+        kept_ends: the weights where files must end, as for `choose_band_ends`.
     """
     phases.enter(phases.PLANNING)
     layout = PathLayout(revision.dimensions)
@@ -95,10 +97,19 @@ def plan_tree(
             layout, words, sample.weights, rows, revision.desired_cube_size, existing
         )
     scale = rows / len(sample.weights)
-    in_cubes = expected_rows(layout, weights, words, sample.weights, scale)
-    high_cardinality = sample.high_cardinality(revision.transformers)
-    levels = levels_that_part(layout, words, scale)
-    return _planned(revision, schema, weights, in_cubes, sample.weights, high_cardinality, levels)
+    assignment = Assignment.of(layout, weights)
+    cubes, cube_of_row = assignment.cubes_of(words, sample.weights)
+    counts = np.bincount(cube_of_row, minlength=len(cubes)) * scale
+    cell_rows = min(CELL_ROWS, -(-revision.desired_cube_size // _CELLS_OF_A_FILE))
+    order = RowOrder(layout, levels_that_part(layout, words, scale, cell_rows))
+    return TreePlan(
+        revision,
+        weights,
+        assignment,
+        dict(zip(cubes, counts.tolist(), strict=True)),
+        _cuts(revision, schema, order, words, sample.weights, rows, kept_ends),
+        sample.high_cardinality(revision.transformers),
+    )
 
 
 def plan_again(
@@ -114,43 +125,34 @@ def plan_again(
         tree: of rows with a similar distribution.
     """
     phases.enter(phases.PLANNING)
+    layout, weights = PathLayout(revision.dimensions), tree.weights
     in_cubes = {cube: float(rows) for cube, rows in tree.element_count.items() if rows}
-    # Weights are hashes, so they are evenly distributed.
-    weights = np.linspace(MIN_WEIGHT, MAX_WEIGHT, _EVEN_WEIGHTS).astype(np.int32)
-    return _planned(
-        revision, schema, tree.weights, in_cubes, weights, without_dictionary, order_levels
-    )
+    words, row_weights = even_sample(layout, weights, in_cubes)
+    order = RowOrder(layout, order_levels)
+    rows = round(sum(in_cubes.values()))
+    cuts = _cuts(revision, schema, order, words, row_weights, rows)
+    assignment = Assignment.of(layout, weights)
+    return TreePlan(revision, weights, assignment, in_cubes, cuts, without_dictionary)
 
 
-def _planned(
+def _cuts(
     revision: Revision,
     schema: StructType,
-    weights: Mapping[CubeId, int],
-    in_cubes: Mapping[CubeId, float],
-    sample_weights: NDArray[np.int32],
-    without_dictionary: tuple[str, ...],
-    order_levels: int,
-) -> TreePlan:
-    """The plan for cubes with these weights and numbers of rows."""
-    file_of = plan_files(in_cubes, revision.desired_cube_size)
-    files = max(file_of.values()) + 1
-    scale = sum(in_cubes.values()) / len(sample_weights)
-    bands = root_bands(
-        weights, file_of, in_cubes.keys(), sample_weights, scale, smallest_band_rows(schema)
-    )
-    # The last band goes to the root's own file.
-    file_of_band = [(end, files + number) for number, end in enumerate(bands)]
-    layout = PathLayout(revision.dimensions)
-    return TreePlan(
-        revision,
-        weights,
-        Assignment.of(layout, weights, file_of, file_of_band),
-        in_cubes,
-        files + len(bands),
-        len(bands),
-        without_dictionary,
-        order_levels,
-    )
+    order: RowOrder,
+    words: NDArray[np.int64],
+    weights: NDArray[np.int32],
+    rows: int,
+    kept_ends: Collection[int] = (),
+) -> FileCuts:
+    """The files for so many rows, from a sample of them. Few rows are one file."""
+    desired_rows = revision.desired_cube_size
+    is_small = rows <= desired_rows
+    if is_small and not kept_ends:
+        return one_file(order)
+    scale = rows / len(weights)
+    smallest_rows = rows if is_small else smallest_band_rows(schema)
+    ends = choose_band_ends(weights, scale, smallest_rows, kept_ends)
+    return cut_into_files(order, words, weights, scale, desired_rows, ends)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,25 +161,28 @@ class RowLayout:
 
     catalyst: Catalyst
     assignment: Assignment
-    words: list[Column]
-    """The words of the row's path, with as many levels as the tree."""
+    cells: list[Column]
     weight: Column
-    order: columns.Order
-    """The row's position in its file."""
+    place: Column
+    """The row's place in the order of its file."""
 
     @cached_property
-    def target(self) -> columns.Target:
-        """The row's cube and file. Few rows in one file need neither from Spark."""
-        return columns.target(self.catalyst, self.assignment, self.words, self.weight)
+    def words(self) -> list[Column]:
+        """The words of the row's path, with as many levels as the tree."""
+        layout, levels = self.assignment.layout, self.assignment.levels
+        return columns.path_words(self.catalyst, self.cells, layout, levels)
+
+    @cached_property
+    def depth(self) -> Column:
+        """The depth of the row's cube. The driver finds the cubes of few rows itself."""
+        return columns.depth(self.catalyst, self.assignment, self.words, self.weight)
 
     @staticmethod
     def of(catalyst: Catalyst, plan: TreePlan) -> RowLayout:
-        layout = plan.assignment.layout
         cells_of_row = cells(catalyst, plan.revision)
-        words = columns.path_words(catalyst, cells_of_row, layout, plan.assignment.levels)
         weight = columns.weight(plan.revision.weight_columns)
-        order = columns.order(catalyst, cells_of_row, layout, plan.order_levels)
-        return RowLayout(catalyst, plan.assignment, words, weight, order)
+        place = columns.place(catalyst, cells_of_row, plan.cuts.order)
+        return RowLayout(catalyst, plan.assignment, cells_of_row, weight, place)
 
 
 def placed(rows: DataFrame, plan: TreePlan, row_layout: RowLayout, by_slice: bool) -> DataFrame:
@@ -189,24 +194,29 @@ def placed(rows: DataFrame, plan: TreePlan, row_layout: RowLayout, by_slice: boo
     File and order are expressions of the shuffle and the sort rather than columns, because dropping
     extra columns would copy every row once more.
     """
-    if plan.files == 1:
+    cuts = plan.cuts
+    if cuts.files == 1:
         in_files = in_one_partition(rows)
     else:
-        in_files = repartition_by_id(rows, plan.files, row_layout.target.file.cast("int"))
-    return in_order(in_files, plan.revision, row_layout.order, by_slice)
+        file = columns.file(row_layout.catalyst, cuts, row_layout.place, row_layout.weight)
+        in_files = repartition_by_id(rows, cuts.files, file)
+    return in_order(in_files, plan.revision, cuts.order, row_layout.place, by_slice)
 
 
 def in_order(
-    partitions: DataFrame, revision: Revision, order: columns.Order, by_slice: bool
+    partitions: DataFrame, revision: Revision, order: RowOrder, place: Column, by_slice: bool
 ) -> DataFrame:
-    """Sort the rows of each partition into the order of a file, as `placed` does."""
+    """Sort the rows of each partition into the order of a file, as `placed` does.
+
+    Args:
+        place: the row's place in `order`.
+    """
     # Neighbours in space become neighbours in the file, so readers can skip row groups and pages.
     # Spark sorts by a single bigint in linear time.
     if not by_slice:
-        return partitions.sortWithinPartitions(order.place)
+        return partitions.sortWithinPartitions(place)
     slices = row_slice(revision.weight_columns).cast("bigint")
     too_many = max(0, order.bits + _SLICE_BITS - WORD_BITS)
-    place = F.shiftright(order.place, too_many)
     return partitions.sortWithinPartitions(
-        F.shiftleft(slices, order.bits - too_many).bitwiseOR(place)
+        F.shiftleft(slices, order.bits - too_many).bitwiseOR(F.shiftright(place, too_many))
     )

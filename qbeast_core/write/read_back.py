@@ -42,7 +42,7 @@ class FileContents:
     blocks: list[Block] = field(default_factory=list)
     """In pre-order of their cubes."""
     highest_weight: int | None = None
-    """The highest weight of the file's rows, if it holds a band of the root and nothing else."""
+    """The highest weight of the file's rows, if the write divides rows by weight."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,19 +129,19 @@ def contents_of(
     for group in groups:
         held = contents[file_by_key[group.file_key]]
         held.blocks.append(group.block)
-        if plan.bands and not group.block.cube.depth:
-            held.highest_weight = group.highest_weight
+        if plan.cuts.by_weight:
+            known = held.highest_weight
+            highest = group.highest_weight
+            held.highest_weight = highest if known is None else max(known, highest)
     for held in contents.values():
         held.blocks.sort(key=lambda block: block.cube.preorder_key)
-        if len(held.blocks) > 1:
-            held.highest_weight = None
     return contents
 
 
 def _grouped_by_spark(
     counting: Counting, rows: DataFrame, file_key: Column, *, is_one_file: bool
 ) -> Iterator[_Group]:
-    names, depth = counting.names, counting.row_layout.target.depth
+    names, depth = counting.names, counting.row_layout.depth
     placed = rows.select(file_key, depth.alias(names.depth), *counting.of_row).withColumns(
         dict(counting.of_cube)
     )
@@ -212,7 +212,8 @@ def contents_of_all(plan: TreePlan, sample: RowSample) -> FileContents:
         Block(cube, min_weight, plan.max_weight(cube), count)
         for cube, min_weight, count in zip(cubes, lowest.tolist(), rows.tolist(), strict=True)
     ]
-    return FileContents(sorted(blocks, key=lambda block: block.cube.preorder_key))
+    blocks.sort(key=lambda block: block.cube.preorder_key)
+    return FileContents(blocks, int(sample.weights.max()) if plan.cuts.by_weight else None)
 
 
 def _file_key(file: Column, file_bytes: Mapping[str, int]) -> tuple[Column, Mapping[Any, str]]:

@@ -52,7 +52,7 @@ def rebuild_key(table: OpenTable, plan: TreePlan) -> dict[str, str]:
         and all(map(_fits, old.transformations, new.transformations))
         and len(old.transformations) == len(new.transformations)
     )
-    kept = {_HIGH_CARDINALITY: plan.without_dictionary, _LEVELS: plan.order_levels}
+    kept = {_HIGH_CARDINALITY: plan.without_dictionary, _LEVELS: plan.cuts.order.levels}
     return {REBUILD_KEY: json.dumps(kept)} if alike else {}
 
 

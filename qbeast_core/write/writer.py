@@ -11,7 +11,7 @@ existing one (`joined_index`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -43,6 +43,8 @@ class RemainingTree:
     """The tree that the rows join; None for a revision without remaining files."""
     blocks: Sequence[Block] = ()
     """Live blocks of the revision that the commit does not touch."""
+    kept_ends: Collection[int] = ()
+    """The weights where files must end, so that rewritten rows stay in their bands."""
     joined_by_others: bool = False
     """Whether rewritten rows move into this tree from other revisions or unindexed files."""
 
@@ -136,6 +138,7 @@ class IndexWriter:
             schema,
             remaining.tree,
             grows=grows or remaining.joined_by_others,
+            kept_ends=remaining.kept_ends,
         )
         self.index.record(self.table.transaction, revision, plan, statistics)
         return WritePlan(plan, remaining.blocks, statistics.rows)

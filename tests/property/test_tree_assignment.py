@@ -30,10 +30,6 @@ def walked(
     return layout.cube_of(words, layout.max_depth)
 
 
-def file_above(files: Mapping[CubeId, int], cube: CubeId) -> int:
-    return next((files[c] for c in (cube, *cube.ancestors()) if c in files), 0)
-
-
 @st.composite
 def trees(draw: st.DrawFn) -> tuple[PathLayout, dict[CubeId, int], list[CubeId]]:
     """A weight for the cubes around a few points: some with holes, some past the deepest level."""
@@ -85,20 +81,10 @@ def rows(draw: st.DrawFn, layout: PathLayout, near: list[CubeId]) -> tuple[np.nd
 @settings(max_examples=250, deadline=None)
 def test_a_row_goes_to_the_cube_that_a_walk_finds(data: st.DataObject) -> None:
     layout, weights, ends = data.draw(trees())
-    files = {cube: i for i, cube in enumerate(weights) if data.draw(st.booleans())}
     words, row_weights = data.draw(rows(layout, ends))
-    top = weights.get(CubeId.root(layout.dimensions), MIN_WEIGHT)
-    drawn = data.draw(st.sets(weights_of_rows, max_size=3))
-    band_ends = sorted(end for end in drawn if end < top)
-    bands = [(end, 1000 + i) for i, end in enumerate(band_ends)]
-    assignment = Assignment.of(layout, weights, files, bands)
-    depth, file = assignment.assign_rows(words, row_weights)
+    depth = Assignment.of(layout, weights).depths_of(words, row_weights)
     for i, weight in enumerate(row_weights.tolist()):
-        target = walked(weights, layout, words[:, i].tolist(), weight)
-        assert depth[i] == target.depth
-        band = bisect_left(band_ends, weight)
-        in_band = not target.depth and band < len(bands)
-        assert file[i] == (bands[band][1] if in_band else file_above(files, target))
+        assert depth[i] == walked(weights, layout, words[:, i].tolist(), weight).depth
 
 
 @given(st.data())

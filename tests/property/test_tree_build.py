@@ -13,7 +13,6 @@ from qbeast_core.tree.assignment import Assignment
 from qbeast_core.tree.build import estimate_weights
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import PathLayout
-from qbeast_core.tree.rollup import OWN_FILE_SHARE, plan_files
 
 
 @st.composite
@@ -39,7 +38,7 @@ def blocks_of(
     layout: PathLayout, weights: dict[CubeId, int], words: np.ndarray, row_weights: np.ndarray
 ) -> list[Block]:
     """What a write with these weights would record."""
-    depth, _ = Assignment.of(layout, weights).assign_rows(words, row_weights)
+    depth = Assignment.of(layout, weights).depths_of(words, row_weights)
     cubes, cube_of_row = layout.cubes_of(words, depth)
     return [
         Block(
@@ -85,34 +84,3 @@ def test_no_row_is_placed_above_a_block_with_a_lower_weight(data: st.DataObject)
     weights = estimate_weights(layout, words, row_weights, len(row_weights), size)
     for block in blocks_of(layout, weights, words, row_weights):
         assert all(weights[around] < block.min_weight for around in block.cube.ancestors())
-
-
-@st.composite
-def cube_rows(draw: st.DrawFn) -> dict[CubeId, float]:
-    n = draw(st.integers(1, 3))
-    cubes = {}
-    for _ in range(draw(st.integers(0, 25))):
-        depth = draw(st.integers(0, 5))
-        cube = CubeId(n, depth, draw(st.integers(0, (1 << n * depth) - 1)))
-        cubes[cube] = draw(st.floats(0, 300))
-    return cubes
-
-
-@given(cube_rows(), st.integers(1, 200))
-@settings(max_examples=300, deadline=None)
-def test_files_are_neither_too_large_nor_too_many(rows: dict[CubeId, float], desired: int) -> None:
-    planned = plan_files(rows, desired)
-    assert planned.keys() >= rows.keys()
-    numbers = sorted(set(planned.values()))
-    assert numbers == list(range(len(numbers)))
-    small = 0
-    for number in numbers:
-        members = [cube for cube, n in planned.items() if n == number]
-        held = sum(rows.get(cube, 0.0) for cube in members)
-        with_rows = [cube for cube in members if rows.get(cube, 0.0) > 0]
-        assert held < 2 * desired + 1e-6 or len(with_rows) == 1
-        small += held < OWN_FILE_SHARE * desired
-    assert small <= 1
-    assert len(numbers) <= sum(rows.values()) / (OWN_FILE_SHARE * desired) + 1
-    firsts = [min(c.preorder_key for c, n in planned.items() if n == k) for k in numbers]
-    assert firsts == sorted(firsts)

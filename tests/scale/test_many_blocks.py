@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.model.cube import CubeId
 from qbeast_core.model.weight import weight_of_fraction
-from qbeast_core.tree.rollup import plan_files
+from qbeast_core.tree.cuts import FileCuts, cut_into_files
 from qbeast_core.write import plan
 from tests.counters import counting
 from tests.integration.core.brute_force import plain
@@ -20,16 +19,17 @@ ROWS, BLOCKS = 110_000, 100_000
 ROWS_PER_FILE = 1000
 
 
-def in_large_files(cube_rows: Mapping[CubeId, float], _: int) -> dict[CubeId, int]:
+def in_large_files(*arguments: Any) -> FileCuts:
     """Files of many cubes; there would be as many files as rows otherwise."""
-    return plan_files(cube_rows, ROWS_PER_FILE)
+    *rows, _, band_ends = arguments
+    return cut_into_files(*rows, ROWS_PER_FILE, band_ends)
 
 
 def test_a_hundred_thousand_blocks_are_read_sampled_checked_and_added_to(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = str(tmp_path)
-    monkeypatch.setattr(plan, "plan_files", in_large_files)
+    monkeypatch.setattr(plan, "cut_into_files", in_large_files)
 
     def rows(first: int, count: int):
         columns = (

@@ -23,6 +23,7 @@ from qbeast_core.spark import columns
 from qbeast_core.spark.alignment import is_filled_by_delta
 from qbeast_core.spark.location import cells
 from qbeast_core.spark.statistics import EveryRow, InputStatistics
+from qbeast_core.tree.curve import RowOrder
 from qbeast_core.tree.path import PathLayout
 from qbeast_core.write.files import DoesNotFit, WrittenFiles, tagged
 from qbeast_core.write.joined_index import JoinedIndex
@@ -58,7 +59,7 @@ class SingleFile:
         if isinstance(written, DoesNotFit):
             return written
         planned = writer.plan_write(rows.schema, writer.completed(written.statistics))
-        if planned.tree.files > 1:
+        if planned.tree.cuts.files > 1:
             return DoesNotFit(written.rows)
         contents = [_contents(written, planned.tree)]
         return tagged(
@@ -108,8 +109,9 @@ def _write_one_file(
     layout = PathLayout(revision.dimensions)
     cells_of_row = cells(catalyst, revision)
     levels = min(_deepest(table, revision) + _LEVELS_BELOW, layout.first_levels)
-    order = columns.order(catalyst, cells_of_row, layout, levels)
-    in_file = in_order(rows.coalesce(1), revision, order, transaction.stores_slices)
+    order = RowOrder(layout, levels)
+    place = columns.place(catalyst, cells_of_row, order)
+    in_file = in_order(rows.coalesce(1), revision, order, place, transaction.stores_slices)
     # Concurrently with Spark's write.
     every_row = in_background(rows.sparkSession, EveryRow.of, catalyst, revision, cells_of_row)
     staged = transaction.write_files(in_file, expected_rows=0)

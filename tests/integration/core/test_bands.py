@@ -1,9 +1,8 @@
-"""The root in several files by weight: small samples read less, and nothing else changes."""
+"""Files by weight throughout the tree: samples read their fraction, and nothing else changes."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +10,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.delta.index import TableIndex
-from qbeast_core.model.revision import IndexConfiguration
-from qbeast_core.model.weight import MIN_WEIGHT, fraction_of_weight, weight_of_fraction
+from qbeast_core.model.weight import fraction_of_weight, weight_of_fraction
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,
-    configuration,
-    files_of_log,
     last_version,
     live_adds,
     plain,
 )
 
 ROWS, CUBE_SIZE, SMALLEST = 12_000, 1_000, 12
-FRACTIONS = (0.001, 0.004, 0.01, 0.02, 0.3)
+FRACTIONS = (0.001, 0.004, 0.01, 0.02, 0.1, 0.3, 0.5)
 
 
 @pytest.fixture(autouse=True)
@@ -50,20 +45,27 @@ def plan_of(sample: Any) -> str:
     return str(sample._jdf.queryExecution().executedPlan())
 
 
-def ends(path: str) -> list[float]:
-    """Where the bands end, as fractions."""
+def highest_weights(path: str) -> list[int]:
+    """The highest weight of each file with this tag."""
     tags = (add["tags"].get("highestWeight") for add in live_adds(path).values())
-    return sorted(fraction_of_weight(int(tag)) for tag in tags if tag)
+    return sorted(int(tag) for tag in tags if tag)
 
 
-def test_a_small_sample_reads_a_small_part_of_the_root(spark: SparkSession, path: str) -> None:
-    assert len(ends(path)) == 3
+def read_share(table: QbeastTable, fraction: float) -> float:
+    """The share of the table's rows that are in the files of a sample."""
+    read, every = (sum(f.rows or 0 for f in table.files(part)) for part in (fraction, 1.0))
+    return read / every
+
+
+def test_a_sample_reads_its_fraction(spark: SparkSession, path: str) -> None:
     table = assert_sound(spark, path, range(ROWS), fractions=FRACTIONS)
     assert_rows_in_their_cubes(spark, path)
-    found = [table.files(fraction) for fraction in (0.001, 0.01, 0.02)]
-    assert [len(entries) for entries in found] == [1, 2, 3]
-    for fraction, entries in zip((0.001, 0.01), found, strict=False):
-        assert sum(entry.rows or 0 for entry in entries) == table.sample(fraction).count()
+    assert len(highest_weights(path)) == len(table.files())
+    for fraction in (0.003, 0.01, 0.03, 0.1, 0.3):
+        held = sum(entry.rows or 0 for entry in table.files(fraction))
+        assert held == table.sample(fraction).count()
+    # A sample between two bands reads the upper one too.
+    assert read_share(table, 0.05) == pytest.approx(0.1, rel=0.1)
 
 
 def test_spark_counts_the_same_blocks_as_the_driver(
@@ -89,34 +91,21 @@ def test_a_sample_of_whole_files_reads_no_column_to_weigh_rows(
         (scan,) = [line for line in plan_of(sample).splitlines() if "ReadSchema" in line]
         return {name for name in ("id", "a", "b") if f"{name}:" in scan.partition("ReadSchema")[2]}
 
-    assert columns_read(0.01) == {"id"}
-    assert columns_read(0.011) == {"id", "a", "b"}
-    # Rows that came later lie among larger weights, so all are weighed again.
+    assert columns_read(0.1) == {"id"}
+    assert columns_read(0.11) == {"id", "a", "b"}
+    # A small append has rows of all weights, so all are weighed.
     write_table(rows(spark, ROWS, 500), path=path)
-    assert columns_read(0.01) == {"id", "a", "b"}
+    assert columns_read(0.1) == {"id", "a", "b"}
 
 
 def test_a_row_whose_weight_is_where_the_sample_ends_is_not_in_it(
     spark: SparkSession, path: str
 ) -> None:
-    highest = weight_of_fraction(ends(path)[1])
+    highest = highest_weights(path)[2]
     sample = QbeastTable.for_path(spark, path).sample(fraction_of_weight(highest))
     assert weight_of_fraction(fraction_of_weight(highest)) == highest
     below = plain(spark, path).where(f"hash(a, b) < {highest}")
     assert sample.count() == below.count()
-
-
-def test_the_tag_says_nothing_of_a_file_with_rows_of_other_cubes(
-    spark: SparkSession, path: str
-) -> None:
-    bands = len(ends(path))
-    tag = {"highestWeight": str(MIN_WEIGHT)}
-    tagged = [replace(file, tags={**file.tags, **tag}) for file in files_of_log(path)]
-    known = IndexConfiguration.read(configuration(path))
-    index = TableIndex(known, plain(spark, path).schema, tagged)
-    told = [file for file in index.files if file.highest_weight is not None]
-    assert len(told) == bands < len(tagged)
-    assert all(not block.cube.depth for file in told for block in file.blocks)
 
 
 def test_check_tells_of_a_row_above_the_highest_weight(spark: SparkSession, path: str) -> None:
@@ -128,17 +117,32 @@ def test_check_tells_of_a_row_above_the_highest_weight(spark: SparkSession, path
     assert any("1 row of revision 1 not in any block" in problem for problem in problems)
 
 
-def test_there_is_nothing_to_gain_and_everything_is_told_again(
+def test_there_is_nothing_to_gain_and_a_rebuild_has_the_same_bands(
     spark: SparkSession, path: str
 ) -> None:
     table = QbeastTable.for_path(spark, path)
     assert not table.optimize().changed
     assert table.index_metrics().gaining.files == 0
-    before = ends(path)
-    # A rebuild has bands as well.
-    write_table(rows(spark, 0, ROWS), path=path, mode="overwrite", cube_size=CUBE_SIZE)
-    assert ends(path) == before
-    assert not QbeastTable.for_path(spark, path).optimize().changed
+    before = {fraction: read_share(table, fraction) for fraction in FRACTIONS}
+    for _ in range(2):  # the second rebuild reuses the tree of the first
+        write_table(rows(spark, 0, ROWS), path=path, mode="overwrite", cube_size=CUBE_SIZE)
+        table = assert_sound(spark, path, range(ROWS), fractions=FRACTIONS)
+        for fraction, share in before.items():
+            assert read_share(table, fraction) == pytest.approx(share, rel=0.05, abs=0.004)
+        assert not table.optimize().changed
+
+
+def test_files_without_bands_get_them_from_optimize(spark: SparkSession, path: str) -> None:
+    """Such as those of qbeast-spark and of older versions."""
+    for add in live_adds(path).values():
+        del add["tags"]["highestWeight"]
+        log = Path(path) / "_delta_log" / f"{last_version(path) + 1:020}.json"
+        log.write_text(json.dumps({"add": {**add, "dataChange": False}}))
+    table = assert_sound(spark, path, range(ROWS), fractions=FRACTIONS)
+    assert table.optimize().changed
+    table = assert_sound(spark, path, range(ROWS), fractions=FRACTIONS)
+    assert read_share(table, 0.1) == pytest.approx(0.1, rel=0.1)
+    assert not table.optimize().changed
 
 
 def test_appends_are_gathered_and_then_nothing_gains(spark: SparkSession, path: str) -> None:
@@ -146,8 +150,10 @@ def test_appends_are_gathered_and_then_nothing_gains(spark: SparkSession, path: 
         write_table(rows(spark, ROWS + 500 * number, 500), path=path)
     table = assert_sound(spark, path, range(ROWS + 3_000), fractions=FRACTIONS)
     assert table.optimize().changed
-    assert_sound(spark, path, range(ROWS + 3_000), fractions=FRACTIONS)
-    assert not QbeastTable.for_path(spark, path).optimize().changed
+    table = assert_sound(spark, path, range(ROWS + 3_000), fractions=FRACTIONS)
+    for fraction in (0.01, 0.1, 0.3):
+        assert read_share(table, fraction) <= 1.1 * fraction + 0.005
+    assert not table.optimize().changed
 
 
 def test_a_table_that_grows_tenfold_is_sound(spark: SparkSession, path: str) -> None:
@@ -164,6 +170,8 @@ def test_changed_rows_lose_no_other(spark: SparkSession, path: str) -> None:
     kept = [i for i in range(ROWS) if i % 100 != 3]
     table = assert_sound(spark, path, kept, fractions=FRACTIONS)
     table.update({"b": "b + 1"}, "id < 50")
+    for fraction in (0.1, 0.3):
+        assert read_share(table, fraction) == pytest.approx(fraction, rel=0.1)
     table.optimize()
     table = assert_sound(spark, path, kept, fractions=FRACTIONS)
     assert not table.optimize().changed

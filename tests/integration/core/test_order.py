@@ -17,7 +17,7 @@ from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.datatypes import DataType
 from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.spark import columns
-from qbeast_core.tree.curve import HilbertCurve
+from qbeast_core.tree.curve import HilbertCurve, RowOrder
 from qbeast_core.tree.path import PathLayout
 from tests.integration.core.brute_force import assert_sound
 
@@ -64,9 +64,11 @@ def test_the_expression_agrees_with_numpy(
     layout, catalyst = PathLayout(dimensions), Catalyst(Jvm(spark))
     levels = min(levels or layout.first_levels, layout.first_levels)
     cells = [columns.cell(catalyst, F.col(name), UNIT, layout) for name in names]
-    order = columns.order(catalyst, cells, layout, levels)
-    found = np.array([row.place for row in rows.select(order.place.alias("place")).collect()])
+    order = RowOrder(layout, levels)
+    place = columns.place(catalyst, cells, order).alias("place")
+    found = np.array([row.place for row in rows.select(place).collect()])
     assert np.array_equal(found, order_of(points, levels))
+    assert np.array_equal(found, order.places(layout.path_words(points)))
     assert int(found.max()).bit_length() == order.bits
     assert len(np.unique(found)) > 690 or dimensions > 2 or levels < layout.first_levels
 

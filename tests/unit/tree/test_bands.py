@@ -1,69 +1,63 @@
-"""The root in files by weight: where the bands end, and when there are none."""
+"""The weights where the files of a write end."""
 
 import numpy as np
 import pytest
 
-from qbeast_core.model.cube import CubeId
-from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
-from qbeast_core.tree.bands import root_bands
+from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, weight_of_fraction
+from qbeast_core.tree.bands import BAND_ENDS, band_numbers, choose_band_ends, ends_around
 
-ROOT, LEFT, RIGHT = CubeId.root(1), CubeId.parse("A", 1), CubeId.parse("g", 1)
-HIGHEST = weight_of_fraction(0.1)
-FILES = {ROOT: 0, LEFT: 1, RIGHT: 2}
-WEIGHTS = {ROOT: HIGHEST, LEFT: MAX_WEIGHT, RIGHT: MAX_WEIGHT}
+
+def end(fraction: float) -> int:
+    return weight_of_fraction(fraction) - 1
 
 
 def sample(rows: int) -> np.ndarray:
-    return np.random.default_rng(5).integers(-(2**31), 2**31, rows).astype(np.int32)
+    return np.random.default_rng(5).integers(MIN_WEIGHT, MAX_WEIGHT, rows).astype(np.int32)
 
 
-def bands(
-    rows: int = 100_000, smallest: int = 100, scale: float = 1.0, files=None, with_rows=FILES
-) -> tuple[int, ...]:
-    return root_bands(WEIGHTS, files or FILES, with_rows, sample(rows), scale, smallest)
-
-
-@pytest.mark.parametrize("smallest", [10, 100])
-def test_bands_end_where_samples_of_round_fractions_do(smallest: int):
-    ends = bands(smallest=smallest)
-    rounds = [0.01, 0.001, 0.0001][: 3 if smallest == 10 else 2]
-    assert ends == tuple(weight_of_fraction(f) - 1 for f in reversed(rounds))
-
-
-def test_a_band_just_above_a_round_fraction_joins_it():
-    just_above = dict(WEIGHTS) | {ROOT: weight_of_fraction(0.0105)}
-    ends = root_bands(just_above, FILES, FILES, sample(100_000), 1.0, 100)
-    assert ends == (weight_of_fraction(0.001) - 1,)
-
-
-@pytest.mark.parametrize(("smallest", "expected"), [(5, 3), (80, 2), (500, 1), (900, 1)])
-def test_no_band_is_smaller_than_is_worth_a_file(smallest: int, expected: int):
-    ends = bands(smallest=smallest)
-    assert len(ends) == expected
-    weights = np.sort(sample(100_000))
-    rows = np.diff(np.searchsorted(weights, [*ends, HIGHEST], side="right"), prepend=0)
-    assert rows.min() >= smallest
+@pytest.mark.parametrize(
+    ("smallest", "fractions"),
+    [(14, [0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3]), (1500, [0.03, 0.1, 0.3])],
+)
+def test_bands_end_where_samples_of_common_fractions_do(
+    smallest: int, fractions: list[float]
+) -> None:
+    ends = choose_band_ends(sample(100_000), 1.0, smallest)
+    assert ends.tolist() == [end(fraction) for fraction in fractions]
     # The scale counts: each row of the sample may stand for several.
-    assert bands(smallest=smallest * 3, scale=3.0) == ends
+    assert choose_band_ends(sample(100_000), 3.0, 3 * smallest).tolist() == ends.tolist()
 
 
-def test_a_root_of_few_rows_has_none():
-    assert bands(smallest=6000) == ()
-    assert bands(rows=100) == ()
+@pytest.mark.parametrize("smallest", [1, 80, 700, 900, 40_000, 60_000])
+def test_no_band_is_smaller_than_is_worth_a_file(smallest: int) -> None:
+    weights = sample(100_000)
+    ends = choose_band_ends(weights, 1.0, smallest)
+    rows = np.bincount(band_numbers(weights, ends))
+    assert rows.min() >= smallest and rows.sum() == 100_000
 
 
-def test_a_root_that_shares_its_file_has_none():
-    assert bands(files={ROOT: 0, LEFT: 0, RIGHT: 1}) == ()
-    # A cube that gets no rows does not count.
-    assert bands(files={ROOT: 0, LEFT: 0, RIGHT: 1}, with_rows=[ROOT, RIGHT]) == bands()
+def test_few_rows_and_equal_weights_are_one_band() -> None:
+    assert len(choose_band_ends(sample(100), 1.0, 60)) == 0
+    assert len(choose_band_ends(np.full(100, 5, dtype=np.int32), 1.0, 1)) == 0
 
 
-def test_a_root_alone_or_without_rows_has_none():
-    assert bands(with_rows=[ROOT]) == ()
-    assert bands(with_rows=[LEFT, RIGHT]) == ()
-    assert bands(with_rows=[]) == ()
+def test_a_band_ends_where_one_ended_before_if_there_are_rows_on_both_sides() -> None:
+    few = np.array([end(0.002), end(0.05), end(0.05), end(0.8)], dtype=np.int32)
+    kept = {end(0.01), end(0.1), end(0.0001)}
+    assert choose_band_ends(few, 1.0, 4, kept).tolist() == [end(0.01), end(0.1)]
+    assert choose_band_ends(few[1:3], 1.0, 2, kept).tolist() == []
 
 
-def test_weights_that_many_rows_share_make_no_empty_band():
-    shared = np.repeat(np.array([-(2**31) + 7, 5], dtype=np.int32), 50_000)
-    assert root_bands(WEIGHTS, FILES, FILES, shared, 1.0, 100) == ()
+def test_the_row_at_the_limit_of_a_sample_is_not_in_its_bands() -> None:
+    weights = [MIN_WEIGHT, end(0.1), weight_of_fraction(0.1), MAX_WEIGHT]
+    first, below, at, last = band_numbers(weights).tolist()
+    assert (first, last) == (0, len(BAND_ENDS))
+    assert at == below + 1
+
+
+def test_the_ends_around_a_file_are_those_next_to_its_weights() -> None:
+    assert ends_around(end(0.02), end(0.1)) == {end(0.01), end(0.1)}
+    assert ends_around(end(0.02), end(0.2)) == {end(0.01), end(0.3)}
+    assert ends_around(end(0.5), MAX_WEIGHT) == {end(0.3)}
+    assert ends_around(MIN_WEIGHT, MAX_WEIGHT) == set()
+    assert ends_around(MIN_WEIGHT, MIN_WEIGHT) == {int(BAND_ENDS[0])}

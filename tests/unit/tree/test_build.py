@@ -23,7 +23,7 @@ def rows_of_cubes(
     words: NDArray[np.int64],
     row_weights: NDArray[np.int32],
 ) -> dict[CubeId, int]:
-    depth, _ = Assignment.of(layout, weights).assign_rows(words, row_weights)
+    depth = Assignment.of(layout, weights).depths_of(words, row_weights)
     cubes, cube_of_row = layout.cubes_of(words, depth)
     return dict(zip(cubes, np.bincount(cube_of_row).tolist(), strict=True))
 
@@ -56,7 +56,7 @@ def test_few_distinct_values_make_no_cube_much_too_large(values: int, size: int)
     row_weights = weight_of_value[value]
     sample = rng.choice(rows, sampled, replace=False)
     weights = estimate_weights(layout, words[:, sample], row_weights[sample], rows, size)
-    depth, _ = Assignment.of(layout, weights).assign_rows(words, row_weights)
+    depth = Assignment.of(layout, weights).depths_of(words, row_weights)
     cubes, cube_of_row = layout.cubes_of(words, depth)
     for i, count in enumerate(np.bincount(cube_of_row, minlength=len(cubes)).tolist()):
         if count > 2 * size:
@@ -87,7 +87,7 @@ def test_skewed_rows_end_in_bounded_time(dimensions: int) -> None:
     row_weights[: rows // 2] = 7
     words = layout.path_words(points)
     weights = estimate_weights(layout, words, row_weights, rows, size)
-    depth, _ = Assignment.of(layout, weights).assign_rows(words, row_weights)
+    depth = Assignment.of(layout, weights).depths_of(words, row_weights)
     cubes, cube_of_row = layout.cubes_of(words, depth)
     assert max(cube.depth for cube in cubes) <= layout.max_depth
     for i in np.flatnonzero(np.bincount(cube_of_row) > 2 * size).tolist():

@@ -12,12 +12,13 @@ from qbeast_core.model.cube import CubeId
 from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
 from qbeast_core.tree.anchors import missing_anchors, violations
 from qbeast_core.tree.assignment import Assignment
-from qbeast_core.tree.bands import root_bands
+from qbeast_core.tree.bands import choose_band_ends, ends_around
 from qbeast_core.tree.build import estimate_weights
+from qbeast_core.tree.curve import RowOrder, levels_that_part
+from qbeast_core.tree.cuts import cut_into_files, one_file
 from qbeast_core.tree.fragments import compaction_candidates
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import PathLayout
-from qbeast_core.tree.rollup import expected_rows, plan_files
 
 SIZE = 400
 LAYOUT = PathLayout(2)
@@ -29,22 +30,31 @@ class File(NamedTuple):
 
 
 class Table:
-    """Files of (path words, weights, blocks), written as `operations.indexing` does."""
+    """Files of (path words, weights, blocks), written as `write.plan` does."""
 
     def __init__(self, smallest_band: int = SIZE) -> None:
         self.files: dict[int, tuple[np.ndarray, np.ndarray, File]] = {}
         self._smallest_band = smallest_band
         self._next = 0
 
-    def write(self, words: np.ndarray, weights: np.ndarray, kept: list[Block]) -> int:
+    def write(
+        self,
+        words: np.ndarray,
+        weights: np.ndarray,
+        kept: list[Block],
+        kept_ends: frozenset[int] = frozenset(),
+    ) -> int:
         existing = OTree.of(kept, 2) if kept else None
         cube_weights = estimate_weights(LAYOUT, words, weights, len(weights), SIZE, existing)
-        in_cubes = expected_rows(LAYOUT, cube_weights, words, weights, 1.0)
-        file_of = plan_files(in_cubes, SIZE)
-        ends = root_bands(cube_weights, file_of, in_cubes, weights, 1.0, self._smallest_band)
-        lower = [(end, 1000 + i) for i, end in enumerate(ends)]
-        assignment = Assignment.of(LAYOUT, cube_weights, file_of, lower)
-        depths, numbers = assignment.assign_rows(words, weights)
+        order = RowOrder(LAYOUT, levels_that_part(LAYOUT, words, 1.0, SIZE // 8))
+        is_small = len(weights) <= SIZE
+        cuts = one_file(order)
+        if not is_small or kept_ends:
+            smallest = len(weights) if is_small else self._smallest_band
+            ends = choose_band_ends(weights, 1.0, smallest, kept_ends)
+            cuts = cut_into_files(order, words, weights, 1.0, SIZE, ends)
+        depths = Assignment.of(LAYOUT, cube_weights).depths_of(words, weights)
+        numbers = cuts.files_of(words, weights)
         written = []
         for number in np.unique(numbers):
             rows = numbers == number
@@ -58,8 +68,7 @@ class Table:
                 )
                 for i, cube in enumerate(cubes)
             ]
-            is_band = bool(ends) and not any(block.cube.depth for block in blocks)
-            highest = int(weights[rows].max()) if is_band else None
+            highest = int(weights[rows].max()) if cuts.by_weight else None
             written.append((words[:, rows], weights[rows], File(blocks, highest)))
         own = [block for _, _, file in written for block in file.blocks]
         written[0][2].blocks.extend(missing_anchors([*kept, *own], cube_weights))
@@ -72,15 +81,30 @@ class Table:
         self.write(words, weights, self.blocks())
 
     def optimize(self) -> int:
-        """How many rows were rewritten."""
-        chosen = compaction_candidates(
-            {key: file for key, (_, _, file) in self.files.items()}, SIZE
-        )
+        """How many rows were rewritten, in rounds as those of `maintain.optimize`."""
+        rewritten = 0
+        for _ in range(4):
+            rows = self.optimize_once()
+            rewritten += rows
+            if not rows:
+                return rewritten
+        raise AssertionError("more rounds than expected")
+
+    def optimize_once(self) -> int:
+        files = {key: file for key, (_, _, file) in self.files.items()}
+        chosen = compaction_candidates(files, SIZE)
         if not chosen:
             return 0
         taken = [self.files.pop(key) for key in chosen]
+        ends = frozenset[int]().union(
+            *(
+                ends_around(int(weights.min()), int(weights.max()))
+                for _, weights, file in taken
+                if file.highest_weight is not None
+            )
+        )
         words = np.concatenate([file[0] for file in taken], axis=1)
-        self.write(words, np.concatenate([file[1] for file in taken]), self.blocks())
+        self.write(words, np.concatenate([file[1] for file in taken]), self.blocks(), ends)
         return words.shape[1]
 
     def blocks(self) -> list[Block]:
@@ -132,68 +156,86 @@ def test_fifty_appends_are_gathered_by_one_optimize(
 
 
 @pytest.mark.parametrize("smallest_band", [SIZE, SIZE // 40])
-def test_a_table_of_one_write_gains_nothing(smallest_band: int) -> None:
+@pytest.mark.parametrize("skewed", [False, True])
+def test_a_table_of_one_write_reads_a_fraction_and_gains_nothing(
+    skewed: bool, smallest_band: int
+) -> None:
     table = Table(smallest_band)
-    table.write(*points(np.random.default_rng(1), 30 * SIZE, True), [])
-    banded = [file for _, _, file in table.files.values() if file.highest_weight is not None]
-    assert len(banded) == (2 if smallest_band < SIZE else 0)
+    table.write(*points(np.random.default_rng(1), 30 * SIZE, skewed), [])
+    for fraction in (0.3, 0.1) if smallest_band == SIZE else (0.3, 0.1, 0.03, 0.01):
+        assert table.read_share(fraction) == pytest.approx(fraction, abs=0.02 * fraction + 0.002)
     assert table.optimize() == 0
 
 
-def band(lowest: int, rows: int, highest: int | None = None) -> File:
-    return File([Block(CubeId.root(2), lowest, 1000, rows)], highest)
+def test_changed_rows_stay_in_the_band_of_their_file() -> None:
+    rng = np.random.default_rng(3)
+    table = Table(SIZE // 40)
+    table.write(*points(rng, 30 * SIZE, False), [])
+    before = {fraction: table.read_share(fraction) for fraction in (0.3, 0.1, 0.03)}
+    lowest = min(table.files)
+    words, weights, file = table.files.pop(lowest)
+    ends = ends_around(int(weights.min()), int(weights.max()))
+    new_words, new_weights = points(rng, 40, False)
+    table.write(
+        np.concatenate([words, new_words], axis=1),
+        np.concatenate([weights, new_weights]),
+        table.blocks(),
+        frozenset(ends),
+    )
+    assert file.highest_weight is not None
+    for fraction, share in before.items():
+        assert table.read_share(fraction) == pytest.approx(share, abs=0.004)
 
 
-def test_bands_of_the_root_count_as_one_file() -> None:
-    files = {1: band(0, 50, 59), 2: band(60, 200, 250), 3: band(260, 800, 1000), 4: blocks(A=100)}
-    assert compaction_candidates(files, 1000) == []
-    untold = {key: File(file.blocks) for key, file in files.items()}
-    assert compaction_candidates(untold, 1000) == [1, 2, 4]
-    # An append's part of the root is small, as any other.
-    assert compaction_candidates({**files, 5: band(1, 30)}, 1000) == [4, 5]
+TOP = MAX_WEIGHT
 
 
-def test_bands_that_overlap_are_two_files() -> None:
-    files = {
-        1: band(0, 500, 299),
-        2: band(300, 900, 1000),
-        3: band(2, 400, 300),
-        4: band(301, 900, 1000),
-    }
-    assert compaction_candidates(files, 1000) == [1, 2, 3, 4]
-    assert compaction_candidates({1: files[1], 2: files[2]}, 1000) == []
-    assert compaction_candidates({1: band(0, 100, 300), 2: band(300, 100, 1000)}, 1000) == [1, 2]
-    assert compaction_candidates({1: band(0, 100, 299), 2: band(300, 100, 1000)}, 1000) == []
+def blocks(highest: int | None = TOP, lowest: int = 0, **rows: int) -> File:
+    made = (Block(CubeId.parse(name, 2), lowest, 9, count) for name, count in rows.items())
+    return File(list(made), highest)
 
 
-def cube(text: str) -> CubeId:
-    return CubeId.parse(text, 2)
-
-
-def blocks(**rows: int) -> File:
-    return File([Block(cube(text), 0, 9, count) for text, count in rows.items()])
+def chosen(*files: File) -> list[int]:
+    return compaction_candidates(dict(enumerate(files)), 1000)
 
 
 def test_one_small_file_is_left_alone_and_two_are_not() -> None:
     large, small = blocks(A=900), blocks(Q=100)
-    assert compaction_candidates({1: large, 2: small}, 1000) == []
-    assert compaction_candidates({1: large, 2: small, 7: small}, 1000) == [2, 7]
+    assert chosen(large, small) == []
+    assert chosen(large, small, small) == [1, 2]
 
 
-def test_files_of_a_crowded_cube_gain() -> None:
-    files = {1: blocks(A=900), 2: blocks(A=900), 3: blocks(A=900), 4: blocks(Q=900)}
-    assert compaction_candidates(files, 1000) == [1, 2, 3]
-    assert compaction_candidates({1: blocks(A=5000)}, 1000) == []
+def test_small_files_of_different_bands_are_left_alone() -> None:
+    low, high = weight_of_fraction(0.01) - 1, weight_of_fraction(0.03) - 1
+    assert chosen(blocks(low, A=100), blocks(high, A=100), blocks(A=100)) == []
+    assert chosen(blocks(low, A=100), blocks(high, A=100), blocks(low, Q=10)) == [0, 2]
+
+
+def test_rows_of_all_weights_are_divided_once_they_fill_a_file() -> None:
+    whole = blocks(None, A=500)
+    assert chosen(whole, blocks(A=900)) == []
+    assert chosen(whole, whole, blocks(A=900)) == []
+    assert chosen(whole, whole, blocks(None, A=1), blocks(A=900)) == [0, 1, 2]
+    assert chosen(blocks(None, A=1001)) == [0]
+    assert chosen(blocks(None, A=100), blocks(None, A=100), blocks(Q=100)) == [0, 1]
+
+
+def test_files_of_a_crowded_piece_gain() -> None:
+    assert chosen(blocks(A=900), blocks(A=900), blocks(A=900), blocks(Q=900)) == [0, 1, 2]
+    assert chosen(blocks(A=5000)) == []
 
 
 def test_files_that_share_most_of_their_rows_gain() -> None:
     spread = blocks(A=250, Q=250, g=250, w=250)
-    files = {1: spread, 2: spread, 3: spread, 4: blocks(w=900), 5: blocks(A=300, QA=600)}
-    assert compaction_candidates(files, 1000) == [1, 2, 3]
-    assert compaction_candidates({1: spread, 2: spread, 4: blocks(w=900)}, 1000) == []
+    assert chosen(spread, spread, spread, blocks(w=900), blocks(A=300, QA=600)) == [0, 1, 2]
+    assert chosen(spread, spread, blocks(w=900)) == []
+    # In other bands, they share nothing.
+    other = spread._replace(highest_weight=weight_of_fraction(0.3) - 1)
+    assert chosen(spread, spread, other) == []
 
 
 def test_blocks_without_rows_do_not_count() -> None:
-    empty = File([Block(cube("A"), 5, 5, 0), *blocks(Q=500, g=500).blocks])
-    assert compaction_candidates({1: empty, 2: empty}, 1000) == []
-    assert compaction_candidates({}, 1000) == []
+    empty = blocks(Q=500, g=500)
+    empty.blocks.append(Block(CubeId.parse("A", 2), 5, 5, 0))
+    assert chosen(empty, empty) == []
+    assert chosen() == []

@@ -42,9 +42,9 @@ def block(text: str, at: float, rows: int, upto: float = 1.0) -> Block:
 @pytest.fixture
 def metrics() -> IndexMetrics:
     files = [
-        FileBlocks(1_000_000, (block("", 0.0, 100, upto=0.2),)),
-        FileBlocks(3_000_000, (block("A", 0.2, 60), block("w", 0.05, 40), block("Q", 0.3, 50))),
-        FileBlocks(2_000_000, (block("g", 0.1, 110), block("", 0.0, 0, upto=0.1))),
+        FileBlocks(1_000_000, (block("", 0.0, 100, upto=0.2),), 0),
+        FileBlocks(3_000_000, (block("A", 0.2, 60), block("w", 0.05, 40), block("Q", 0.3, 50)), 9),
+        FileBlocks(2_000_000, (block("g", 0.1, 110), block("", 0.0, 0, upto=0.1)), 9),
     ]
     table = TableSize(files=6, rows=700, size_bytes=10_000_000)
     return index_metrics(REVISION, files, table, unindexed_files=2, unindexed_bytes=500_000)
@@ -121,7 +121,7 @@ def test_no_files_are_all_zero() -> None:
 
 def test_what_optimize_would_rewrite_is_told() -> None:
     small = [FileBlocks(1_000_000, (block("A", 0.0, 30),)) for _ in range(4)]
-    large = FileBlocks(9_000_000, (block("w", 0.0, 90),))
+    large = FileBlocks(9_000_000, (block("w", 0.0, 90),), 9)
     metrics = index_metrics(REVISION, [*small, large], NO_ROWS)
     assert metrics.gaining == Gain(files=4, rows=120, size_bytes=4_000_000, files_after=2)
     assert "4 files as about 2, 120 rows, 4.0 MB" in str(metrics)

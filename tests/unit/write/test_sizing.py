@@ -80,7 +80,7 @@ def test_twenty_doublings_make_few_revisions_and_blocks(columns: int, dimensions
         weights = rng.integers(MIN_WEIGHT, MAX_WEIGHT, drawn, endpoint=True).astype(np.int32)
         existing = OTree.of(trees[-1], dimensions) if trees[-1] else None
         cubes = estimate_weights(layout, words, weights, added, size, existing)
-        depths, _ = Assignment.of(layout, cubes).assign_rows(words, weights)
+        depths = Assignment.of(layout, cubes).depths_of(words, weights)
         held, cube_of_row = layout.cubes_of(words, depths)
         counts = np.bincount(cube_of_row) * added // drawn
         trees[-1] += [

@@ -1,0 +1,137 @@
+"""Divides the rows of a write into files, by weight and place (docs/format.md 8.5).
+
+The rows of each band (`tree.bands`) are cut along the space-filling curve into files of about equal
+size. The cuts need not be at the borders of cubes. So a cube can have a block in several files, and
+each file covers a compact region.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
+from qbeast_core.tree.bands import band_numbers
+from qbeast_core.tree.curve import RowOrder
+from qbeast_core.tree.path import PathLayout
+
+_MOST_PLACE_BITS = 48
+_EVEN_ROWS = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class FileCuts:
+    """The files of a write, and where each ends.
+
+    A row's key is its band, and below it the first bits of its place. Its file is the lower bound
+    of the key in `file_ends`, as in `Assignment`.
+    """
+
+    order: RowOrder
+    """The order of rows in a file."""
+    band_ends: NDArray[np.int64]
+    """int64[bands - 1], ascending: the highest weight of each band except the last."""
+    file_ends: NDArray[np.int64]
+    """int64[files], ascending: the highest key in each file."""
+    by_weight: bool = True
+    """Whether rows are divided by weight. Few rows are not."""
+
+    @property
+    def files(self) -> int:
+        return len(self.file_ends)
+
+    @property
+    def bands(self) -> int:
+        return len(self.band_ends) + 1
+
+    @property
+    def place_bits(self) -> int:
+        """The number of a place's first bits in a key."""
+        return min(self.order.bits, _MOST_PLACE_BITS)
+
+    def files_of(self, words: NDArray[np.int64], weights: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The number of each row's file, int64[rows].
+
+        `words` is int64[words, rows] from `PathLayout.path_words`, `weights` int32[rows].
+        """
+        bands = band_numbers(weights, self.band_ends)
+        return np.searchsorted(self.file_ends, _keys(self.order, self.place_bits, words, bands))
+
+
+def cut_into_files(
+    order: RowOrder,
+    words: NDArray[np.int64],
+    weights: NDArray[np.int32],
+    scale: float,
+    desired_rows: int,
+    band_ends: NDArray[np.int64],
+) -> FileCuts:
+    """Cut each band into files of about `desired_rows` rows, from a uniform sample of the rows.
+
+    Args:
+        words, weights: of the sample, as in `FileCuts.files_of`.
+        scale: the number of rows per row of the sample.
+        desired_rows: at least 1.
+    """
+    place_bits = min(order.bits, _MOST_PLACE_BITS)
+    bands = band_numbers(weights, band_ends)
+    keys = np.sort(_keys(order, place_bits, words, bands))
+    starts = np.searchsorted(keys, np.arange(len(band_ends) + 2) << place_bits)
+    ends: list[NDArray[np.int64]] = []
+    for band, (first, last) in enumerate(pairwise(starts.tolist())):
+        files = max(1, round((last - first) * scale / desired_rows))
+        cuts = keys[first + (last - first) * np.arange(1, files) // files]
+        # Equal rows stay together, and the last file has rows too.
+        ends.append(cuts[cuts < keys[last - 1]] if files > 1 else cuts)
+        ends.append(np.array([(band + 1 << place_bits) - 1], dtype=np.int64))
+    return FileCuts(order, band_ends, np.unique(np.concatenate(ends)))
+
+
+def one_file(order: RowOrder) -> FileCuts:
+    """All rows in one file, whatever their weight."""
+    last = np.array([(1 << min(order.bits, _MOST_PLACE_BITS)) - 1], dtype=np.int64)
+    return FileCuts(order, np.array([], dtype=np.int64), last, by_weight=False)
+
+
+def even_sample(
+    layout: PathLayout, weights: Mapping[CubeId, int], rows_in: Mapping[CubeId, float]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """A sample of rows that are spread evenly in each cube of a tree.
+
+    Args:
+        weights: of the cubes; a cube that is not in it takes all rows that reach it.
+        rows_in: the number of rows in each cube, at least one of which has rows.
+
+    Returns:
+        The first words of their paths, int64[1, rows], and their weights, int32[rows].
+    """
+    total, bits = sum(rows_in.values()), layout.first_levels * layout.dimensions
+    unused = layout.levels_per_word * layout.dimensions - bits
+    counts, firsts, free, above, upto = [], [], [], [], []
+    for cube, rows in rows_in.items():
+        depth = min(cube.depth, layout.first_levels)
+        counts.append(round(rows / total * _EVEN_ROWS))
+        free.append((layout.first_levels - depth) * layout.dimensions)
+        firsts.append(cube.path >> (cube.depth - depth) * layout.dimensions << free[-1])
+        around = None if not cube.depth else weights.get(cube.parent, MIN_WEIGHT)
+        above.append(MIN_WEIGHT - 1 if around is None else around)
+        upto.append(max(weights.get(cube, MAX_WEIGHT), above[-1] + 1))
+    random = np.random.default_rng(0)
+    of_row = np.repeat(np.arange(len(counts)), counts)
+    below = random.integers(0, 1 << bits, len(of_row)) >> (bits - np.array(free)[of_row])
+    words = (np.array(firsts)[of_row] + below) << unused
+    lowest, highest = np.array(above)[of_row], np.array(upto)[of_row]
+    drawn = random.integers(lowest + 1, highest, endpoint=True)
+    return words[np.newaxis], np.minimum(drawn, MAX_WEIGHT).astype(np.int32)
+
+
+def _keys(
+    order: RowOrder, place_bits: int, words: NDArray[np.int64], bands: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    places: NDArray[np.int64] = order.places(words) >> (order.bits - place_bits)
+    return bands << place_bits | places

@@ -53,10 +53,11 @@ def band_numbers(
 
 
 def ends_around(lowest: int, highest: int) -> set[int]:
-    """The ends in `BAND_ENDS` next to the weights of a file, which has rows from lowest to highest.
+    """The ends in `BAND_ENDS` where a file ends, which has rows with weights from lowest to highest.
 
     Files that are rewritten with these ends stay in their bands.
     """
     first, last = band_numbers([lowest, highest]).tolist()
-    below = BAND_ENDS[first - 1 : first] if first else ()
+    # Bands that are joined for lack of rows are those with the lowest weights.
+    below = BAND_ENDS[first - 1 : first] if 0 < first == last else ()
     return {*map(int, below), *map(int, BAND_ENDS[last : last + 1])}

@@ -8,7 +8,7 @@ append adds a small part of every cube. A sample or a range filter then reads a 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from qbeast_core.model.block import Block, rows_by_cube
@@ -54,32 +54,30 @@ def compaction_candidates(files: Mapping[int, HeldBlocks], desired_rows: int) ->
     scattered over the tree. After a rewrite, none of the new files is a candidate.
     """
     rows_of = {key: rows_by_cube(file.blocks) for key, file in files.items()}
-    band_of = {
-        key: int(band_numbers([file.highest_weight])[0])
-        for key, file in files.items()
-        if file.highest_weight is not None
-    }
-    undivided = rows_of.keys() - band_of.keys()
-    gaining = _small_among(undivided, rows_of, desired_rows)
+    band_of = {key: _band(file) for key, file in files.items()}
+    small_in: dict[int | None, set[int]] = defaultdict(set)
+    for key, rows in rows_of.items():
+        if sum(rows.values()) < SMALL_SHARE * desired_rows:
+            small_in[band_of[key]].add(key)
+    undivided = {key for key, band in band_of.items() if band is None}
     if sum(sum(rows_of[key].values()) for key in undivided) > desired_rows:
-        gaining = set(undivided)
-    for band in set(band_of.values()):
-        of_band = [key for key, number in band_of.items() if number == band]
-        gaining |= _small_among(of_band, rows_of, desired_rows)
-    held = {
-        key: {(cube, band): rows for cube, rows in rows_of[key].items()}
+        # They have rows of all bands, with which the small files of bands grow.
+        gaining = undivided.union(*small_in.values())
+    else:
+        # A single small file is normal: a write may leave one over.
+        gaining = set[int]().union(*(keys for keys in small_in.values() if len(keys) > 1))
+    pieces = {
+        key: {(cube, band): count for cube, count in rows_of[key].items()}
         for key, band in band_of.items()
+        if band is not None
     }
-    gaining |= _crowded(held, desired_rows) | _scattered(held)
-    return sorted(gaining)
+    return sorted(gaining | _crowded(pieces, desired_rows) | _scattered(pieces))
 
 
-def _small_among(
-    keys: Iterable[int], rows_of: Mapping[int, Mapping[CubeId, int]], desired_rows: int
-) -> set[int]:
-    """The small files, if there are several. A single one is normal: a write may leave one over."""
-    small = {key for key in keys if sum(rows_of[key].values()) < SMALL_SHARE * desired_rows}
-    return small if len(small) > 1 else set()
+def _band(file: HeldBlocks) -> int | None:
+    """The number of a file's band; None if its rows are not divided by weight."""
+    highest = file.highest_weight
+    return None if highest is None else int(band_numbers([highest])[0])
 
 
 def _crowded(held: Mapping[int, Mapping[_Piece, int]], desired_rows: int) -> set[int]:

@@ -150,7 +150,7 @@ def _cuts(
     if is_small and not kept_ends:
         return one_file(order)
     scale = rows / len(weights)
-    smallest_rows = rows if is_small else min(smallest_band_rows(schema), max(1, desired_rows // 2))
+    smallest_rows = rows if is_small else smallest_band_rows(schema, desired_rows)
     ends = choose_band_ends(weights, scale, smallest_rows, kept_ends)
     return cut_into_files(order, words, weights, scale, desired_rows, ends)
 

@@ -77,9 +77,9 @@ def sample_rows(rows: int, cube_size: int | None, schema: StructType) -> int:
     return max(_FEWEST_SAMPLE_ROWS, min(MOST_SAMPLE_ROWS, wanted))
 
 
-def smallest_band_rows(schema: StructType) -> int:
-    """The minimum number of rows of the root that are worth a separate file."""
-    return max(1, int(_SMALLEST_BAND_BYTES / row_bytes(schema)))
+def smallest_band_rows(schema: StructType, cube_size: int) -> int:
+    """The minimum number of rows of a band that are worth a separate file."""
+    return max(1, min(int(_SMALLEST_BAND_BYTES / row_bytes(schema)), cube_size // 4))
 
 
 def row_bytes(schema: StructType) -> float:

@@ -25,7 +25,7 @@ FRACTIONS = (0.001, 0.004, 0.01, 0.02, 0.1, 0.3, 0.5)
 
 @pytest.fixture(autouse=True)
 def _small_bands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qbeast_core.write.plan.smallest_band_rows", lambda _: SMALLEST)
+    monkeypatch.setattr("qbeast_core.write.plan.smallest_band_rows", lambda *_: SMALLEST)
 
 
 def rows(spark: SparkSession, first: int, count: int) -> Any:

@@ -61,7 +61,8 @@ def test_small_files_become_few(spark: SparkSession, fragmented: tuple[str, Any]
     files = QbeastTable.for_path(spark, path).files()
     assert len(files) <= 2600 / (0.5 * CUBE_SIZE) + 1
     small = [file for file in files if file.rows < 0.5 * CUBE_SIZE]
-    assert len(small) <= 1
+    # One for each band of few rows: below 3, 10 and 30 % of the table.
+    assert len(small) <= 3
     assert max(file.rows for file in files) <= 3 * CUBE_SIZE
 
 

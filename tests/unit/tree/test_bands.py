@@ -56,8 +56,9 @@ def test_the_row_at_the_limit_of_a_sample_is_not_in_its_bands() -> None:
 
 
 def test_the_ends_around_a_file_are_those_next_to_its_weights() -> None:
-    assert ends_around(end(0.02), end(0.1)) == {end(0.01), end(0.1)}
-    assert ends_around(end(0.02), end(0.2)) == {end(0.01), end(0.3)}
+    assert ends_around(end(0.05), end(0.1)) == {end(0.03), end(0.1)}
+    assert ends_around(end(0.0002), end(0.01)) == {end(0.01)}
+    assert ends_around(end(0.02), MAX_WEIGHT) == set()
     assert ends_around(end(0.5), MAX_WEIGHT) == {end(0.3)}
     assert ends_around(MIN_WEIGHT, MAX_WEIGHT) == set()
     assert ends_around(MIN_WEIGHT, MIN_WEIGHT) == {int(BAND_ENDS[0])}

@@ -53,7 +53,7 @@ def band_numbers(
 
 
 def ends_around(lowest: int, highest: int) -> set[int]:
-    """The ends in `BAND_ENDS` where a file ends, which has rows with weights from lowest to highest.
+    """The ends in `BAND_ENDS` of a file whose rows have weights from `lowest` to `highest`.
 
     Files that are rewritten with these ends stay in their bands.
     """

@@ -21,7 +21,7 @@ import sys
 import sysconfig
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import BytesIO, StringIO
@@ -80,7 +80,13 @@ class Cube:
     rows: int
     weight: float
     """The fraction of all weights up to which it keeps rows; 1 for a leaf."""
-    files: frozenset[str]
+    rows_in: dict[str, int]
+    """Its rows in each of its files."""
+
+    def share_in(self, files: Collection[str]) -> float:
+        """The share of its rows that are in these files."""
+        found = sum(rows for file, rows in self.rows_in.items() if file in files)
+        return found / self.rows if self.rows else 0.0
 
 
 @dataclass(frozen=True)
@@ -117,7 +123,7 @@ class Layout:
                 cube,
                 sum(block.elementCount for block in found),
                 fraction_of_weight(min(block.maxWeight for block in found)),
-                frozenset(block.path for block in found if block.elementCount),
+                {block.path: block.elementCount for block in found},
             )
             for cube, found in of_cube.items()
         }
@@ -223,22 +229,24 @@ def draw_filter(file: Path, theme: Theme, layout: Layout) -> None:
 
 
 def draw_tree(file: Path, theme: Theme, layout: Layout) -> None:
-    """The tree over weights: as wide as its rows, and cut by two samples."""
+    """The tree over weights: as wide as its rows, and the part that two samples read."""
     figure = Figure(figsize=(8, 4.4), layout="constrained", facecolor=theme.background)
     axes = figure.subplots()
     axes.set_facecolor(theme.background)
     lowest = min(FRACTIONS) / 4
     read = {fraction: set(layout.samples[fraction].files) for fraction in FRACTIONS}
     for cube, left, width in _spans(layout.cubes):
-        above = layout.cubes.get(cube.id.parent) if cube.id.depth else None
-        top = max(above.weight if above else 0.0, lowest)
-        colour = theme.grid
-        for fraction, tint in zip(FRACTIONS, (theme.pale_more, theme.more), strict=True):
-            if cube.files & read[fraction]:
-                colour = tint
-        axes.add_patch(
-            Rectangle((left, top), width, cube.weight - top, fc=colour, ec=theme.background, lw=0.6)
-        )
+        parent = layout.cubes.get(cube.id.parent) if cube.id.depth else None
+        above = parent.weight if parent else 0.0
+        top = max(above, lowest)
+        shares = (1.0, *(cube.share_in(read[fraction]) for fraction in FRACTIONS))
+        for share, tint in zip(shares, (theme.grid, theme.pale_more, theme.more), strict=True):
+            # Files are divided by weight, so those that a sample reads have the lowest weights.
+            upto = above + share * (cube.weight - above)
+            if upto > top:
+                axes.add_patch(
+                    Rectangle((left, top), width, upto - top, fc=tint, ec=theme.background, lw=0.6)
+                )
     axes.text(
         0.5, lowest * 2, "root", color=theme.background, fontsize=16, ha="center", va="center"
     )
@@ -331,8 +339,7 @@ def _share_read(panel: Axes, theme: Theme, layout: Layout, reading: Reading) -> 
         share, above = 0.0, 0.0
         for cube in [*reversed([c for c in leaf.ancestors() if c in layout.cubes]), leaf]:
             weight = layout.cubes[cube].weight
-            if layout.cubes[cube].files & read:
-                share += weight - above
+            share += (weight - above) * layout.cubes[cube].share_in(read)
             above = weight
         left, low, width, height = _place(leaf)
         patches.append(Rectangle((left, low), width, height))

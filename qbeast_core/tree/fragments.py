@@ -25,7 +25,8 @@ SCATTERED_OVER = 3
 """A piece in at least this many files is worth gathering into one."""
 
 MINOR_SHARE = 0.5
-"""A file with less than this share of a piece's rows has a minor part of it."""
+"""A file has a minor part of a piece if it has less than this share of the rows near it, or of the
+rows of a file."""
 
 SCATTERED_SHARE = 0.5
 """A file with more than this share of its rows in such parts is worth rewriting."""
@@ -71,7 +72,7 @@ def compaction_candidates(files: Mapping[int, HeldBlocks], desired_rows: int) ->
         for key, band in band_of.items()
         if band is not None
     }
-    return sorted(gaining | _crowded(pieces, desired_rows) | _scattered(pieces))
+    return sorted(gaining | _crowded(pieces, desired_rows) | _scattered(pieces, desired_rows))
 
 
 def _band(file: HeldBlocks) -> int | None:
@@ -95,18 +96,24 @@ def _crowded(held: Mapping[int, Mapping[_Piece, int]], desired_rows: int) -> set
     }
 
 
-def _scattered(held: Mapping[int, Mapping[_Piece, int]]) -> set[int]:
+def _scattered(held: Mapping[int, Mapping[_Piece, int]], desired_rows: int) -> set[int]:
     """The largest set of files that are scattered relative to each other: each has most of its rows
     in minor parts of pieces that at least `SCATTERED_OVER` files of the set share.
 
-    Files that hold the major part of their pieces are not in the set; their layout is good.
+    A file that is cut from a run of rows along the curve has a minor part of two pieces at most at
+    each level: those where the run begins and ends. So it is not in the set.
     """
+    near = {key: _rows_near(rows) for key, rows in held.items()}
     rows_in: dict[_Piece, int] = defaultdict(int)
-    for rows in held.values():
+    for rows in near.values():
         for piece, count in rows.items():
             rows_in[piece] += count
     minor = {
-        key: {piece: n for piece, n in rows.items() if n < MINOR_SHARE * rows_in[piece]}
+        key: {
+            piece: n
+            for piece, n in rows.items()
+            if near[key][piece] < MINOR_SHARE * min(rows_in[piece], desired_rows)
+        }
         for key, rows in held.items()
     }
     sharing: dict[_Piece, int] = defaultdict(int)
@@ -127,3 +134,17 @@ def _scattered(held: Mapping[int, Mapping[_Piece, int]]) -> set[int]:
         for key in leaving:
             for piece in minor[key]:
                 sharing[piece] -= 1
+
+
+def _rows_near(rows: Mapping[_Piece, int]) -> dict[_Piece, int]:
+    """The file's rows in the cube of each of its pieces, in the cubes around it and inside it."""
+    found = dict(rows)
+    around: list[_Piece] = []
+    for piece in sorted(rows, key=lambda piece: piece[0].preorder_key):
+        while around and not around[-1][0].contains(piece[0]):
+            around.pop()
+        for each in around:
+            found[each] += rows[piece]
+            found[piece] += rows[each]
+        around.append(piece)
+    return found

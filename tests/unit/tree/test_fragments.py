@@ -44,7 +44,7 @@ class Table:
         kept: list[Block],
         kept_ends: frozenset[int] = frozenset(),
     ) -> int:
-        existing = OTree.of(kept, 2) if kept else None
+        existing = OTree.of(kept, LAYOUT.dimensions) if kept else None
         cube_weights = estimate_weights(LAYOUT, words, weights, len(weights), SIZE, existing)
         order = RowOrder(LAYOUT, levels_that_part(LAYOUT, words, 1.0, SIZE // 8))
         is_small = len(weights) <= SIZE

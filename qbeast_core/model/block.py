@@ -24,7 +24,7 @@ COLUMNS_TAG = "columns"
 that the index was built on, with their types."""
 
 HIGHEST_WEIGHT_TAG = "highestWeight"
-"""On files that hold a band of the root: the highest weight that the root's rows have there."""
+"""On files of a write that divides rows by weight: the highest weight of the file's rows."""
 
 
 @dataclass(frozen=True, slots=True)

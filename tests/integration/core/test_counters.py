@@ -187,7 +187,8 @@ def test_a_filter_by_plain_sql_schedules_a_part(spark: SparkSession, paths: dict
 
     did = scanned(rows)
     assert did.files <= 0.6 * len(QbeastTable.for_path(spark, paths[MANY]).files())
-    assert did.rows <= 4 * found
+    # A file or two of each band, and small bands have one file each.
+    assert did.rows <= 4.5 * found
 
 
 def test_a_write_asks_the_same_however_many_files_it_adds_and_removes(

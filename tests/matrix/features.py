@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from qbeast_core import IncompatibleTable, QbeastError, UnknownColumn
+from qbeast_core import IncompatibleTable, QbeastError
 
 COLUMNS: Mapping[str, tuple[str, str]] = {
     "id": ("bigint", "id"),
@@ -122,7 +122,7 @@ FEATURES: tuple[Feature, ...] = (
         _MAPPED,
         alterations=["rename column a to n"],
         changed={"n": "cast(id % 7 as int)"},
-        refused={**_all(_WRITES), "overwrite": UnknownColumn},
+        refused=_all((*_WRITES, "overwrite")),
         index="numbers",
         note="Reads and filters work. Rename the column back, or overwrite the table with other "
         "`columns_to_index`.",
@@ -135,8 +135,10 @@ FEATURES: tuple[Feature, ...] = (
         columns={"f": ("float", "cast(id / 3 as float)")},
         alterations=["alter column a type bigint", "alter column f type double"],
         changed={"a": "5000000000 + id", "f": "id / 3.0D"},
+        index="numbers",
         note="If an indexed column is widened, older files are not indexed until `optimize` "
-        "rewrites them.",
+        "rewrites them. A table with slices cannot have another type of a column that the slices "
+        "are computed from.",
     ),
     Feature(
         "identity column, by default",

@@ -86,6 +86,9 @@ def _appends(
 
 def _convert(twin: Twin) -> None:
     convert_to_qbeast(twin.spark, INDEXED, cube_size=40, **twin.index)
+    if "slices" in twin.index:
+        # Delta's own commands cannot rewrite files without slices (docs/converting.md).
+        twin.indexed().optimize()
 
 
 def _optimizes(name: str, *revision: str) -> Operation:
@@ -99,7 +102,7 @@ def _optimizes(name: str, *revision: str) -> Operation:
 
 
 def _checks(name: str) -> Operation:
-    return Operation(name, lambda twin: check_finds_nothing(twin.indexed()), _nothing)
+    return Operation(name, check_finds_nothing, _nothing)
 
 
 def _alter(twin: Twin, name: str) -> None:
@@ -120,6 +123,11 @@ def _delete_old_log(twin: Twin) -> None:
         commits += 1
         assert commits <= _MOST_COMMITS, "the whole log is still there"
         twin.spark.sql(f"alter table {INDEXED} set tblproperties ('commit' = '{commits}')")
+
+
+def _rows_beyond(twin: Twin) -> DataFrame:
+    kind = dict(twin.plain().dtypes).get("a", "int")
+    return twin.rows(2000, 20, a=f"cast(10000 + id as {kind})")
 
 
 def _append_without_reply(twin: Twin) -> None:
@@ -276,7 +284,7 @@ STEPS: Sequence[Operation] = (
     _optimizes("optimize"),
     _on_both("alter", _alter, lambda twin: bool(twin.feature.alterations), is_needed=True),
     _appends("append", lambda twin: twin.rows(1000, 40), is_marked=True, is_needed=True),
-    _appends("append: beyond", lambda twin: twin.rows(2000, 20, a="cast(10000 + id as int)")),
+    _appends("append: beyond", _rows_beyond),
     _appends("append: less", lambda twin: twin.rows(2500, 5).drop("b", "s", "v", "old")),
     _appends("append: fields", lambda twin: reversed_fields(twin.rows(2600, 10))),
     _appends("append: too large", lambda twin: twin.rows(9000, 2, a="3000000000 + id")),
@@ -293,7 +301,7 @@ STEPS: Sequence[Operation] = (
         _append_without_reply,
         lambda twin: twin.append(PLAIN, twin.rows(5000, 10)),
     ),
-    _on_both("put back", _put_back),
+    _on_both("append: put back", _put_back),
     _merges("merge", _merge_source),
     _merges("merge: twice", lambda twin: twin.rows(1, 2).unionAll(twin.rows(2, 2))),
     _updates("update", _assignments, "id % 7 = 0"),

@@ -355,8 +355,6 @@ def _insert_overwrite(
         overwrite_schema=False,
         issue_warnings=False,
     )
-    if spec.built_from is not None:
-        run_sample.mark(frame.sparkSession, table, spec.built_from)
     return _respond(spec, "overwritten", result)
 
 

@@ -61,6 +61,7 @@ from .maintain.migrate import migrate_format as migrate_format
 from .maintain.optimize import OptimizeResult as OptimizeResult
 from .model.column_stats import parse_column_stats as parse_column_stats
 from .model.column_stats import resolve_column_stats as resolve_column_stats
+from .model.revision import BUILT_FROM_SAMPLE as BUILT_FROM_SAMPLE
 from .model.slices import SLICE_COLUMN as SLICE_COLUMN
 from .model.slices import SLICES_KEY as SLICES_KEY
 from .names import closest as closest

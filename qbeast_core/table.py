@@ -17,6 +17,7 @@ from qbeast_core.change.update import update_rows
 from qbeast_core.delta.application import ApplicationTransaction
 from qbeast_core.delta.catalog import Catalog
 from qbeast_core.delta.filters import PushedFilters
+from qbeast_core.delta.schema_merge import merges_schema
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import InvalidOptions, NotAQbeastTable
 from qbeast_core.estimation.answer import Estimate
@@ -25,7 +26,7 @@ from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.maintain.optimize import OptimizeResult, Scope, optimize_table
 from qbeast_core.model.revision import Revision
-from qbeast_core.options import ALL, parse_fraction
+from qbeast_core.options import ALL, parse_flag, parse_fraction
 from qbeast_core.read import sample as sampling
 from qbeast_core.read.check import CheckReport, check_table
 from qbeast_core.read.estimate import estimate_table
@@ -315,6 +316,7 @@ class QbeastTable:
         insert_where: str | None = None,
         source_alias: str = "source",
         target_alias: str = "target",
+        merge_schema: bool | None = None,
         user_metadata: str | None = None,
         txn_app_id: str | None = None,
         txn_version: int | str | None = None,
@@ -339,6 +341,8 @@ class QbeastTable:
             insert_where: a condition on the source rows to insert.
             source_alias: the name of the source in conditions and expressions.
             target_alias: the name of the table in conditions and expressions.
+            merge_schema: whether to add columns and fields of the source that the table lacks, as
+                in `write_table`: all with `update=True` or `insert=True`, else those that are set.
             user_metadata: the commit's `userMetadata` in the table's history.
             txn_app_id: a name for the program that writes, as in `write_table`.
             txn_version: the number of the change; the table takes each number only once.
@@ -362,7 +366,8 @@ class QbeastTable:
             ```
         """
         match = Match.of(on, where, source_alias, target_alias)
-        merge = Merge(match, update, insert, update_where, insert_where)
+        merges = self._merges_schema(merge_schema)
+        merge = Merge(match, update, insert, update_where, insert_where, merges)
         commit = self._commit_options(user_metadata, txn_app_id, txn_version)
         return merge_rows(self._table, source, merge, commit)
 
@@ -445,6 +450,7 @@ class QbeastTable:
         df: DataFrame,
         where: str,
         *,
+        merge_schema: bool | None = None,
         user_metadata: str | None = None,
         txn_app_id: str | None = None,
         txn_version: int | str | None = None,
@@ -456,6 +462,8 @@ class QbeastTable:
         Args:
             df: the new rows, which must all satisfy the condition.
             where: a SQL condition without subqueries.
+            merge_schema: whether to add the columns and fields that only `df` has, as in
+                `write_table`.
             user_metadata: the commit's `userMetadata` in the table's history.
             txn_app_id: a name for the program that writes, as in `write_table`.
             txn_version: the number of the change; the table takes each number only once.
@@ -479,7 +487,8 @@ class QbeastTable:
             ```
         """
         commit = self._commit_options(user_metadata, txn_app_id, txn_version)
-        return replace_rows_where(self._table, df, where, commit)
+        merges = self._merges_schema(merge_schema)
+        return replace_rows_where(self._table, df, where, commit, merge_schema=merges)
 
     def replace_matching(
         self,
@@ -489,6 +498,7 @@ class QbeastTable:
         where: str | Sequence[str] | None = None,
         source_alias: str = "source",
         target_alias: str = "target",
+        merge_schema: bool | None = None,
         user_metadata: str | None = None,
         txn_app_id: str | None = None,
         txn_version: int | str | None = None,
@@ -503,6 +513,8 @@ class QbeastTable:
             where: further conditions for a match, as in `MERGE ... ON`.
             source_alias: the name of `df` in conditions.
             target_alias: the name of the table in conditions.
+            merge_schema: whether to add the columns and fields that only `df` has, as in
+                `write_table`.
             user_metadata: the commit's `userMetadata` in the table's history.
             txn_app_id: a name for the program that writes, as in `write_table`.
             txn_version: the number of the change; the table takes each number only once.
@@ -521,7 +533,8 @@ class QbeastTable:
         """
         match = Match.of(on, where, source_alias, target_alias)
         commit = self._commit_options(user_metadata, txn_app_id, txn_version)
-        return replace_rows_matching(self._table, df, match, commit)
+        merges = self._merges_schema(merge_schema)
+        return replace_rows_matching(self._table, df, match, commit, merge_schema=merges)
 
     def drop_columns(self, columns: str | Sequence[str]) -> None:
         """Drop columns that the table is neither indexed nor sampled by, in one commit.
@@ -619,6 +632,9 @@ class QbeastTable:
             The problems that were found; `ok` is True if there are none.
         """
         return check_table(self._table)
+
+    def _merges_schema(self, asked: bool | None) -> bool:
+        return merges_schema(self._table.spark, parse_flag("merge_schema", asked))
 
     def _commit_options(
         self, user_metadata: str | None, app_id: str | None, version: int | str | None

@@ -39,11 +39,11 @@ def deletion(table: OpenTable, condition: str, operation: Operation) -> Rewrite:
     partly = [i for i in removed.tolist() if snapshot.files[i].rows != found[i][0]]
     parts = []
     if partly:
-        left = snapshot.dataframe(np.array(partly, dtype=np.int64)).where(~holds(condition))
-        parts.append(copies(left, snapshot.schema))
+        left = table.rows(np.array(partly, dtype=np.int64)).where(~holds(condition))
+        parts.append(copies(left, table.schema))
     if found and snapshot.has_change_feed:
-        gone = snapshot.dataframe(removed).where(condition)
-        parts.append(deletions(gone, snapshot.schema))
+        gone = table.rows(removed).where(condition)
+        parts.append(deletions(gone, table.schema))
     return Rewrite(
         operation=operation,
         candidates=candidates,

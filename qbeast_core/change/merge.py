@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from qbeast_core.change.candidates import Candidates
 from qbeast_core.change.columns import check_assignable, column_of, expressions_of
@@ -23,7 +24,7 @@ from qbeast_core.change.rewrite import (
 from qbeast_core.delta.filters import filters_on
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.spark.alignment import absent_value, assigned
 from qbeast_core.spark.changes import data_rows, insertions, of, together, updates
 from qbeast_core.spark.conditions import (
@@ -73,6 +74,20 @@ class Merge:
     insert: Choice = True
     update_where: str | None = None
     insert_where: str | None = None
+    merge_schema: bool = False
+    """Whether the table gets the columns of the source that it lacks and that the merge sets."""
+
+    def columns_to_add(self, given: StructType) -> StructType:
+        """The columns of the source that the merge adds, if the table lacks them, as Delta does."""
+        if True in (self.update, self.insert):
+            return given
+        named = {
+            name.lower()
+            for choice in (self.update, self.insert)
+            if not isinstance(choice, bool)
+            for name in ([choice] if isinstance(choice, str) else choice)
+        }
+        return StructType([field for field in given if field.name.lower() in named])
 
 
 def merge_rows(
@@ -119,7 +134,7 @@ class Matching:
         return Candidates(self.table, files, tuple(self.source.columns))
 
     def target_rows(self, files: NDArray[np.int64]) -> DataFrame:
-        return self.table.snapshot.dataframe(files).alias(self.match.target)
+        return self.table.rows(files).alias(self.match.target)
 
 
 @dataclass(frozen=True)
@@ -138,10 +153,12 @@ class _Touched:
 class _Plan:
     """A merge into one version of the table."""
 
-    def __init__(self, table: OpenTable, source: DataFrame, merge: Merge) -> None:
+    def __init__(self, table: WritableTable, source: DataFrame, merge: Merge) -> None:
+        if merge.merge_schema:
+            table.merge_columns(merge.columns_to_add(source.schema))
         self.merge = merge
         self.table = table
-        self.schema = table.snapshot.schema
+        self.schema = table.schema
         self.matching = Matching(table, source, merge.match)
         self.updated = self._values(source, merge.update, "update", self.matching.both)
         self.inserted = self._values(source, merge.insert, "insert", self.matching.source)
@@ -155,7 +172,7 @@ class _Plan:
         if len(touched.removed):
             parts.append(self._updates(touched.removed))
             # Rows that keep their position are measured from the files, without the join.
-            alike.append(self.table.snapshot.dataframe(touched.removed))
+            alike.append(self.table.rows(touched.removed))
         if self.inserted is not None:
             parts.append(self._insertions(touched.matched))
             alike.append(data_rows(parts[-1]))
@@ -300,7 +317,7 @@ class _Plan:
         return F.lit(True) if text is None else holds(freeze_clock(rows, text, option))
 
 
-def _check(table: OpenTable, source: DataFrame, merge: Merge) -> None:
+def _check(table: WritableTable, source: DataFrame, merge: Merge) -> None:
     """Check the merge before the source is evaluated."""
     check_assignable(table)
     plan = _Plan(table, source, merge)

@@ -29,7 +29,7 @@ from qbeast_core.spark.slices import own_rows
 
 
 def replace_rows_where(
-    table: OpenTable, df: DataFrame, where: str, commit: CommitOptions
+    table: OpenTable, df: DataFrame, where: str, commit: CommitOptions, *, merge_schema: bool
 ) -> RewriteResult:
     """Replace rows; the arguments are those of `QbeastTable.replace_where`."""
     newest = begin_change(table, commit)
@@ -38,11 +38,10 @@ def replace_rows_where(
     check_assignable(newest)
     condition = freeze_clock(newest.snapshot.dataframe(), where, "where")
     given = own_rows(df, newest.snapshot.stores_slices)
-    with evaluated_once(aligned(given, newest.snapshot.schema, table.label)) as rows:
+    with evaluated_once(_fitting(newest, given, merge_schema)) as rows:
 
         def decide(begun: WritableTable) -> Rewrite:
-            schema = begun.snapshot.schema
-            new = aligned(rows, schema, table.label)
+            new, schema = _fitting(begun, rows, merge_schema), begun.schema
             _check_satisfying(new, condition)
             rewrite = deletion(begun, condition, Operation.REPLACE)
             return _with_insertions(rewrite, insertions(new, schema), rows)
@@ -51,7 +50,7 @@ def replace_rows_where(
 
 
 def replace_rows_matching(
-    table: OpenTable, df: DataFrame, match: Match, commit: CommitOptions
+    table: OpenTable, df: DataFrame, match: Match, commit: CommitOptions, *, merge_schema: bool
 ) -> RewriteResult:
     """Replace rows; the arguments are those of `QbeastTable.replace_matching`."""
     newest = begin_change(table, commit)
@@ -60,20 +59,26 @@ def replace_rows_matching(
     check_assignable(newest)
     given = own_rows(df, newest.snapshot.stores_slices)
     Matching(newest, given, match)
-    aligned(given, newest.snapshot.schema, table.label)
+    _fitting(newest, given, merge_schema)
     with checkpointed(given) as rows:
 
         def decide(begun: WritableTable) -> Rewrite:
-            schema = begun.snapshot.schema
-            new = insertions(aligned(rows, schema, table.label), schema)
+            new = insertions(_fitting(begun, rows, merge_schema), begun.schema)
             rewrite = _matching_deletion(Matching(begun, rows, match))
             return _with_insertions(rewrite, new, rows)
 
         return change_rows(table, decide, commit)
 
 
+def _fitting(table: WritableTable, rows: DataFrame, merge_schema: bool) -> DataFrame:
+    """The rows in the table's schema, to which their own columns are added if that is asked for."""
+    if merge_schema:
+        table.merge_columns(rows.schema)
+    return aligned(rows, table.schema, table.label)
+
+
 def _matching_deletion(matching: Matching) -> Rewrite:
-    snapshot, condition = matching.table.snapshot, matching.condition
+    table, condition = matching.table, matching.condition
     candidates = matching.candidates()
     found: dict[int, list[int]] = {}
     if len(candidates.files):
@@ -81,15 +86,15 @@ def _matching_deletion(matching: Matching) -> Rewrite:
         matched = rows.join(matching.source, condition, "left_semi")
         found = candidates.holding(matched, F.count(F.lit(1)))
     removed = np.array(sorted(found), dtype=np.int64)
-    partly = [i for i in removed.tolist() if snapshot.files[i].rows != found[i][0]]
+    partly = [i for i in removed.tolist() if table.snapshot.files[i].rows != found[i][0]]
     parts = []
     if partly:
         rows = matching.target_rows(np.array(partly, dtype=np.int64))
         left = rows.join(matching.source, condition, "left_anti")
-        parts.append(copies(left, snapshot.schema))
-    if found and snapshot.has_change_feed:
+        parts.append(copies(left, table.schema))
+    if found and table.snapshot.has_change_feed:
         gone = matching.target_rows(removed).join(matching.source, condition, "left_semi")
-        parts.append(deletions(gone, snapshot.schema))
+        parts.append(deletions(gone, table.schema))
     return Rewrite(
         operation=Operation.REPLACE,
         candidates=candidates,

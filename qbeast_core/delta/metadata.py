@@ -17,7 +17,7 @@ from qbeast_core.errors import InvalidOptions
 from qbeast_core.jvm.failures import one_line
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.slices import SLICE_COLUMN, SLICES_KEY
-from qbeast_core.spark.schema import GENERATION_KEY
+from qbeast_core.spark.schema import GENERATION_KEY, nested_voids
 
 COLUMN_MAPPING_KEY = "delta.columnMapping.mode"
 """The table property for column mapping: `name` or `id` if columns have other names in files."""
@@ -29,6 +29,12 @@ PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
 def maps_columns(configuration: Mapping[str, str]) -> bool:
     """Whether column mapping is on, by Delta's reading of the property."""
     return configuration.get(COLUMN_MAPPING_KEY, "none").lower() != "none"
+
+
+def has_change_feed(jvm: Jvm, metadata: Any) -> bool:
+    """Whether a table has a change data feed, under either of Delta's names for it."""
+    configs = jvm.singleton("org.apache.spark.sql.delta.DeltaConfigs")
+    return bool(configs.CHANGE_DATA_FEED().fromMetaData(metadata))
 
 
 def fields_of(metadata: Any) -> dict[str, Any]:
@@ -50,6 +56,16 @@ def without_internal_metadata(jvm: Jvm, schema: StructType) -> str:
     known = jvm.singleton("org.apache.spark.sql.types.DataType").fromJson(schema.json())
     util = jvm.singleton("org.apache.spark.sql.catalyst.util.package")
     return str(util.removeInternalMetadata(known).json())
+
+
+def check_types(schema: StructType) -> None:
+    """Raise InvalidOptions if Delta cannot store values of these columns."""
+    untyped = nested_voids(schema)
+    if untyped:
+        raise InvalidOptions(
+            f"Delta does not accept {', '.join(map(repr, untyped))}, because its nulls have no "
+            "type; give them one in the query, such as cast(null as string)"
+        )
 
 
 def checked_properties(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:

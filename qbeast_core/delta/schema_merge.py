@@ -11,16 +11,31 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from qbeast_core.delta.metadata import fields_of, metadata_of, without_internal_metadata
+from qbeast_core.delta.metadata import (
+    check_types,
+    fields_of,
+    metadata_of,
+    without_internal_metadata,
+)
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.jvm.failures import one_line
 from qbeast_core.jvm.gateway import Jvm
+from qbeast_core.jvm.settings import is_set, setting
 from qbeast_core.spark.schema import nullable
 
+MERGE_SETTING = "spark.databricks.delta.schema.autoMerge.enabled"
 _DELTA = "org.apache.spark.sql.delta."
 _MODE = _DELTA + "TypeWideningMode"
+
+
+def merges_schema(spark: SparkSession, asked: bool | None) -> bool:
+    """Whether a write adds columns: as asked, or else as the session's setting says."""
+    if asked is None:
+        return is_set(spark, MERGE_SETTING) and bool(setting(spark, MERGE_SETTING))
+    return asked
 
 
 def merged_schema(jvm: Jvm, trial: Any, given: StructType) -> StructType | None:
@@ -32,6 +47,7 @@ def merged_schema(jvm: Jvm, trial: Any, given: StructType) -> StructType | None:
     Raises:
         InvalidOptions: Delta does not allow the change.
     """
+    check_types(given)
     fields = fields_of(trial.metadata())
     try:
         merged = str(_merged(jvm, trial, given).json())

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from qbeast_core.delta.filters import PushedFilters
-from qbeast_core.delta.metadata import features_of, fields_of, stores_slices
+from qbeast_core.delta.metadata import features_of, fields_of, has_change_feed, stores_slices
 from qbeast_core.delta.version_cache import VersionCache
 from qbeast_core.errors import UnsupportedEnvironment
 from qbeast_core.jvm.gateway import Jvm
@@ -119,9 +119,8 @@ class TableSnapshot:
 
     @cached_property
     def has_change_feed(self) -> bool:
-        """Whether the table has a change data feed, under either of Delta's names for it."""
-        configs = self._jvm.singleton("org.apache.spark.sql.delta.DeltaConfigs")
-        return bool(configs.CHANGE_DATA_FEED().fromMetaData(self._snapshot.metadata()))
+        """Whether the table has a change data feed."""
+        return has_change_feed(self._jvm, self._snapshot.metadata())
 
     @cached_property
     def is_clustered(self) -> bool:

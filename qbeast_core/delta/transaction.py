@@ -26,8 +26,11 @@ from qbeast_core.delta.application import ApplicationTransaction
 from qbeast_core.delta.column_identity import ColumnIdentity
 from qbeast_core.delta.commit import Commit
 from qbeast_core.delta.metadata import (
+    check_types,
     features_of,
     fields_of,
+    has_change_feed,
+    maps_columns,
     metadata_of,
     names_in_files,
     snapshot_with,
@@ -233,6 +236,7 @@ class Transaction:
         Raises:
             InvalidOptions: Delta does not accept these columns or properties.
         """
+        check_types(schema)
         present, trial = self.snapshot.exists, self._trial()
         kept_from = trial.metadata() if present else None
         metadata = self._metadata(schema, configuration, None, kept_from)
@@ -245,7 +249,27 @@ class Transaction:
             raise InvalidOptions(
                 f"Delta does not accept the table: {one_line(problem)}"
             ) from problem
+        self._check_change_feed(trial)
         return features_of(trial.protocol()), dict(fields_of(trial.metadata())["configuration"])
+
+    def _check_change_feed(self, trial: Any) -> None:
+        """Raise InvalidOptions if rows and this change of metadata cannot be in one commit."""
+        fields = fields_of(trial.metadata())
+        if not maps_columns(fields["configuration"]) or not has_change_feed(
+            self._jvm, trial.metadata()
+        ):
+            return
+        before = fields_of(self._txn.snapshot().metadata())
+        if maps_columns(before["configuration"]):
+            had, has = (set(names_in_files(each).values()) for each in (before, fields))
+            if had <= has:
+                return
+        raise InvalidOptions(
+            "Delta does not accept the table: while the change data feed is on, no commit with "
+            "rows may turn on column mapping or drop a mapped column. Write the rows without "
+            "delta.enableChangeDataFeed, or with 'false', and set it to 'true' afterwards with "
+            "ALTER TABLE ... SET TBLPROPERTIES"
+        )
 
     def _trial(self) -> Any:
         """A transaction on the same version, to find out what Delta says to a change."""

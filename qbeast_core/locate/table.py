@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from pyspark.sql import SparkSession
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from qbeast_core.delta.index import TableIndex
@@ -12,6 +14,7 @@ from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.locate.address import TableAddress
 from qbeast_core.model.revision import IndexConfiguration
+from qbeast_core.spark.alignment import widened
 
 
 class OpenTable:
@@ -40,6 +43,10 @@ class OpenTable:
         """The table's columns; in a write, also those that it adds. Without the slice column."""
         return self.snapshot.schema
 
+    def rows(self, files: NDArray[np.int64] | None = None) -> DataFrame:
+        """The rows of some files, or of all, in this schema; columns that a write adds are null."""
+        return self.snapshot.dataframe(files)
+
     @cached_property
     def configuration(self) -> IndexConfiguration:
         """The revisions of the table's index; empty for a table without an index."""
@@ -61,6 +68,10 @@ class WritableTable(OpenTable):
     @property
     def schema(self) -> StructType:
         return self.transaction.schema
+
+    def rows(self, files: NDArray[np.int64] | None = None) -> DataFrame:
+        found = super().rows(files)
+        return widened(found, self.schema, self.label) if self.transaction.changes_schema else found
 
     def merge_columns(self, given: StructType) -> None:
         """Add the columns and fields of new rows that the table lacks. Raises InvalidOptions."""

@@ -31,6 +31,9 @@ COLUMNS_KEY = "columnsToIndex"
 REVISION_KEY_PREFIX = "qbeast.revision."
 SAMPLE_KEY = "qbeast.sampleKey"
 """The key for the columns from which weights are computed, if not from the indexed columns."""
+BUILT_FROM_SAMPLE = "qbeast.builtFromSample"
+"""The key for the fraction of the sample that the rows come from. It describes the rows,
+not their index."""
 
 
 @dataclass(frozen=True)

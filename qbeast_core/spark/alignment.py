@@ -90,6 +90,17 @@ def assigned(
     return assignment.of(rows, schema, values)
 
 
+def widened(rows: DataFrame, schema: StructType, table: str) -> DataFrame:
+    """Rows of a table in a schema with more columns and fields, which are null, or wider types."""
+    values = {
+        field.name: column(field.name)
+        if field.name in rows.columns
+        else F.lit(None).cast(field.dataType)
+        for field in schema
+    }
+    return _selected(rows, schema, assigned(rows, schema, values, table, fill=True))
+
+
 def is_filled_by_delta(rows: DataFrame, schema: StructType) -> bool:
     """Whether aligned rows lack columns of the table, which Delta fills during the write."""
     return len(rows.columns) < len(schema)

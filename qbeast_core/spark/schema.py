@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructField, StructType
 
 GENERATION_KEY = "delta.generationExpression"
 """In the metadata of a generated column: the SQL that computes it."""
@@ -39,6 +39,15 @@ def same_type(one: DataType, other: DataType) -> bool:
     return one == other
 
 
+def nested_voids(schema: StructType) -> list[str]:
+    """The places of values without a type that Delta cannot store.
+
+    These are elements of arrays and maps, and structs that have nothing else. A column or field of
+    type void is allowed: it is null in every row.
+    """
+    return [path for field in schema for path in _nested_voids(field.dataType, field.name)]
+
+
 def default_expression(field: StructField) -> str | None:
     """The SQL of a column's default; None for a column without a default."""
     return field.metadata.get(_DEFAULT_KEY)
@@ -64,6 +73,24 @@ def is_identity(field: StructField) -> bool:
 def is_always_generated(field: StructField) -> bool:
     """Whether the field is an identity column that does not accept explicit values."""
     return is_identity(field) and not field.metadata.get(_EXPLICIT_KEY, False)
+
+
+def _nested_voids(kind: DataType, path: str, *, inside: bool = False) -> list[str]:
+    """`inside` is whether an array or map is above."""
+    if isinstance(kind, NullType):
+        return [path] if inside else []
+    if isinstance(kind, StructType):
+        if kind.fields and all(isinstance(field.dataType, NullType) for field in kind):
+            return [path]
+        parts = {field.name: field.dataType for field in kind}
+    elif isinstance(kind, ArrayType):
+        parts, inside = {"element": kind.elementType}, True
+    elif isinstance(kind, MapType):
+        parts, inside = {"key": kind.keyType, "value": kind.valueType}, True
+    else:
+        return []
+    found = (_nested_voids(part, f"{path}.{name}", inside=inside) for name, part in parts.items())
+    return [void for voids in found for void in voids]
 
 
 def _nullable(data_type: DataType) -> Any:

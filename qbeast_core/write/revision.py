@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.errors import IndexMismatch
 from qbeast_core.model.revision import (
+    BUILT_FROM_SAMPLE,
     COLUMNS_KEY,
     IndexConfiguration,
     Revision,
@@ -228,7 +229,8 @@ def slices_key(slices: bool) -> dict[str, str]:
 
 def is_index_key(key: str) -> bool:
     """Whether a key of a table's configuration belongs to the index."""
-    return key.startswith("qbeast.") or key in _OPTION_KEYS
+    of_format = key.startswith("qbeast.") and key != BUILT_FROM_SAMPLE
+    return of_format or key in _OPTION_KEYS
 
 
 def _observed(

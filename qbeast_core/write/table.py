@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from qbeast_core.delta.application import ApplicationTransaction
+from qbeast_core.delta.schema_merge import merges_schema
 from qbeast_core.errors import SampleWarning
 from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.locate.address import address_to_write
@@ -49,7 +50,7 @@ def write_table(
     txn_app_id: str | None = None,
     txn_version: int | str | None = None,
     rechoose: bool = False,
-    merge_schema: bool = False,
+    merge_schema: bool | None = None,
     overwrite_schema: bool | None = None,
     issue_warnings: bool = True,
 ) -> WriteResult:
@@ -104,11 +105,12 @@ def write_table(
         rechoose: whether a rebuild chooses automatic columns again.
         merge_schema: whether to add the columns and fields that only `df` has to an existing table,
             like Delta's option `mergeSchema`. They become the last ones, and are null in the
-            table's rows. If type widening is on, a column also takes the wider type of `df`.
+            table's rows. If type widening is on, a column also takes the wider type of `df`. By
+            default, `spark.databricks.delta.schema.autoMerge.enabled` decides, as in plain Delta.
         overwrite_schema: whether an overwrite replaces the table's schema with that of `df`, like
             Delta's option `overwriteSchema`. False keeps the table's schema and matches the rows
-            with it as an append does. By default, an overwrite replaces it unless `merge_schema`
-            is set.
+            with it as an append does. By default, an overwrite replaces it unless
+            `merge_schema` applies.
         issue_warnings: whether to issue the result's `warnings` as Python warnings too.
 
     Returns:
@@ -141,7 +143,7 @@ def write_table(
     """
     started = time.monotonic()
     spark = df.sparkSession
-    merges = bool(parse_flag("merge_schema", merge_schema))
+    merges = merges_schema(spark, parse_flag("merge_schema", merge_schema))
     overwrites = parse_flag("overwrite_schema", overwrite_schema)
     request = WriteRequest(
         address=address_to_write(spark, table=table, path=path, location=location),

@@ -14,7 +14,14 @@ _CHANGES = (
     *("convert", "alter", "append", "append: fields", "append: too large", "append: forbidden"),
     *("merge", "update"),
 )
-_REWRITES = ("convert", "append", "append: no reply", "append: put back", "delete old log", "overwrite")
+_REWRITES = (
+    "convert",
+    "append",
+    "append: no reply",
+    "append: put back",
+    "delete old log",
+    "overwrite",
+)
 _REFUSALS = ("create", "overwrite: without an index", "convert")
 
 CELLS = (

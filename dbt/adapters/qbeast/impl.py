@@ -425,11 +425,12 @@ class QbeastAdapter(SparkAdapter):
         with self._running(f"what {relation} was built from") as session:
             sampling.run_sample.require_no_mixture(session, _table(relation), built_from)
 
-    @available.parse_none
-    def qbeast_mark_sampled(self, relation: BaseRelation, built_from: float) -> None:
-        with self._running(f"mark {relation}") as session:
-            kind = "view" if relation.is_view else "table"
-            sampling.run_sample.mark(session, _table(relation), built_from, kind)
+    @available.parse(lambda *_: {})
+    def qbeast_mark_of_sample(
+        self, model: Mapping[str, Any], graph: Mapping[str, Any]
+    ) -> dict[str, str]:
+        """The property of a table or view that is built from a sample; none for all rows."""
+        return models.configuration.mark_of_sample(self.qbeast_built_from(model, graph))
 
     @available.parse_list
     def qbeast_sample_notes(

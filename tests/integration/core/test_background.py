@@ -63,6 +63,22 @@ def test_a_thread_is_used_again_with_the_properties_of_the_next_caller(
     assert tags == ({"first"}, {"second"}, set())
 
 
+def test_a_thread_is_used_again_in_the_session_of_the_next_caller(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "_threads", ThreadPoolExecutor(1))
+
+    def seen() -> str:
+        jvm: Any = spark._jvm
+        active = jvm.org.apache.spark.sql.classic.SparkSession.active()
+        return str(active.conf().get(PROPERTY, "none"))
+
+    sessions = [spark.newSession() for _ in range(2)]
+    for session, text in zip(sessions, ("first", "second"), strict=True):
+        session.conf.set(PROPERTY, text)
+    assert [in_background(each, seen).result() for each in sessions] == ["first", "second"]
+
+
 def test_a_function_gets_its_arguments_and_its_error_reaches_the_caller(
     spark: SparkSession,
 ) -> None:

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, failpoints, write_table
-from qbeast_core.errors import IndexMismatch, InvalidOptions
+from qbeast_core.delta.schema_merge import MERGE_SETTING
+from qbeast_core.errors import IndexMismatch, InvalidOptions, UnknownColumn
+from qbeast_core.jvm.settings import changed_settings
 from tests.integration.core.brute_force import (
     actions,
     assert_samples,
@@ -190,6 +193,119 @@ def test_slices_and_chosen_columns_go_with_new_columns(spark: SparkSession, tmp_
     table = assert_sound(spark, path, range(400), where="new < 50")
     below = stored.where("_qbeast_slice >= 1").count()
     assert below == table.sample(0.5).count()
+
+
+def test_a_setting_of_the_session_adds_columns_where_it_does_so_in_plain_delta(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    fed = {"delta.enableChangeDataFeed": "true"}
+    twins = Twins(spark, tmp_path, "id, 1 as a, named_struct('x', 1) as s", fed)
+    table = QbeastTable.for_path(spark, twins.indexed)
+
+    def source(columns: str) -> DataFrame:
+        return spark.sql(f"select id, {columns} from range(3, 9)")
+
+    def plain_merge(rows: DataFrame) -> DeltaMergeBuilder:
+        target = DeltaTable.forPath(spark, twins.plain).alias("target")
+        return target.merge(rows.alias("source"), "target.id = source.id")
+
+    def plain_write(rows: DataFrame, mode: str, **options: str) -> None:
+        rows.write.format("delta").mode(mode).options(**options).save(twins.plain)
+
+    with changed_settings(spark, {MERGE_SETTING: "true"}):
+        rows = twins.rows("id, named_struct('y', id) as s, 7 as appended")
+        twins.write(rows)
+        plain_write(rows, "append")
+        twins.assert_alike()
+
+        rows = source("2 as a, named_struct('X', 5, 'z', 'z', 'Y', id) as s, id as merged")
+        assert table.merge(rows, on="id").rows_updated == 4
+        plain_merge(rows).whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+        twins.assert_alike()
+
+        # Only what a merge sets is added.
+        rows = source("3 as listed, 'x' as computed, 4 as ignored")
+        table.merge(rows, on="id", update=["LISTED"], insert=False)
+        plain_merge(rows).whenMatchedUpdate(set={"listed": "source.listed"}).execute()
+        twins.assert_alike()
+        table.merge(
+            rows, on="id", update={"computed": "source.computed || source.id"}, insert=False
+        )
+        set_to = {"computed": "source.computed || source.id"}
+        plain_merge(rows).whenMatchedUpdate(set=set_to).execute()
+        twins.assert_alike()
+        assert "ignored" not in plain(spark, twins.indexed).columns
+        with pytest.raises(UnknownColumn, match="'strange'"):
+            table.merge(rows, on="id", update={"strange": "source.listed"})
+
+        rows = source("5 as replaced")
+        table.replace_where(rows, "id >= 3")
+        plain_write(rows, "overwrite", replaceWhere="id >= 3")
+        twins.assert_alike()
+        feeds = []
+        for path in (twins.indexed, twins.plain):
+            feed = spark.read.format("delta").option("readChangeFeed", "true")
+            changes = feed.option("startingVersion", 2).load(path).drop("_commit_timestamp")
+            feeds.append(sorted(map(str, changes.collect())))
+        assert feeds[0] == feeds[1] and len(feeds[0]) > 20
+
+        rows = source("6 as overwritten")
+        twins.write(rows, mode="overwrite")
+        plain_write(rows, "overwrite")
+        twins.assert_alike()
+        assert_sound(spark, twins.indexed)
+        table.replace_matching(source("8 as matched").where("id > 5"), on="id")
+        found = plain(spark, twins.indexed).where("matched = 8 and overwritten is null")
+        assert (found.count(), plain(spark, twins.indexed).count()) == (3, 6)
+        assert_sound(spark, twins.indexed)
+
+        for options in ({}, {"mode": "overwrite", "overwrite_schema": False}):
+            with pytest.raises(InvalidOptions, match="'refused'"):
+                twins.write(source("9 as refused"), merge_schema=False, **options)
+        twins.write(source("9 as only"), mode="overwrite", overwrite_schema=True)
+        assert plain(spark, twins.indexed).columns == ["id", "only"]
+    version = last_version(twins.indexed)
+    table.merge(source("1 as only, 2 as ignored"), on="id")
+    assert last_version(twins.indexed) == version + 1
+    table.merge(source("1 as only, 2 as asked_for"), on="id", merge_schema=True)
+    assert plain(spark, twins.indexed).columns == ["id", "only", "asked_for"]
+
+
+def test_a_merge_widens_the_column_that_places_rows(spark: SparkSession, tmp_path: Path) -> None:
+    twins = Twins(spark, tmp_path, "cast(id as int) id, 1 as a", WIDENING)
+    twins.get("cast(id as int) + 100 as id, 1 as a")
+    rows = spark.sql("select explode(array(2L, 3L, 5000000000L)) as id, 2 as a, 3 as new")
+    QbeastTable.for_path(spark, twins.indexed).merge(rows, on="id", merge_schema=True)
+    merge = DeltaTable.forPath(spark, twins.plain).alias("t").merge(rows.alias("s"), "t.id = s.id")
+    every = merge.withSchemaEvolution().whenMatchedUpdateAll().whenNotMatchedInsertAll()
+    every.execute()
+    twins.assert_alike()
+    table = QbeastTable.for_path(spark, twins.indexed)
+    assert table.check().unindexed_files == 1
+    assert (
+        table.sample(1.0, "id > 2").count() == plain(spark, twins.indexed).where("id > 2").count()
+    )
+    table.optimize()
+    assert_sound(spark, twins.indexed, where="id > 2")
+
+
+def test_columns_of_nulls_without_a_type_are_as_in_plain_delta(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    twins = Twins(spark, tmp_path, "id, null as never", {})
+    twins.get("id, null as nothing")
+    assert dict(plain(spark, twins.indexed).dtypes)["nothing"] == "void"
+    twins.get("id, named_struct('x', null, 'y', 1) as s")
+    twins.refuse("id, named_struct('x', null) as t", "'t'.*cast")
+    twins.refuse("id, array(null) as t", r"'t\.element'.*cast")
+    with pytest.raises(InvalidOptions, match=r"'m\.value'.*cast"):
+        rows = twins.rows("id, map('k', null) as m")
+        write_table(rows, path=str(tmp_path / "other"), columns_to_index=["id"])
+    assert last_version(str(tmp_path / "other")) == -1
+    # The table's type stays, also where plain Delta lets the first value decide on it.
+    with pytest.raises(InvalidOptions, match="'nothing' is string in the query and void in"):
+        twins.write(twins.rows("id, 'x' as nothing"), merge_schema=True)
+    assert_sound(spark, twins.indexed)
 
 
 def test_another_writer_may_add_the_columns_first(spark: SparkSession, tmp_path: Path) -> None:

@@ -68,6 +68,42 @@ def test_what_delta_does_not_take_is_refused(
     assert last_version(tmp_path / "t") == -1
 
 
+def test_no_commit_with_rows_maps_columns_or_drops_one_while_there_is_a_change_feed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, plain_path = str(tmp_path / "t"), str(tmp_path / "plain")
+    rows = spark.range(10).selectExpr("id", "id as b")
+    mapped, fed = {"delta.columnMapping.mode": "name"}, {"delta.enableChangeDataFeed": "true"}
+    words = "change data feed is on.*ALTER TABLE"
+    with pytest.raises(Exception, match="DELTA_BLOCK_COLUMN_MAPPING_AND_CDC_OPERATION"):
+        rows.write.format("delta").options(**mapped, **fed).save(plain_path)
+    with pytest.raises(InvalidOptions, match=words):
+        write_table(rows, path=path, columns_to_index="id", properties=mapped | fed)
+    assert last_version(path) == -1
+    # As the message says.
+    for place in (path, plain_path):
+        if place == path:
+            write_table(rows, path=path, columns_to_index="id", properties=mapped)
+        else:
+            rows.write.format("delta").options(**mapped).save(plain_path)
+        feed = "set tblproperties ('delta.enableChangeDataFeed' = 'true')"
+        spark.sql(f"alter table delta.`{place}` {feed}").collect()
+    other = rows.selectExpr("id", "b as c")
+    with pytest.raises(Exception, match="DELTA_BLOCK_COLUMN_MAPPING_AND_CDC_OPERATION"):
+        other.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(
+            plain_path
+        )
+    with pytest.raises(InvalidOptions, match=words):
+        write_table(other, path=path, mode="overwrite")
+    assert last_version(path) == 1
+    more = rows.selectExpr("id", "b", "id as c")
+    more.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(plain_path)
+    write_table(more, path=path, mode="overwrite")
+    QbeastTable.for_path(spark, path).update({"c": "0"}, "id = 3")
+    assert_sound(spark, path, range(10), fractions=[0.5])
+    assert plain(spark, path).columns == plain(spark, plain_path).columns == ["id", "b", "c"]
+
+
 def test_names_of_fields_that_delta_does_not_take_are_refused(
     spark: SparkSession, tmp_path: Path
 ) -> None:

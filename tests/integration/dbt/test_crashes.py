@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from dbt.adapters.qbeast.impl import QbeastAdapter
+from dbt.adapters.qbeast.spark.cursor import Cursor
 from dbt.tests.util import run_dbt
 from pyspark.sql import SparkSession
 
@@ -18,7 +19,7 @@ from qbeast_core import QbeastTable, failpoints
 from tests.integration.core.brute_force import assert_sound, last_version, live_adds
 from tests.integration.core.killing import killed_process
 from tests.integration.dbt.processes import TARGET, start
-from tests.integration.dbt.projects import comments, versions, write_project
+from tests.integration.dbt.projects import comments, properties, versions, write_project
 from tests.support.views import temporary_views
 
 MODEL = """
@@ -99,6 +100,96 @@ class TestKilledRuns:
             path = described.location.removeprefix("file:")
             assert not QbeastTable.for_name(spark, table).optimize(dry_run=True).changed
             assert_sound(spark, path, list(rows))
+
+
+EVENTS = """
+{{ config(materialized='table', columns_to_index='id', cube_size=100) }}
+select id from range(1000)
+"""
+OF_EVENTS = """
+{{ config(materialized='KIND', tblproperties={'own': "it's"}) }} select id from {{ ref('events') }}
+"""
+OVERWRITTEN = """
+{{ config(materialized='incremental', columns_to_index='id',
+          incremental_strategy='insert_overwrite') }}
+select id, 1 as other from {{ ref('events') }}
+"""
+SNAPSHOT = """
+snapshots:
+  - name: history
+    relation: ref('events')
+    config: {unique_key: id, strategy: check, check_cols: [id]}
+"""
+SAMPLED = ["--vars", "{qbeast_sample: 0.1}"]
+MARK = "qbeast.builtFromSample"
+
+
+class TestKilledRunsOnASample:
+    """What reads a sample is marked by the statement that creates it, so no kill hides the mark."""
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, spark: SparkSession) -> dict[str, Any]:
+        return {"type": "qbeast", "threads": 1, "allow_sampled_build": True}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {
+            "events.sql": EVENTS,
+            "plain.sql": OF_EVENTS.replace("KIND", "incremental"),
+            "seen.sql": OF_EVENTS.replace("KIND", "view"),
+            "overwritten.sql": OVERWRITTEN,
+        }
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        return {"history.yml": SNAPSHOT}
+
+    def test_a_kill_hides_no_sample(
+        self, project: Any, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def of(name: str) -> tuple[int, str | None]:
+            table = f"{project.test_schema}.{name}"
+            return spark.table(table).count(), properties(spark, table).get(MARK)
+
+        run_dbt(["run", "-s", "events"])
+        for name in ("plain", "seen", "history"):
+            with killed_after(monkeypatch, "create or replace"), pytest.raises(Killed):
+                run_dbt(["build", "-s", name, "--single-threaded", *SAMPLED])
+            rows, mark = of(name)
+            assert 0 < rows < 300 and mark == "0.1", name
+        assert properties(spark, f"{project.test_schema}.plain")["own"] == "it's"
+        for name in ("plain", "history"):
+            (failed,) = run_dbt(["build", "-s", name], expect_pass=False)
+            assert "was built from a sample of 10 percent" in failed.message
+        # The other way round: the rows and the mark are replaced together.
+        for name in ("plain", "seen"):
+            with killed_after(monkeypatch, "create or replace"), pytest.raises(Killed):
+                run_dbt(["run", "-s", name, "--full-refresh", "--single-threaded"])
+            assert of(name) == (1000, None), name
+
+        # An overwrite keeps the mark, in one commit. So does a table that loses a column.
+        run_dbt(["run", "-s", "overwritten", *SAMPLED])
+        before, table = of("overwritten"), f"{project.test_schema}.overwritten"
+        assert before[1] == "0.1"
+        run_dbt(["run", "-s", "overwritten", *SAMPLED])
+        assert of("overwritten") == before and versions(spark, table) == 2
+        QbeastTable.for_name(spark, table).drop_columns("other")
+        assert of("overwritten") == before and versions(spark, table) == 3
+
+
+@contextmanager
+def killed_after(monkeypatch: pytest.MonkeyPatch, words: str) -> Iterator[None]:
+    """The kill after the first statement with these words."""
+    execute = Cursor.execute
+
+    def then_kill(cursor: Cursor, sql: str, bindings: Any = None) -> None:
+        execute(cursor, sql, bindings)
+        if words in sql:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Cursor, "execute", then_kill)
+        yield
 
 
 ENDLESS = """

@@ -68,6 +68,13 @@ def raised_for(cause: str) -> QbeastError:
             ValueDoesNotFit,
             "9999999999L",
         ),
+        (
+            "x.SparkArithmeticException: [NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION] The "
+            "12345678901 rounded half up from 12345678901 cannot be represented as "
+            "Decimal(10, 0). SQLSTATE: 22003",
+            ValueDoesNotFit,
+            "Decimal(10, 0). Correct or filter",
+        ),
         ("java.io.IOException: No space left on device", NoSpace, "Free space"),
         (
             "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException: The DiskSpace quota of /t "

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.sql.types import StringType, StructField
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    LongType,
+    MapType,
+    NullType,
+    StringType,
+    StructField,
+    StructType,
+)
 
-from qbeast_core.spark.schema import char_length
+from qbeast_core.spark.schema import char_length, nested_voids
 
 
 @pytest.mark.parametrize(
@@ -21,3 +30,31 @@ from qbeast_core.spark.schema import char_length
 def test_only_a_char_column_has_a_fixed_length(declared: str | None, length: int | None) -> None:
     metadata = {} if declared is None else {"__CHAR_VARCHAR_TYPE_STRING": declared}
     assert char_length(StructField("c", StringType(), True, metadata)) == length
+
+
+VOID, LONG = NullType(), LongType()
+
+
+def struct(**types: DataType) -> StructType:
+    return StructType([StructField(name, kind) for name, kind in types.items()])
+
+
+@pytest.mark.parametrize(
+    ("kind", "places"),
+    [
+        (VOID, []),
+        (LONG, []),
+        (struct(x=VOID, y=LONG), []),
+        (struct(x=VOID), ["c"]),
+        (struct(y=LONG, x=struct(z=VOID)), ["c.x"]),
+        (ArrayType(VOID), ["c.element"]),
+        (ArrayType(struct(x=VOID, y=LONG)), ["c.element.x"]),
+        (MapType(LONG, struct(s=ArrayType(VOID), y=LONG)), ["c.value.s.element"]),
+        (struct(y=MapType(LONG, VOID)), ["c.y.value"]),
+    ],
+    ids=str,
+)
+def test_nulls_without_a_type_are_found_where_delta_cannot_store_them(
+    kind: DataType, places: list[str]
+) -> None:
+    assert nested_voids(struct(id=LONG, c=kind)) == places

@@ -18,7 +18,6 @@ from dbt_common.exceptions import DbtRuntimeError
 from qbeast_core import closest
 
 INDEXED_MATERIALIZATIONS = ("qbeast", "table", "incremental")
-BUILT_FROM_SAMPLE = "qbeast.builtFromSample"
 NEVER, AUTO, ALWAYS = "never", "auto", "always"
 _NO_INDEX = ("none", "")
 _OWN_KEYS = ("columns_to_index", "cube_size", "column_stats", "sample_key", "slices", "optimize")
@@ -188,11 +187,23 @@ def model_spec(
         properties={
             **_properties(config.get("tblproperties")),
             **properties_of(checks_of(model)),
-            **({} if built_from is None else {BUILT_FROM_SAMPLE: repr(built_from)}),
+            **mark_of_sample(built_from),
         },
         location=f"{str(root).rstrip('/')}/{model['alias']}" if root else None,
         descriptions=descriptions(config, model),
     )
+
+
+def mark_of_sample(built_from: float | None) -> dict[str, str]:
+    """The property that records what a table or view was built from; none for all rows.
+
+    >>> mark_of_sample(0.1), mark_of_sample(None)
+    ({'qbeast.builtFromSample': '0.1'}, {})
+    """
+    # Its module imports numpy, which the adapter is to be loaded without.
+    from qbeast_core import BUILT_FROM_SAMPLE
+
+    return {} if built_from is None else {BUILT_FROM_SAMPLE: repr(built_from)}
 
 
 def selector_of(model: Mapping[str, Any]) -> str:

@@ -219,6 +219,7 @@ def merge_snapshot(
         insert_where=f"{_SOURCE}.dbt_change_type = 'insert'",
         source_alias=_SOURCE,
         target_alias=_TARGET,
+        merge_schema=False,
     )
     return response_of_rewrite("snapshotted", result)
 
@@ -268,6 +269,7 @@ def _rebuild(session: SparkSession, frame: DataFrame, table: str, spec: ModelSpe
         comment=spec.descriptions.table or "",
         location=spec.location,
         rechoose=spec.rechoose or _chose_from_other_rows(session, table, spec),
+        overwrite_schema=True,
         issue_warnings=False,
     )
     return _respond(spec, "rebuilt", result)
@@ -327,6 +329,8 @@ def _merge(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) 
         where=list(increment.predicates) or None,
         source_alias=_SOURCE,
         target_alias=_TARGET,
+        # `on_schema_change` has added columns; predicates may use others.
+        merge_schema=False,
     )
     return _respond_to_rewrite(spec, "merged", result)
 
@@ -355,8 +359,6 @@ def _insert_overwrite(
         overwrite_schema=False,
         issue_warnings=False,
     )
-    if spec.built_from is not None:
-        run_sample.mark(frame.sparkSession, table, spec.built_from)
     return _respond(spec, "overwritten", result)
 
 

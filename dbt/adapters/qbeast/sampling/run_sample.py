@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import AdapterRequiredConfig
 from dbt.adapters.qbeast.credentials import QbeastCredentials
-from dbt.adapters.qbeast.models.configuration import BUILT_FROM_SAMPLE
 from dbt.adapters.qbeast.relation import parse_fraction, percent
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -57,7 +56,7 @@ def is_to_be_sampled(session: "SparkSession", table: str) -> bool:
 
 def built_from(session: "SparkSession", table: str) -> float | None:
     """The fraction of the sample that a table was built from; None if it has all rows."""
-    from qbeast_core import Catalog
+    from qbeast_core import BUILT_FROM_SAMPLE, Catalog
 
     fraction = Catalog(session).properties(table).get(BUILT_FROM_SAMPLE)
     return None if fraction is None else float(fraction)
@@ -128,13 +127,6 @@ def require_no_mixture(session: "SparkSession", table: str, fraction: float | No
             "the table with --full-refresh, which keeps only the rows of that run (a snapshot "
             "must be dropped for that, and loses its history)"
         )
-
-
-def mark(session: "SparkSession", relation: str, fraction: float, kind: str = "table") -> None:
-    """Records in a property that a table, or with kind `view` a view, is built from a sample."""
-    session.sql(
-        f"alter {kind} {relation} set tblproperties ('{BUILT_FROM_SAMPLE}' = '{fraction!r}')"
-    ).collect()
 
 
 def describe_fraction(fraction: float | None) -> str:

@@ -1,8 +1,15 @@
 {# dbt-spark's clauses of `create table` and `create view`, with every name and text as a literal that
    nothing in it can end. #}
 {% macro qbeast__tblproperties_clause() -%}
-  {%- set properties = config.get('tblproperties') -%}
-  {%- if properties is not none %}
+  {{ qbeast_properties(config.get('tblproperties') or {}) }}
+{%- endmacro %}
+
+
+{# The properties of a new table or view, with the one that records the sample it is built from. It is
+   part of the statement, so that nothing can end a run between the two. #}
+{% macro qbeast_properties(given) -%}
+  {%- set properties = dict(given, **adapter.qbeast_mark_of_sample(model, graph)) -%}
+  {%- if properties %}
     tblproperties ({{ qbeast_literal_pairs(properties, ' = ') }})
   {%- endif %}
 {%- endmacro %}

@@ -28,6 +28,22 @@
 {%- endmacro %}
 
 
+{# dbt-spark's statement, but with the property of a view that reads a sample. #}
+{% macro qbeast__create_view_as(relation, sql) -%}
+  create or replace view {{ relation }}
+  {%- if config.persist_column_docs() %}
+    ({{ get_persist_docs_column_list(model.columns, get_columns_in_query(sql)) }})
+  {%- endif %}
+  {{ comment_clause() }}
+  {{ qbeast_properties({}) }}
+  {%- if config.get('contract').enforced -%}
+    {{ get_assert_columns_equivalent(sql) }}
+  {%- endif %}
+  as
+    {{ sql }}
+{%- endmacro %}
+
+
 {# Delta cannot add NOT NULL to an existing column; a CHECK has the same effect. #}
 {% macro qbeast__persist_constraints(relation, model) %}
   {%- if config.get('contract').enforced and config.get('file_format') == 'delta' -%}

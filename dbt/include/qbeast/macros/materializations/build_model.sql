@@ -55,9 +55,6 @@
       {{ create_table_as(False, target_relation, query) }}
     {%- endcall -%}
     {% do persist_constraints(target_relation, model) %}
-    {%- if built_from is not none -%}
-      {% do adapter.qbeast_mark_sampled(target_relation, built_from) %}
-    {%- endif -%}
   {%- endif -%}
   {% do persist_docs(target_relation, model) %}
   {%- if is_indexed -%}

@@ -12,7 +12,7 @@
 
   {%- set source = load_cached_relation(defer_relation) -%}
   {%- if source is none or not source.is_table -%}
-    {{ return(materialization_view_qbeast()) }}
+    {{ return(create_or_replace_view()) }}
   {%- endif -%}
   {%- if not source.is_delta -%}
     {% do exceptions.raise_compiler_error(

@@ -31,9 +31,6 @@
       {%- call statement('main') -%}
         {{ create_table_as(False, target_relation, query) }}
       {%- endcall -%}
-      {%- if built_from is not none -%}
-        {% do adapter.qbeast_mark_sampled(target_relation, built_from) %}
-      {%- endif -%}
     {%- endif -%}
   {%- else -%}
     {% do adapter.qbeast_require_no_mixture(target_relation, built_from) %}

@@ -478,3 +478,47 @@ class TestPythonModels:
         (failed,) = run_dbt(["run"], expect_pass=False)
         assert "ZeroDivisionError: division by zero" in failed.message
         assert "models/counted.py (line " in failed.message
+
+
+ADDING = "pre_hook='set spark.databricks.delta.schema.autoMerge.enabled = true'"
+MERGED = f"""
+{{{{ config(materialized='incremental', columns_to_index='id', unique_key='id', {ADDING}) }}}}
+select id, 1 as a {{{{ ', 2 as extra' if is_incremental() }}}} from range(5)
+"""
+REBUILT = f"""
+{{{{ config(materialized='table', columns_to_index='id', {ADDING}) }}}}
+select id, 1 as {{{{ var('column', 'a') }}}} from range(5)
+"""
+HISTORY = """
+snapshots:
+  - name: history
+    relation: ref('rebuilt')
+    config:
+      {unique_key: id, strategy: check, check_cols: all, columns_to_index: [id],
+       pre_hook: "set spark.databricks.delta.schema.autoMerge.enabled = true"}
+"""
+
+
+class TestSessionThatAddsColumns:
+    """The model's configuration decides on columns, also where a setting of Spark adds them."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"merged.sql": MERGED, "rebuilt.sql": REBUILT}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        return {"history.yml": HISTORY}
+
+    def test_the_model_decides_on_columns(self, project: Any, spark: SparkSession) -> None:
+        run_dbt(["build"])
+        run_dbt(["build", "--vars", "{column: b}"])
+        columns = {
+            name: spark.table(f"{project.test_schema}.{name}").columns
+            for name in ("merged", "rebuilt", "history")
+        }
+        assert columns["merged"] == ["id", "a"]
+        assert columns["rebuilt"] == ["id", "b"]
+        assert {"id", "a", "b"} < set(columns["history"])
+        assert "dbt_change_type" not in columns["history"]
+        assert spark.table(f"{project.test_schema}.history").count() == 10

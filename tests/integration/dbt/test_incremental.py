@@ -480,16 +480,16 @@ class TestPythonModels:
         assert "models/counted.py (line " in failed.message
 
 
-ADDING = "pre_hook='set spark.databricks.delta.schema.autoMerge.enabled = true'"
-MERGED = f"""
-{{{{ config(materialized='incremental', columns_to_index='id', unique_key='id', {ADDING}) }}}}
+AUTO_MERGE = "pre_hook='set spark.databricks.delta.schema.autoMerge.enabled = true'"
+MERGED_IN_SESSION = f"""
+{{{{ config(materialized='incremental', columns_to_index='id', unique_key='id', {AUTO_MERGE}) }}}}
 select id, 1 as a {{{{ ', 2 as extra' if is_incremental() }}}} from range(5)
 """
-REBUILT = f"""
-{{{{ config(materialized='table', columns_to_index='id', {ADDING}) }}}}
+REBUILT_IN_SESSION = f"""
+{{{{ config(materialized='table', columns_to_index='id', {AUTO_MERGE}) }}}}
 select id, 1 as {{{{ var('column', 'a') }}}} from range(5)
 """
-HISTORY = """
+HISTORY_IN_SESSION = """
 snapshots:
   - name: history
     relation: ref('rebuilt')
@@ -504,11 +504,11 @@ class TestSessionThatAddsColumns:
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
-        return {"merged.sql": MERGED, "rebuilt.sql": REBUILT}
+        return {"merged.sql": MERGED_IN_SESSION, "rebuilt.sql": REBUILT_IN_SESSION}
 
     @pytest.fixture(scope="class")
     def snapshots(self) -> dict[str, Any]:
-        return {"history.yml": HISTORY}
+        return {"history.yml": HISTORY_IN_SESSION}
 
     def test_the_model_decides_on_columns(self, project: Any, spark: SparkSession) -> None:
         run_dbt(["build"])

@@ -478,3 +478,47 @@ class TestPythonModels:
         (failed,) = run_dbt(["run"], expect_pass=False)
         assert "ZeroDivisionError: division by zero" in failed.message
         assert "models/counted.py (line " in failed.message
+
+
+AUTO_MERGE = "pre_hook='set spark.databricks.delta.schema.autoMerge.enabled = true'"
+MERGED_IN_SESSION = f"""
+{{{{ config(materialized='incremental', columns_to_index='id', unique_key='id', {AUTO_MERGE}) }}}}
+select id, 1 as a {{{{ ', 2 as extra' if is_incremental() }}}} from range(5)
+"""
+REBUILT_IN_SESSION = f"""
+{{{{ config(materialized='table', columns_to_index='id', {AUTO_MERGE}) }}}}
+select id, 1 as {{{{ var('column', 'a') }}}} from range(5)
+"""
+HISTORY_IN_SESSION = """
+snapshots:
+  - name: history
+    relation: ref('rebuilt')
+    config:
+      {unique_key: id, strategy: check, check_cols: all, columns_to_index: [id],
+       pre_hook: "set spark.databricks.delta.schema.autoMerge.enabled = true"}
+"""
+
+
+class TestSessionThatAddsColumns:
+    """The model's configuration decides on columns, also where a setting of Spark adds them."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"merged.sql": MERGED_IN_SESSION, "rebuilt.sql": REBUILT_IN_SESSION}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        return {"history.yml": HISTORY_IN_SESSION}
+
+    def test_the_model_decides_on_columns(self, project: Any, spark: SparkSession) -> None:
+        run_dbt(["build"])
+        run_dbt(["build", "--vars", "{column: b}"])
+        columns = {
+            name: spark.table(f"{project.test_schema}.{name}").columns
+            for name in ("merged", "rebuilt", "history")
+        }
+        assert columns["merged"] == ["id", "a"]
+        assert columns["rebuilt"] == ["id", "b"]
+        assert {"id", "a", "b"} < set(columns["history"])
+        assert "dbt_change_type" not in columns["history"]
+        assert spark.table(f"{project.test_schema}.history").count() == 10

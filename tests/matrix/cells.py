@@ -60,6 +60,8 @@ def run(spark: SparkSession, store: FaultyStore, cell: Cell) -> int:
     with changed_settings(spark, {**spark_settings(cell.settings or {}), **feature.settings}):
         try:
             index = dict(INDEXES[feature.index or cell.index])
+            if not feature.allows_slices:
+                index.pop("slices", None)
             twin = Twin(spark, feature, index, store, settings.is_lenient(cell.settings or {}))
             twin.create()
             for operation in STEPS:

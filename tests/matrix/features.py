@@ -54,6 +54,8 @@ class Feature:
     """Whether the first versions' log is deleted once there is a checkpoint."""
     needs_catalog: bool = False
     """Whether only another catalog makes such tables, so that the two tables are without it."""
+    allows_slices: bool = True
+    """Whether the table may store slices, whose columns Delta does not let change."""
     note: str = ""
     """What a user should know, for docs/compatibility.md."""
 
@@ -78,6 +80,7 @@ class Feature:
             self.index or other.index,
             self.old_log_is_deleted or other.old_log_is_deleted,
             self.needs_catalog or other.needs_catalog,
+            self.allows_slices and other.allows_slices,
         )
 
 
@@ -135,9 +138,9 @@ FEATURES: tuple[Feature, ...] = (
         columns={"f": ("float", "cast(id / 3 as float)")},
         alterations=["alter column a type bigint", "alter column f type double"],
         changed={"a": "5000000000 + id", "f": "id / 3.0D"},
-        index="numbers",
+        allows_slices=False,
         note="If an indexed column is widened, older files are not indexed until `optimize` "
-        "rewrites them. A table with slices cannot have another type of a column that the slices "
+        "rewrites them. If the table stores slices, Delta does not widen the columns that they "
         "are computed from.",
     ),
     Feature(

@@ -28,20 +28,42 @@ def _always(title: str, limit: float) -> Target:
     return Target(title, {1: limit})
 
 
+def _sample_bytes(key: str, columns: str, limits: Mapping[str, float]) -> dict[str, Target]:
+    """Targets for the bytes that samples read, by percent.
+
+    Args:
+        limits: how many times its part of a plain scan a sample may read.
+    """
+    return {
+        f"sample_{key}_bytes_{percent}": _always(
+            f"{percent} % sample of {columns}: bytes read, against TABLESAMPLE",
+            limit * float(percent) / 100,
+        )
+        for percent, limit in limits.items()
+    }
+
+
 TARGETS: Mapping[str, Target] = {
     "write": _always("write of a scanned source: time, against plain Delta", 1.25),
     "write_zorder": _always("the same, against plain Delta and OPTIMIZE ZORDER", 0.4),
     "write_original": _always("the same, against qbeast-spark, each over its plain Delta", 0.5),
     "write_join": _always("write of an expensive query: time, against plain Delta", 1.3),
     "rebuild": _always("rebuild whose tree still fits: time, against plain Delta", 1.15),
-    "sample_few": Target(
+    "sample_few_1": Target(
         "1 % sample of 2 columns: time, against TABLESAMPLE", {1: 1 / 3, 10: 1 / 10}
     ),
-    "sample_all": Target(
+    "sample_all_1": Target(
         "1 % sample of all columns: time, against TABLESAMPLE", {1: 1 / 5, 10: 1 / 15}
     ),
-    "sample_bytes_1": _always("1 % sample: bytes read, against TABLESAMPLE", 0.04),
-    "sample_bytes_01": _always("0.1 % sample: bytes read, against TABLESAMPLE", 0.01),
+    "sample_all_10": Target(
+        "10 % sample of all columns: time, against TABLESAMPLE", {1: 1 / 4, 10: 1 / 5}
+    ),
+    **_sample_bytes("all", "all columns", {"0.1": 1.5, "1": 1.2, "10": 1.2, "30": 1.2}),
+    **_sample_bytes("few", "2 columns", {"0.1": 3.5, "1": 1.5, "10": 1.3, "30": 1.3}),
+    "fractions_mean": _always(
+        "samples of 0.1 to 100 %: bytes read, against the same part of a plain scan, mean", 1.9
+    ),
+    "fractions_worst": _always("the same, the worst of 40", 3.6),
     "range_zorder": _always("range filters: bytes read, against default ZORDER", 0.35),
     "range_sorted": _always("range filters: bytes read, against sorted ZORDER", 1.2),
     "scan_time": _always("full scan: time, against plain Delta", 1.05),

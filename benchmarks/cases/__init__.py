@@ -11,6 +11,7 @@ from benchmarks.cases import (
     append,
     error,
     filtered_sample,
+    fractions,
     full_scan,
     growth,
     memory,
@@ -30,6 +31,7 @@ from benchmarks.comparison import Comparison
 CASES: Mapping[str, Callable[[Bench], Iterable[Comparison]]] = {
     "memory": memory.run,
     "sample": sample.run,
+    "fractions": fractions.run,
     "full_scan": full_scan.run,
     "planning": planning.run,
     "error": error.run,

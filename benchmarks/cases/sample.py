@@ -1,4 +1,4 @@
-"""Measures samples of 0.1, 1 and 10 %, from the call or the SQL to the answer, and TABLESAMPLE.
+"""Measures samples of 0.1, 1, 10 and 30 %, from the call or the SQL to the answer, and TABLESAMPLE.
 
 One table has default options. The other stores slices, with which a sample can read less than a
 whole file.
@@ -16,9 +16,10 @@ from benchmarks.bench import Bench, Source
 from benchmarks.comparison import Comparison, Side
 from benchmarks.layouts import Layout
 from benchmarks.measuring import RUNS, Query, alternate, collecting, read_by
+from benchmarks.targets import TARGETS
 from qbeast_core import QbeastTable
 
-PERCENTS = ("0.1", "1", "10")
+PERCENTS = ("0.1", "1", "10", "30")
 _API, _API_SLICED = "qbeast, API", "qbeast with slices, API"
 ALL = ("bit_xor(xxhash64(*))",)
 """An aggregate that needs every column."""
@@ -84,20 +85,21 @@ def _sampled(
 ) -> Iterator[Comparison]:
     queries = _queries(bench, source, percent, aggregates)
     case = f"{percent} % sample of {source.name}, {what}"
+    target = {"2 columns": "sample_few", "all columns": "sample_all"}[what]
     if source is bench.lineitem:
         times = alternate(_collected(queries), runs=_RUNS.get(percent, RUNS))
-        target = {"2 columns": "sample_few", "all columns": "sample_all"}[what]
         for name in list(queries)[1:]:
+            key = f"{target}_{percent}"
             yield bench.compare(
-                case, "s", times[name], times["TABLESAMPLE"], target if percent == "1" else None
+                case, "s", times[name], times["TABLESAMPLE"], key if key in TARGETS else None
             )
     else:
         for query in queries.values():
             query().collect()
     read = {name: read_by(name, queries[name]) for name in ("TABLESAMPLE", _API, _API_SLICED)}
-    targets = {"0.1": "sample_bytes_01", "1": "sample_bytes_1"}
     for name in (_API, _API_SLICED):
-        yield bench.compare(case, "bytes", read[name], read["TABLESAMPLE"], targets.get(percent))
+        key = f"{target}_bytes_{percent}"
+        yield bench.compare(case, "bytes", read[name], read["TABLESAMPLE"], key)
 
 
 def through_api(bench: Bench, path: str, fraction: float, aggregates: tuple[str, ...]) -> DataFrame:

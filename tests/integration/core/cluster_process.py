@@ -64,8 +64,9 @@ def main() -> None:
     indexed = {"columns_to_index": ["a"], "cube_size": 50}
     write(RETRY, lambda: write_table(rows(0, 400), path=path, **indexed))
     write(SPECULATE, lambda: write_table(rows(400, 400), path=path))
-    # Few rows, which are written to one file and measured there.
+    # Few rows, which are written to one file and measured there. Both files are worth an optimize.
     write(LOSE_EXECUTOR, lambda: write_table(rows(800, 20), path=path))
+    write(RETRY, lambda: write_table(rows(820, 40), path=path))
     write(RETRY, lambda: QbeastTable.for_path(spark, path).optimize())
 
 

@@ -86,7 +86,7 @@ def test_measured_quantiles_divide_skewed_values_and_texts(
     assert isinstance(price, NumericQuantiles) and isinstance(name, StringQuantiles)
     # Half of the rows: evenly divided though the values are not.
     assert price.transform(math.exp(5)) == pytest.approx(0.5, abs=0.05)
-    assert len(table.files(where="price > exp(5D)")) < 0.7 * len(table.files())
+    assert rows_in_files(table, "price > exp(5D)") < 0.7 * rows_in_files(table)
 
     beyond = rows.selectExpr(
         "id + 4000 as id", "price * 100 as price", "concat('zz', name) as name", "at"
@@ -96,6 +96,11 @@ def test_measured_quantiles_divide_skewed_values_and_texts(
     assert not actions(path, second.version, "metaData")
     assert_sound(spark, path, where="price > 1000000 or name > 'y'")
     assert_rows_in_their_cubes(spark, path)
+
+
+def rows_in_files(table: QbeastTable, where: str | None = None) -> int:
+    """The rows in the files that a filter reads."""
+    return sum(file.rows for file in table.files(where=where))
 
 
 def test_decimals_are_divided_too(spark: SparkSession, tmp_path: Path) -> None:
@@ -117,7 +122,7 @@ def test_decimals_are_divided_too(spark: SparkSession, tmp_path: Path) -> None:
     where = "price > 22000.1234BD and fine <= 2000.000000000000000001BD"
     table = assert_sound(spark, path, where=where)
     assert_rows_in_their_cubes(spark, path)
-    assert len(table.files(where="price > 22000.1234BD")) < 0.7 * len(table.files())
+    assert rows_in_files(table, "price > 22000.1234BD") < 0.8 * rows_in_files(table)
     given = {"price": {"quantiles": [0, 10, 1000000]}}
     assert write_table(rows, path=path, column_stats=given).new_revision
     assert_sound(spark, path, where=where)

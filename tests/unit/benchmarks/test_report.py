@@ -42,7 +42,7 @@ def measured() -> Run:
         (
             Comparison("write lineitem", "s", OURS, PLAIN, "write", 1.25, "write"),
             *(
-                Comparison(sampled, "s", ours, table_sample, "sample_all", 0.2, "sample")
+                Comparison(sampled, "s", ours, table_sample, "sample_all_1", 0.2, "sample")
                 for ours in (Side("qbeast, API", (0.1,)), Side("qbeast, SQL", (0.3,)))
             ),
             *(
@@ -157,7 +157,8 @@ def test_table_of_targets_has_a_row_per_target() -> None:
     assert len(rows) == len(TARGETS)
     by_title = {row.split(" | ")[0].strip("| "): row for row in rows}
     assert by_title[TARGETS["write"].title].endswith("| ≤ 1.25 | **2.00** (missed) |")
-    assert by_title[TARGETS["sample_all"].title].endswith("| ≤ 0.2 | **0.1 to 0.3** (1 of 2 met) |")
+    sampled = by_title[TARGETS["sample_all_1"].title]
+    assert sampled.endswith("| ≤ 0.2 | **0.1 to 0.3** (1 of 2 met) |")
     assert "; scale 10: ≤ 0.0667 |" in targets(
         [View(measured()), View(replace(measured(), environment={"scale": 10}))]
     )

@@ -37,7 +37,7 @@ def test_ratio_to_zero_is_zero_or_misses_the_target() -> None:
 
 
 def test_targets_apply_from_their_scale() -> None:
-    target = TARGETS["sample_few"]
+    target = TARGETS["sample_few_1"]
     assert [target.limit(scale) for scale in (0.1, 1, 5, 10, 100)] == [
         None,
         pytest.approx(1 / 3),

@@ -29,7 +29,6 @@ class Key(NamedTuple):
 
 
 _PERCENTS = ("0.1", "1", "10")
-_SAMPLED = (*_PERCENTS, "30")
 
 FIGURES: Mapping[str, Key] = {
     "write": Key("write lineitem", "s"),

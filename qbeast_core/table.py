@@ -270,7 +270,8 @@ class QbeastTable:
     ) -> OptimizeResult:
         """Compact and index files, where that improves the index.
 
-        Only these files are rewritten: several small ones, files of overcrowded cubes, and files
+        Only these files are rewritten: files with rows of all weights, once together they have more
+        rows than a cube should; several small or overlapping files with the same weights; and files
         without an index. If no file improves, nothing is written. The rows and their weights do
         not change. Commits made before an error stay.
 

@@ -1,11 +1,11 @@
 """Optimize: rewrite only the files whose layout improves.
 
-A file is rewritten if it is one of several small files, if it holds part of an overcrowded cube
-that is spread over several files, if its blocks belong to cubes that many files share, or if the
-index does not describe it (`tree.fragments`). Its rows are removed from the tree and added again
-like new rows; their values and weights do not change. Rarely, they overcrowd a cube of another
-file, which the next round then rewrites. After the last round no file improves any more, so a
-second optimize writes nothing.
+A file is rewritten if its rows are not divided by weight and enough other rows are not either, if
+it is one of several small files with the same weights, if it shares crowded or many pieces of cubes
+with other files (`tree.fragments`), or if the index does not describe it. Its rows are removed from
+the tree and added again; their values and weights do not change. Rarely, they overcrowd a cube of
+another file, which the next round then rewrites. After the last round no file improves any more, so
+a second optimize writes nothing.
 """
 
 from __future__ import annotations

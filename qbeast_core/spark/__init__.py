@@ -1,1 +1,1 @@
-"""Processing of rows in Spark: Catalyst columns for points, paths, weights and target cubes."""
+"""Processing of rows in Spark: Catalyst columns for points, paths, weights, cubes and files."""

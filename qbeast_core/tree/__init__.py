@@ -1,1 +1,1 @@
-"""The OTree in numpy: building it, walking it and grouping its cubes into files. No Spark."""
+"""The OTree in numpy: building and searching it, and dividing rows into files. No Spark."""

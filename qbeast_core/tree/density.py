@@ -37,8 +37,8 @@ def density_grids(tree: OTree, grid_depth: int) -> dict[tuple[int, ...], Grid]:
 def _parts(tree: OTree) -> Iterator[tuple[CubeId, float]]:
     """Cubes that share nothing and cover all rows, with the rows that have their place in each.
 
-    One row more than there is counts in each part of a cube: few rows below say little of the many
-    that stayed above, and an absent part may have some of those.
+    Each part of a cube counts as having one row more than it has: few rows below a cube say little
+    about where its own rows are, and a part without rows below may have some of them.
     """
     inside: dict[CubeId, float] = {}
     for cube in tree.cubes:

@@ -15,11 +15,14 @@ from qbeast_core.model.block import Block, rows_by_cube
 from qbeast_core.model.cube import CubeId
 from qbeast_core.tree.bands import band_numbers
 
+_Piece = tuple[CubeId, int]
+"""The rows of a cube in a band: a cube and the number of a band."""
+
 SMALL_SHARE = 0.5
 """A file with fewer rows than this share of the cube size is small."""
 
 CROWDED = 2.0
-"""A cube with more rows than this many times the cube size is crowded."""
+"""A piece with more rows than this many times the cube size is crowded."""
 
 SCATTERED_OVER = 3
 """A piece in at least this many files is worth gathering into one."""
@@ -41,10 +44,6 @@ class HeldBlocks(Protocol):
     @property
     def highest_weight(self) -> int | None:
         """The highest weight of the rows; None in a file whose rows are not divided by weight."""
-
-
-_Piece = tuple[CubeId, int]
-"""The rows of a cube in a band."""
 
 
 def compaction_candidates(files: Mapping[int, HeldBlocks], desired_rows: int) -> list[int]:

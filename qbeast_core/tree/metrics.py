@@ -135,7 +135,7 @@ class IndexMetrics:
 
     @property
     def blocks_per_cube(self) -> float:
-        """1.0 after a single write; appends increase it, and optimize reduces it."""
+        """The mean number of files that hold rows of a cube. Appends increase it."""
         return self.blocks / self.cubes if self.cubes else 0.0
 
     @property

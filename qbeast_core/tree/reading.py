@@ -3,7 +3,7 @@
 The index page shows the counts of files, bytes and rows while its reader moves sliders, far from
 Spark. So this module asks `tree.query`, by which queries choose files, about every bound that the
 sliders have, and stores how many of them each cube and each file passes. The bounds of a column
-rise, so a number of them says it all.
+are in ascending order, so their number is enough.
 
 A file is read if one of its *entries* is: a cube of it, with the lowest weight of its rows there.
 Entries that no choice tells apart are joined, so their number is bounded by what can be chosen and

@@ -56,7 +56,7 @@ class TreePlan:
 
     def fits(self, in_cubes: Mapping[CubeId, float]) -> bool:
         """Whether the plan suits rows that are distributed over cubes in these numbers."""
-        # Only one file of each band can be small.
+        # Each band except the last can be one small file.
         large_files = self.cuts.files - self.cuts.bands + 1
         return still_fits(in_cubes, large_files, self.revision.desired_cube_size)
 
@@ -188,8 +188,8 @@ class RowLayout:
 def placed(rows: DataFrame, plan: TreePlan, row_layout: RowLayout, by_slice: bool) -> DataFrame:
     """The rows in one Spark partition per file, each sorted along the space-filling curve.
 
-    With `by_slice`, rows are sorted by slice first, so that a small sample reads only the end of a
-    file.
+    With `by_slice`, rows are sorted by slice first, so that a sample that ends within a file reads
+    only the end of it.
 
     File and order are expressions of the shuffle and the sort rather than columns, because dropping
     extra columns would copy every row once more.

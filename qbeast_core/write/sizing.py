@@ -1,7 +1,8 @@
 """Automatic cube sizes (`cube_size: auto`) and the size of the samples that plan a tree.
 
-A file must be large enough to read at full speed, and small enough that a sample, which reads whole
-files, costs little: a twentieth of the table, but at least 16 MB and at most 128 MB.
+A file must be large enough to read at full speed, and small enough that a range filter skips most
+of the table: a twentieth of the table, but at least 16 MB and at most 128 MB. The files with the
+lowest weights are smaller (`smallest_band_rows`).
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ def write_table(
 ) -> WriteResult:
     """Write the rows of `df` to an indexed table, in one Delta commit.
 
-    The query of `df` counts as evaluated once, even if it contains `rand()` or a limit. Unless the
-    commit's state is unknown, an error leaves the table unchanged.
+    All rows come from one evaluation of the query of `df`, even if it contains `rand()` or a limit.
+    Unless the commit's state is unknown, an error leaves the table unchanged.
 
     Args:
         df: the rows to write. An append matches columns, and fields of structs at any depth, by

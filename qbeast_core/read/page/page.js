@@ -526,7 +526,7 @@
       `${name}: ${count(cube.rows)} rows (${count(cube.below)} with the cubes below), ` +
       `weights ${percent(Number(cube.lowest.toPrecision(3)))} to ${percent(Number(cube.weight.toPrecision(3)))}, ` +
       `${cube.blocks === 1 ? "1 block" : count(cube.blocks) + " blocks"} in ${files(cube.files)}. ` +
-      (cubeRead(cube) ? "The choice reads it." : "The choice does not need it.");
+      (cubeRead(cube) ? "The choice needs it." : "The choice does not need it.");
   };
 
   // ---- the curve of what samples read

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from qbeast_core.write.files import WrittenFiles
-from qbeast_core.write.writer import IndexWriter
+from qbeast_core.write.writer import IndexWriter, Way
 
 
-class Measured:
+class Measured(Way):
     """Writes any rows, in two passes."""
 
     def write(self, writer: IndexWriter, rows: DataFrame) -> WrittenFiles:

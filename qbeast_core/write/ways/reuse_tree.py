@@ -20,13 +20,13 @@ from qbeast_core.write.revision import (
     chosen_automatically,
     rebuilt_revision,
 )
-from qbeast_core.write.writer import IndexWriter, WritePlan
+from qbeast_core.write.writer import IndexWriter, Way, WritePlan
 
 _CHECKED = (LinearTransformation, *ALWAYS_FIT)
 """Transformations for which the written rows show whether they are out of range."""
 
 
-class ReuseTree:
+class ReuseTree(Way):
     """Writes rows that are distributed like those that they replace, in one pass."""
 
     def __init__(self, index: NewIndex) -> None:

@@ -30,14 +30,14 @@ from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.plan import RowLayout, TreePlan, in_order
 from qbeast_core.write.read_back import Counting, FileContents, contents_of, contents_of_all
 from qbeast_core.write.sizing import MOST_SAMPLE_ROWS, row_bytes
-from qbeast_core.write.writer import IndexWriter
+from qbeast_core.write.writer import IndexWriter, Way
 
 _LEVELS_BELOW = 4
 """The tree levels below the table's deepest cube by which the rows of a file are sorted. A small
 append has few of the rows of such a cube."""
 
 
-class SingleFile:
+class SingleFile(Way):
     """Writes rows that fit in one file, in one pass."""
 
     def __init__(self, index: JoinedIndex) -> None:

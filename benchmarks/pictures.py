@@ -5,10 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks import plots
+from benchmarks.cases.fractions import FRACTION
 from benchmarks.cases.size import ROWS
 from benchmarks.comparison import Comparison, figure
+from benchmarks.layouts import Layout
 from benchmarks.plots import Bar
-from benchmarks.view import APPENDS_TO_DRAW, View, percent
+from benchmarks.view import APPENDS_TO_DRAW, View
+
+SAMPLED = {Layout.QBEAST.value: "dbt-qbeast", Layout.QBEAST_SLICES.value: "dbt-qbeast, slices"}
+"""The lines of the chart of samples."""
 
 
 def draw_cost_and_gain(view: View, stem: Path) -> None:
@@ -52,19 +57,19 @@ def draw_cost_and_gain(view: View, stem: Path) -> None:
 
 
 def draw_bytes_read(view: View, stem: Path) -> None:
-    """Bytes that samples of lineitem read, against what the same samples read on plain Delta."""
-    whole = view.one("sample_1_all_bytes").other.median
-    samples = [(each, view.one(f"sample_{each}_all_bytes")) for each in ("0.1", "1", "10")]
-    read = [(float(share) / 100, found.ours.median) for share, found in samples]
-    labels = [f"{figure(size, 'bytes')} = {percent(size / whole)}" for _, size in read]
-    everything = view.one("scan_bytes").ours.median
+    """Bytes that samples of lineitem read, against a plain scan and its part of one."""
+    read: dict[str, list[tuple[float, float]]] = {}
+    for each in view.sampled_fractions():
+        points = read.setdefault(SAMPLED[each.ours.name], [])
+        points.append((each.ours.details[FRACTION], each.ours.median))
+        whole = each.other.median
     plots.sample_sizes(
         stem,
         "Bytes that a sample reads",
         f"lineitem, {view.rows()} rows, all columns",
         whole,
-        [*read, (1.0, everything)],
-        [f"{figure(whole, 'bytes')} for any sample", *labels, figure(everything, "bytes")],
+        f"plain Delta: {figure(whole, 'bytes')} for any sample",
+        read,
     )
 
 

@@ -61,18 +61,23 @@ def cost_and_gain(
 
 
 def sample_sizes(
-    stem: Path, title: str, subtitle: str, whole: float, read: Points, labels: Sequence[str]
+    stem: Path,
+    title: str,
+    subtitle: str,
+    whole: float,
+    label: str,
+    read: Mapping[str, Points],
 ) -> None:
     """Bytes over sample fraction: measured, ideal, and what plain Delta reads.
 
     Args:
         whole: bytes that plain Delta reads, whatever the fraction.
-        read: fractions, and the bytes that samples read through the index.
-        labels: what to print for `whole` and for each point of `read`.
+        label: what to print for `whole`.
+        read: for each line its fractions, and the bytes that samples read through the index.
     """
     for theme in THEMES:
         with _figure(stem, theme, 4.7, title, subtitle) as axes:
-            _draw_samples(axes, theme, whole, sorted(read), labels)
+            _draw_samples(axes, theme, whole, label, read)
 
 
 def lines(
@@ -229,24 +234,28 @@ def times(ratio: float) -> str:
 
 
 def _draw_samples(
-    axes: Axes, theme: Theme, whole: float, read: Points, labels: Sequence[str]
+    axes: Axes, theme: Theme, whole: float, label: str, read: Mapping[str, Points]
 ) -> None:
-    fractions = [fraction for fraction, _ in read]
-    ideal = [whole * each for each in fractions]
-    measured = [size for _, size in read]
-    axes.plot(fractions, [whole] * len(read), "s-", color=theme.muted, linewidth=2, markersize=7)
-    axes.plot(fractions, ideal, ":", color=theme.text, linewidth=1.8)
-    axes.plot(fractions, measured, "o-", color=theme.less, linewidth=2.5, markersize=8)
-    for (fraction, size), label in zip(read[:-1], labels[1:], strict=False):
-        _name(axes, fraction, size, label, theme.less, (13, -15))
-    _name(axes, fractions[0], whole, f"plain Delta: {labels[0]}", theme.muted, (0, 13))
-    _name(axes, fractions[0], measured[0], "dbt-qbeast", theme.less, (0, 58))
-    _name(axes, 0.4, 0.4 * whole, "ideal", theme.text, (6, -15))
+    ends = (1e-4, 1.0)
+    axes.plot(ends, [whole] * 2, "--", color=theme.muted, linewidth=2)
+    axes.plot(ends, [whole * each for each in ends], ":", color=theme.text, linewidth=1.8)
+    for number, (name, points) in enumerate(read.items()):
+        axes.plot(
+            *zip(*sorted(points), strict=True),
+            label=name,
+            color=theme.series[number],
+            linestyle=_DASHES[number],
+            linewidth=2,
+        )
+    _name(axes, ends[0], whole, label, theme.muted, (0, 13))
+    _name(axes, 2e-4, 2e-4 * whole, "ideal", theme.text, (6, -15))
+    axes.legend(frameon=False, loc="lower right")
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlim(min(fractions) * 0.7, 1.6)
-    axes.set_ylim(whole * min(fractions) * 0.35, whole * 3.5)
-    axes.set_xticks(fractions, [f"{100 * each:g} %" for each in fractions])
+    axes.set_xlim(ends[0] * 0.7, 1.6)
+    axes.set_ylim(whole * ends[0] * 0.7, whole * 3.5)
+    ticks = (1e-4, 1e-3, 0.01, 0.1, 1.0)
+    axes.set_xticks(ticks, [f"{100 * each:g} %" for each in ticks])
     axes.set_xticks([], minor=True)
     axes.yaxis.set_major_formatter(_byte_count)
     axes.set_yticks([], minor=True)

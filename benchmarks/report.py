@@ -62,7 +62,7 @@ def write_report(runs: Mapping[float, Run], root: Path) -> None:
         text = (root / page).read_text(encoding="utf-8")
         pages[page] = with_figures(text, figures_of(page, runs))
     pictures.draw_cost_and_gain(small, docs / "images/cost-gain")
-    pictures.draw_bytes_read(large, docs / "images/bytes-read")
+    pictures.draw_bytes_read(small, docs / "images/bytes-read")
     for page, text in pages.items():
         (root / page).write_text(text, encoding="utf-8")
     write_tables(runs, docs / "performance-tables.md")

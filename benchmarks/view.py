@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from benchmarks.cases.fractions import COUNT, FRACTION
 from benchmarks.cases.size import ROWS
 from benchmarks.comparison import Comparison, figure, ratio_text
 from benchmarks.results import Run
@@ -29,6 +30,7 @@ class Key(NamedTuple):
 
 
 _PERCENTS = ("0.1", "1", "10")
+_SAMPLED = (*_PERCENTS, "30")
 
 FIGURES: Mapping[str, Key] = {
     "write": Key("write lineitem", "s"),
@@ -66,24 +68,9 @@ FIGURES: Mapping[str, Key] = {
         f"sample_{percent}_{short}_{unit}": Key(
             f"{percent} % sample of lineitem, {columns}", unit, "qbeast, API", "TABLESAMPLE"
         )
-        for percent in _PERCENTS
+        for percent in _SAMPLED
         for short, columns in (("few", "2 columns"), ("all", "all columns"))
         for unit in ("s", "bytes")
-    },
-    **{
-        f"sample_{percent}_all_bytes_slices": Key(
-            f"{percent} % sample of lineitem, all columns",
-            "bytes",
-            "qbeast with slices, API",
-            "TABLESAMPLE",
-        )
-        for percent in _PERCENTS
-    },
-    **{
-        f"sample_10_trips{ending}": Key(
-            "10 % sample of trips, 2 columns", "bytes", f"qbeast{side}, API", "TABLESAMPLE"
-        )
-        for ending, side in (("", ""), ("_slices", " with slices"))
     },
     **{
         f"range_{percent}_{short}": Key(
@@ -96,6 +83,16 @@ FIGURES: Mapping[str, Key] = {
             ("sorted", "ZORDER, sorted"),
             ("slices", "qbeast, slices"),
         )
+    },
+    **{
+        f"fractions_{what}{ending}": Key(
+            f"bytes of {COUNT} samples of 0.1 to 100 % of lineitem, {what}",
+            "times",
+            f"qbeast{side}",
+            "its part of a plain scan",
+        )
+        for what in ("mean", "worst")
+        for ending, side in (("", ""), ("_slices", ", slices"))
     },
     "filtered_bytes": Key(
         "5 10 % samples in ranges of 10 % of lineitem",
@@ -211,6 +208,19 @@ class View:
                 f"no result at scale {self.scale} of the case 'size'; run `make bench-large`"
             )
         return sorted(found, key=lambda each: each.ours.details[ROWS])
+
+    def sampled_fractions(self) -> list[Comparison]:
+        """The samples of the case `fractions`.
+
+        Raises:
+            MissingResult: the case has not run at this scale.
+        """
+        found = [each for each in self.of("fractions") if FRACTION in each.ours.details]
+        if not found:
+            raise MissingResult(
+                f"no result at scale {self.scale} of the case 'fractions'; run `make bench`"
+            )
+        return found
 
     def growth_of(self, what: str) -> str:
         """The ratios of a measurement of the case `size`, each with its number of rows."""

@@ -18,7 +18,7 @@ _PER_DECADE = COUNT / 3
 _SMALL = 13
 """Further fractions, down to 0.01 %, for the chart."""
 FRACTIONS = tuple(10 ** (-(number + 0.5) / _PER_DECADE) for number in range(COUNT + _SMALL))
-DETAIL = "fraction"
+FRACTION = "fraction"
 """The detail of our side with the fraction of a sample."""
 _LAYOUTS = (Layout.QBEAST, Layout.QBEAST_SLICES)
 
@@ -37,7 +37,7 @@ def run(bench: Bench) -> Iterator[Comparison]:
             yield bench.compare(
                 f"{fraction * 100:.3g} % sample of lineitem",
                 "bytes",
-                Side(layout.value, (read,), {DETAIL: fraction}),
+                Side(layout.value, (read,), {FRACTION: fraction}),
                 Side("plain Delta", (whole,)),
             )
         ideal = Side("its part of a plain scan", (1.0,))

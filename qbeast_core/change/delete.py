@@ -13,6 +13,7 @@ from qbeast_core.change.rewrite import (
     change_rows,
 )
 from qbeast_core.delta.transaction import Operation
+from qbeast_core.locate.compatibility import check_removable
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.read.sample import where_filters
 from qbeast_core.spark.changes import copies, deletions, together
@@ -31,6 +32,7 @@ def delete_rows(table: OpenTable, where: str, commit: CommitOptions) -> RewriteR
 
 def deletion(table: OpenTable, condition: str, operation: Operation) -> Rewrite:
     """The rewrite that deletes the rows that satisfy a condition without `now()` and the like."""
+    check_removable(table)
     snapshot = table.snapshot
     candidates = Candidates.of(table, where_filters(table, condition))
     found = candidates.holding(candidates.rows().where(condition), F.count(F.lit(1)))

@@ -20,6 +20,7 @@ from qbeast_core.change.rewrite import (
 )
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import ReplaceMismatch
+from qbeast_core.locate.compatibility import check_removable
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.spark.alignment import aligned
 from qbeast_core.spark.changes import copies, deletions, insertions, together
@@ -79,6 +80,7 @@ def _fitting(table: WritableTable, rows: DataFrame, merge_schema: bool) -> DataF
 
 def _matching_deletion(matching: Matching) -> Rewrite:
     table, condition = matching.table, matching.condition
+    check_removable(table)
     candidates = matching.candidates()
     found: dict[int, list[int]] = {}
     if len(candidates.files):

@@ -12,6 +12,7 @@ from qbeast_core.change.columns import check_assignable, expressions_of
 from qbeast_core.change.rewrite import CommitOptions, Rewrite, RewriteResult, change_rows
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import InvalidOptions
+from qbeast_core.locate.compatibility import check_removable
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.read.sample import where_filters
 from qbeast_core.spark.alignment import assigned
@@ -41,6 +42,7 @@ def update_rows(
 
 
 def _update(table: WritableTable, assignments: Mapping[str, str], where: str | None) -> Rewrite:
+    check_removable(table)
     check_assignable(table)
     snapshot = table.snapshot
     present = snapshot.dataframe()

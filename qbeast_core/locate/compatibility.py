@@ -44,6 +44,7 @@ _KEPT_FEATURES = frozenset(
     )
 )
 """Features that an indexed write maintains; clustering and UniForm only while switched off."""
+_APPEND_ONLY = "delta.appendOnly"
 _ROW_TRACKING = "rowTracking"
 _FORMATS_KEY = "delta.universalFormat.enabledFormats"
 _COMPATIBILITY = {f"icebergCompat{v}": f"delta.enableIcebergCompat{v}" for v in ("V1", "V2", "V3")}
@@ -77,9 +78,7 @@ def check_supported(table: OpenTable) -> None:
 
 def check_features(table: OpenTable) -> None:
     """Raise IncompatibleTable if the table has features that an indexed write cannot maintain."""
-    snapshot = table.snapshot
-    # SQL accepts a path only as delta.`path`.
-    name = f"delta.{quoted(snapshot.location)}" if "/" in table.label else table.label
+    snapshot, name = table.snapshot, _sql_name(table)
     if snapshot.is_clustered:
         raise _incompatible(
             table,
@@ -111,6 +110,15 @@ def check_features(table: OpenTable) -> None:
             f"has table features that qbeast_core does not know: {', '.join(unknown)}",
             "copy the rows to another table, or only write to this one with Delta",
             Remedy.COPY,
+        )
+
+
+def check_removable(table: OpenTable) -> None:
+    """Raise IncompatibleTable if the table is append-only, as Delta does even if no row matches."""
+    if table.snapshot.configuration.get(_APPEND_ONLY, "").lower() == "true":
+        raise IncompatibleTable(
+            f"{table.label} is append-only, so its rows can be neither changed nor removed; run "
+            f"ALTER TABLE {_sql_name(table)} SET TBLPROPERTIES ('{_APPEND_ONLY}' = 'false') first"
         )
 
 
@@ -170,6 +178,11 @@ def is_inside(path: str, root: str) -> bool:
 def climbs(path: str) -> bool:
     """Whether a path from the log has a `..`, which no writer of Delta produces."""
     return ".." in path.split("/") or ("%" in path and ".." in unquote(path).split("/"))
+
+
+def _sql_name(table: OpenTable) -> str:
+    """The table's name in SQL, which accepts a path only as delta.`path`."""
+    return f"delta.{quoted(table.snapshot.location)}" if "/" in table.label else table.label
 
 
 def _uniform(features: Collection[str], configuration: Mapping[str, str]) -> str | None:

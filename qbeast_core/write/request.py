@@ -14,7 +14,7 @@ from qbeast_core.delta.application import ApplicationTransaction
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import InvalidOptions, NotAQbeastTable
 from qbeast_core.locate.address import TableAddress
-from qbeast_core.locate.compatibility import check_features, check_writable
+from qbeast_core.locate.compatibility import check_features, check_removable, check_writable
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.model.transformer import Transformer
 from qbeast_core.options import WriteMode, resolve_columns
@@ -110,6 +110,7 @@ class WriteRequest:
             check_writable(table)
         elif self.mode is WriteMode.OVERWRITE and table.snapshot.exists:
             check_features(table)
+            check_removable(table)
         return table
 
     def check(self, table: OpenTable, schema: StructType) -> WriteResult | None:

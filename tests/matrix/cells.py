@@ -15,7 +15,7 @@ from tests.matrix.comparison import outcome, same_changes, same_kind, same_table
 from tests.matrix.operations import CONVERT, STEPS, Operation
 from tests.matrix.pairs import pairwise, shares
 from tests.matrix.settings import INDEXES, SETTINGS, spark_settings
-from tests.matrix.twin import INDEXED, PLAIN, Twin
+from tests.matrix.twin import INDEXED, PLAIN, Twin, drop
 
 _FEATURE, _TOGETHER, _INDEX = "feature", "with", "index"
 _KEEP_ROWS = ("alter", "append", "plain append", "delete", "plain delete", "optimize", "compact")
@@ -48,7 +48,12 @@ def all_cells() -> list[Cell]:
     steps = [operation.name for operation in STEPS]
     needed = [operation.name for operation in STEPS if operation.is_needed]
     return [
-        Cell((chosen.pop(_FEATURE), chosen.pop(_TOGETHER)), chosen.pop(_INDEX), chosen, share)
+        Cell(
+            features.together(chosen.pop(_FEATURE), chosen.pop(_TOGETHER)),
+            chosen.pop(_INDEX),
+            chosen,
+            share,
+        )
         for chosen, share in zip(found, shares(found, steps, needed), strict=True)
     ]
 
@@ -73,7 +78,7 @@ def run(spark: SparkSession, store: FaultyStore, cell: Cell) -> int:
                         twin.mark(operation.name)
         finally:
             for name in (INDEXED, PLAIN, f"{INDEXED}_new", f"{PLAIN}_new"):
-                spark.sql(f"drop table if exists {name}")
+                drop(spark, name)
     return taken
 
 

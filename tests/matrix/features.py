@@ -52,8 +52,10 @@ class Feature:
     """The only index that the feature is tried with; None for every index."""
     old_log_is_deleted: bool = False
     """Whether the first versions' log is deleted once there is a checkpoint."""
-    needs_catalog: bool = False
-    """Whether only another catalog makes such tables, so that the two tables are without it."""
+    of_catalog: frozenset[str] = frozenset()
+    """Properties that only another catalog sets, so that the two tables are without them."""
+    excluded: frozenset[str] = frozenset()
+    """The features that Delta does not support together with this one."""
     allows_slices: bool = True
     """Whether the table may store slices, whose columns Delta does not let change."""
     note: str = ""
@@ -79,7 +81,8 @@ class Feature:
             self.own_values | other.own_values,
             self.index or other.index,
             self.old_log_is_deleted or other.old_log_is_deleted,
-            self.needs_catalog or other.needs_catalog,
+            self.of_catalog | other.of_catalog,
+            self.excluded | other.excluded,
             self.allows_slices and other.allows_slices,
         )
 
@@ -218,7 +221,9 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "a column called _metadata",
         columns={"_metadata": ("string", "concat('m', id)")},
-        note="Delta's own merge finds the name ambiguous; that of an indexed table does not.",
+        excluded=frozenset(["deletion vectors"]),
+        note="Delta's own merge finds the name ambiguous, and so does its update with deletion "
+        "vectors. Those of an indexed table do not.",
     ),
     Feature("in-commit timestamps", {"delta.enableInCommitTimestamps": "true"}),
     Feature("V2 checkpoints", {"delta.checkpointPolicy": "v2", **_TWO_COMMITS}),
@@ -276,13 +281,14 @@ FEATURES: tuple[Feature, ...] = (
             "delta.universalFormat.enabledFormats": "iceberg",
         },
         refused=_all(NEW_INDEX),
+        excluded=frozenset(["deletion vectors"]),
         note="The error has the statements that turn it off.",
     ),
     Feature(
         "catalog-managed commits",
         {"delta.feature.catalogManaged": "supported"},
         refused=_all(("create",)),
-        needs_catalog=True,
+        of_catalog=frozenset(["delta.feature.catalogManaged"]),
         note="Tested for new tables, as only another catalog makes such tables.",
     ),
 )
@@ -297,3 +303,8 @@ def feature(*names: str) -> Feature:
     for other in others:
         first = first + other
     return first
+
+
+def together(name: str, other: str) -> tuple[str, ...]:
+    """The names of both features, or only of the first if Delta does not support both."""
+    return (name,) if other in feature(name).excluded else (name, other)

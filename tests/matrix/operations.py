@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from qbeast_core import convert_to_qbeast, write_table
 from tests.integration.core.faulty_store import REPLY_LOST
 from tests.matrix.comparison import check_finds_nothing
-from tests.matrix.twin import INDEXED, PLAIN, Twin, reversed_fields
+from tests.matrix.twin import INDEXED, PLAIN, Twin, drop, reversed_fields
 
 _MOST_COMMITS = 6
 
@@ -116,12 +116,13 @@ def _delete_old_log(twin: Twin) -> None:
     """Let the log be 30 days old, and commit until a checkpoint has deleted its beginning."""
     log = Path(urlparse(twin.location(INDEXED)).path, "_delta_log")
     old = time.time() - 30 * 86_400
-    for file in log.glob("0*"):
-        os.utime(file, (old, old))
     commits = 0
     while Path(log, f"{0:020}.json").exists():
         commits += 1
         assert commits <= _MOST_COMMITS, "the whole log is still there"
+        # Delta keeps what commits since the last checkpoint need, unless they are old too.
+        for file in log.glob("0*"):
+            os.utime(file, (old, old))
         twin.spark.sql(f"alter table {INDEXED} set tblproperties ('commit' = '{commits}')")
 
 
@@ -150,7 +151,9 @@ def _put_back(twin: Twin, name: str) -> None:
 
 
 def _merge_source(twin: Twin) -> DataFrame:
-    return reversed_fields(twin.rows(110, 10).unionAll(twin.rows(3000, 10)))
+    source = twin.rows(110, 10).unionAll(twin.rows(3000, 10))
+    # With legacy store assignment, Delta's own merge does not find the fields of structs by name.
+    return source if twin.is_lenient else reversed_fields(source)
 
 
 def _merge(twin: Twin, source: DataFrame) -> None:
@@ -253,7 +256,7 @@ def _create(twin: Twin, name: str) -> None:
 
 def _overwrite_plain(twin: Twin, name: str) -> None:
     """Overwrite a table without rows and without an index; then compare as for new tables."""
-    twin.spark.sql(f"drop table if exists {name}_new")
+    drop(twin.spark, f"{name}_new")
     twin.create_empty(f"{name}_new")
     rows = twin.rows(0, 50)
     if name == INDEXED:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -61,8 +64,11 @@ class Twin:
         columns = ", ".join(
             f"{name} {kind}" for name, (kind, _) in self.feature.definitions.items()
         )
-        properties = {} if self.feature.needs_catalog else self.feature.properties
-        told = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+        told = ", ".join(
+            f"'{key}' = '{value}'"
+            for key, value in self.feature.properties.items()
+            if key not in self.feature.of_catalog
+        )
         stored = f"tblproperties ({told})" if told else ""
         self.spark.sql(
             f"create table {name} ({columns}) using delta {self.feature.clause} {stored}"
@@ -136,6 +142,13 @@ class Twin:
         """Keep the present versions and rows for time travel."""
         versions = {table: self.version(table) for table in (INDEXED, PLAIN)}
         self.marks[name] = Mark(versions, self.contents(self.plain()))
+
+
+def drop(spark: SparkSession, name: str) -> None:
+    """Drop a table, or what is left of one that could not be created."""
+    spark.sql(f"drop table if exists {name}")
+    warehouse = urlparse(spark.conf.get("spark.sql.warehouse.dir")).path
+    shutil.rmtree(Path(warehouse, name), ignore_errors=True)
 
 
 def reversed_fields(rows: DataFrame) -> DataFrame:

@@ -215,3 +215,52 @@ def test_a_table_of_a_newer_delta_is_refused_and_stays_as_it_is(
         assert re.search(r"newer Delta Lake|another table", str(refused.value))
         assert "\n" not in str(refused.value)
     assert sorted(file.relative_to(root) for file in root.rglob("*")) == before
+
+
+def test_rows_of_an_append_only_table_cannot_be_changed_even_if_there_are_none(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, other = str(tmp_path / "t"), str(tmp_path / "plain")
+    rows = spark.range(10).selectExpr("id", "0 as n")
+    properties = {"delta.appendOnly": "true"}
+    write_table(rows, path=path, columns_to_index="id", properties=properties)
+    rows.write.format("delta").options(**properties).save(other)
+    table, new = QbeastTable.for_path(spark, path), spark.range(100, 101).selectExpr("id", "0 as n")
+    for ours, delta in (
+        (lambda: table.delete("id > 50"), f"delete from delta.`{other}` where id > 50"),
+        (
+            lambda: table.update({"n": "1"}, "id > 50"),
+            f"update delta.`{other}` set n = 1 where id > 50",
+        ),
+        (
+            lambda: table.replace_where(new, "id >= 100"),
+            f"insert into delta.`{other}` replace where id >= 100 select 100L, 0",
+        ),
+        (lambda: table.replace_matching(new, "id"), f"delete from delta.`{other}` where id = 100"),
+        (
+            lambda: write_table(rows, path=path, mode="overwrite"),
+            f"insert overwrite delta.`{other}` select 1L, 0",
+        ),
+    ):
+        with pytest.raises(Exception, match="DELTA_CANNOT_MODIFY_APPEND_ONLY"):
+            spark.sql(delta)
+        with pytest.raises(IncompatibleTable, match=r"append-only.*appendOnly' = 'false'"):
+            ours()
+    assert last_version(path) == 0
+    write_table(new, path=path)
+    table.optimize()
+    assert_sound(spark, path, [*range(10), 100])
+
+
+def test_a_table_without_rows_is_append_only_too(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    spark.sql(
+        f"create table delta.`{path}` (id bigint) using delta "
+        "tblproperties ('delta.appendOnly' = 'true')"
+    )
+    with pytest.raises(IncompatibleTable, match="append-only"):
+        write_table(spark.range(5), path=path, mode="overwrite", columns_to_index="id")
+    assert last_version(path) == 0
+    convert_to_qbeast(spark, f"delta.`{path}`", "id")
+    write_table(spark.range(5), path=path)
+    assert_sound(spark, path, range(5))

@@ -58,11 +58,12 @@ def draw_cost_and_gain(view: View, stem: Path) -> None:
 
 def draw_bytes_read(view: View, stem: Path) -> None:
     """Bytes that samples of lineitem read, against a plain scan and its part of one."""
+    found = view.sampled_fractions()
+    whole = found[0].other.median
     read: dict[str, list[tuple[float, float]]] = {}
-    for each in view.sampled_fractions():
+    for each in found:
         points = read.setdefault(SAMPLED[each.ours.name], [])
         points.append((each.ours.details[FRACTION], each.ours.median))
-        whole = each.other.median
     plots.sample_sizes(
         stem,
         "Bytes that a sample reads",

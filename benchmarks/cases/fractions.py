@@ -29,9 +29,8 @@ def run(bench: Bench) -> Iterator[Comparison]:
     scan = f"select {ALL[0]} from delta.`{plain}`"
     whole = read_by("plain Delta", partial(bench.spark.sql, scan)).median
     for layout in _LAYOUTS:
-        ratios = []
+        table, ratios = bench.table(bench.lineitem, layout), []
         for fraction in FRACTIONS:
-            table = bench.table(bench.lineitem, layout)
             read = read_by(layout.value, partial(through_api, bench, table, fraction, ALL)).median
             ratios.append(read / (fraction * whole))
             yield bench.compare(

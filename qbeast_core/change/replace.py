@@ -33,10 +33,9 @@ def replace_rows_where(
     table: OpenTable, df: DataFrame, where: str, commit: CommitOptions, *, merge_schema: bool
 ) -> RewriteResult:
     """Replace rows; the arguments are those of `QbeastTable.replace_where`."""
-    newest = begin_change(table, commit)
+    newest = _begin(table, commit)
     if isinstance(newest, RewriteResult):
         return newest
-    check_assignable(newest)
     condition = freeze_clock(newest.snapshot.dataframe(), where, "where")
     given = own_rows(df, newest.snapshot.stores_slices)
     with evaluated_once(_fitting(newest, given, merge_schema)) as rows:
@@ -54,10 +53,9 @@ def replace_rows_matching(
     table: OpenTable, df: DataFrame, match: Match, commit: CommitOptions, *, merge_schema: bool
 ) -> RewriteResult:
     """Replace rows; the arguments are those of `QbeastTable.replace_matching`."""
-    newest = begin_change(table, commit)
+    newest = _begin(table, commit)
     if isinstance(newest, RewriteResult):
         return newest
-    check_assignable(newest)
     given = own_rows(df, newest.snapshot.stores_slices)
     Matching(newest, given, match)
     _fitting(newest, given, merge_schema)
@@ -71,6 +69,15 @@ def replace_rows_matching(
         return change_rows(table, decide, commit)
 
 
+def _begin(table: OpenTable, commit: CommitOptions) -> WritableTable | RewriteResult:
+    """As `begin_change`, and check that rows of the table may be replaced."""
+    begun = begin_change(table, commit)
+    if not isinstance(begun, RewriteResult):
+        check_removable(begun)
+        check_assignable(begun)
+    return begun
+
+
 def _fitting(table: WritableTable, rows: DataFrame, merge_schema: bool) -> DataFrame:
     """The rows in the table's schema, to which their own columns are added if that is asked for."""
     if merge_schema:
@@ -80,7 +87,6 @@ def _fitting(table: WritableTable, rows: DataFrame, merge_schema: bool) -> DataF
 
 def _matching_deletion(matching: Matching) -> Rewrite:
     table, condition = matching.table, matching.condition
-    check_removable(table)
     candidates = matching.candidates()
     found: dict[int, list[int]] = {}
     if len(candidates.files):

@@ -221,7 +221,6 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "a column called _metadata",
         columns={"_metadata": ("string", "concat('m', id)")},
-        excluded=frozenset(["deletion vectors"]),
         note="Delta's own merge finds the name ambiguous, and so does its update with deletion "
         "vectors. Those of an indexed table do not.",
     ),

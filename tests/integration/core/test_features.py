@@ -226,6 +226,7 @@ def test_rows_of_an_append_only_table_cannot_be_changed_even_if_there_are_none(
     write_table(rows, path=path, columns_to_index="id", properties=properties)
     rows.write.format("delta").options(**properties).save(other)
     table, new = QbeastTable.for_path(spark, path), spark.range(100, 101).selectExpr("id", "0 as n")
+    failing = new.selectExpr("id", "if(raise_error('computed') is null, 0, 1) as n")
     for ours, delta in (
         (lambda: table.delete("id > 50"), f"delete from delta.`{other}` where id > 50"),
         (
@@ -233,12 +234,15 @@ def test_rows_of_an_append_only_table_cannot_be_changed_even_if_there_are_none(
             f"update delta.`{other}` set n = 1 where id > 50",
         ),
         (
-            lambda: table.replace_where(new, "id >= 100"),
+            lambda: table.replace_where(failing, "id >= 100"),
             f"insert into delta.`{other}` replace where id >= 100 select 100L, 0",
         ),
-        (lambda: table.replace_matching(new, "id"), f"delete from delta.`{other}` where id = 100"),
         (
-            lambda: write_table(rows, path=path, mode="overwrite"),
+            lambda: table.replace_matching(failing, "id"),
+            f"delete from delta.`{other}` where id = 100",
+        ),
+        (
+            lambda: write_table(failing, path=path, mode="overwrite"),
             f"insert overwrite delta.`{other}` select 1L, 0",
         ),
     ):

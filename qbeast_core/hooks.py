@@ -3,7 +3,7 @@
     with before_commit(check):
         write_table(df, table="events")
 
-Without a hook in the calling thread, a commit only reads a variable.
+Without a hook in the calling thread, the only cost for a commit is reading one variable.
 """
 
 from __future__ import annotations

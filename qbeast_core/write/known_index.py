@@ -1,4 +1,4 @@
-"""The index of a table, as the rows that join it find it.
+"""The existing index that a table's next rows join.
 
 The automatic columns of a table that was created or converted without rows are a guess from their
 types alone. While no file is indexed by a guess, the first rows replace it.

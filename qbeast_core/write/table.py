@@ -77,7 +77,7 @@ def write_table(
             and by the first rows of an empty table.
         cube_size: rows per cube, and roughly per file, or `"auto"`. On append, a different number
             opens a new revision. `"auto"` keeps the table's size, unless that size was automatic
-            too and the table has outgrown it eight times.
+            too and the table now needs one at least eight times as large.
         column_stats: known statistics of indexed columns, by column. `{"min": 0, "max": 9}` makes
             the range of a linear column wider than its rows, so later appends within the range need
             no new revision. `{"quantiles": [0, 5, 100]}` sets the quantiles of a column, which are

@@ -221,8 +221,8 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "a column called _metadata",
         columns={"_metadata": ("string", "concat('m', id)")},
-        note="Delta's own merge finds the name ambiguous, and so does its update with deletion "
-        "vectors. Those of an indexed table do not.",
+        note="Delta's own MERGE fails, because the name is ambiguous, and so does its UPDATE with "
+        "deletion vectors. `merge` and `update` of `QbeastTable` work.",
     ),
     Feature("in-commit timestamps", {"delta.enableInCommitTimestamps": "true"}),
     Feature("V2 checkpoints", {"delta.checkpointPolicy": "v2", **_TWO_COMMITS}),

@@ -300,7 +300,9 @@ class QbeastTable:
         named = [files] if isinstance(files, str) else files
         if isinstance(revision_id, Sequence) and not isinstance(revision_id, str):
             if named is not None:
-                raise InvalidOptions("name the files by a first list or by files=, not by both")
+                raise InvalidOptions(
+                    "pass the list of files as the first argument or as files=, not as both"
+                )
             named, revision_id = list(revision_id), None
         scope = Scope(revision_id, named, parse_fraction(fraction))
         return optimize_table(self._table.spark, self._table.address, scope, dry_run)
@@ -649,7 +651,10 @@ class QbeastTable:
     @classmethod
     def _indexed(cls, table: OpenTable) -> QbeastTable:
         if not table.snapshot.exists:
-            raise NotAQbeastTable(f"there is no Delta table at {table.label}")
+            raise NotAQbeastTable(
+                f"there is no Delta table at {table.label}; correct the path, or create the table "
+                "with write_table"
+            )
         if not _has_index(table.snapshot):
             raise NotAQbeastTable(
                 f"{table.label} is a Delta table without a Qbeast index; "

@@ -25,6 +25,8 @@ from qbeast_core.estimation.moments import Moments
 
 MOST_LOOKS = 4
 
+_NOT_CHEAPER = "a large enough sample would cost about as much as reading all rows"
+
 SMALL_SHARE = 0.01
 """A group below this share of the rows, and below half of an average group, counts as small."""
 
@@ -97,11 +99,11 @@ def grow(
     """
     rows = population.rows
     if population.about_rows * largest_fraction < 2 * FEWEST_CLUSTERS:
-        return exact_outcome("a large enough sample would cost about as much")
+        return exact_outcome(_NOT_CHEAPER)
     fraction = min(_first_fraction(goal, population), largest_fraction)
     for number in range(1, MOST_LOOKS + 1):
         if not 0.0 < fraction <= largest_fraction:
-            return exact_outcome("a large enough sample would cost about as much")
+            return exact_outcome(_NOT_CHEAPER)
         look = look_at(fraction)
         intervals = _intervals_of(look.moments, goal, population)
         precise, small = intervals.within(goal.tolerance), _is_small(look.rows_of_group)

@@ -119,7 +119,7 @@ def as_failure(error: BaseException) -> QbeastError | None:
     if isinstance(error, Py4JNetworkError | ConnectionError):
         return ExecutionFailed(
             f"the JVM of Spark does not answer ({one_line(error)}); start a new session. If a "
-            "change was running, see the table's history for whether it was committed"
+            "change was running, check the table's history to see whether it was committed"
         )
     is_of_jvm = isinstance(error, Py4JError | CapturedException)
     if not is_of_jvm or isinstance(error, AnalysisException):
@@ -253,7 +253,7 @@ _KINDS = (
     _Kind(
         NoSpace,
         "Free space on the disk or raise the quota, and repeat the operation. VACUUM removes files "
-        "that were written for nothing",
+        "that failed writes left behind",
         words=re.compile(
             r"No space left on device|quota exceeded|QuotaExceededException|DiskOutOfSpace"
             r"|not enough space",
@@ -262,8 +262,8 @@ _KINDS = (
     ),
     _Kind(
         StorageRefused,
-        "Check the rights on the table's directory of the user who runs Spark, and that storage is "
-        "not read-only",
+        "Check that the user who runs Spark may read and write the table's directory, and that "
+        "storage is not read-only",
         words=re.compile(
             r"AccessDenied|AccessControlException|Permission denied|Read-only file system"
             r"|Operation not permitted|Mkdirs failed|ParentNotDirectoryException|Access Denied"

@@ -108,7 +108,7 @@ def check_features(table: OpenTable) -> None:
         raise _incompatible(
             table,
             f"has table features that qbeast_core does not know: {', '.join(unknown)}",
-            "copy the rows to another table, or only write to this one with Delta",
+            "copy the rows to another table, or write to this one with plain Delta only",
             Remedy.COPY,
         )
 
@@ -160,7 +160,7 @@ def check_no_slice_column(table: OpenTable) -> None:
     """Raise IncompatibleTable if the table already has a column `_qbeast_slice`."""
     if SLICE_COLUMN in map(str.lower, table.snapshot.schema.fieldNames()):
         raise IncompatibleTable(
-            f"{table.label} has a column {SLICE_COLUMN} already, which slices need; rename it "
+            f"{table.label} already has a column {SLICE_COLUMN}, whose name slices need; rename it "
             "first, or convert the table without slices",
             Remedy.IN_PLACE,
         )

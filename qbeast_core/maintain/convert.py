@@ -65,7 +65,7 @@ class ConvertResult:
 
     def __str__(self) -> str:
         if not self.changed:
-            return f"is indexed by {', '.join(self.columns)} already"
+            return f"is already indexed by {', '.join(self.columns)}"
         chosen = f" ({self.column_choice})" if self.column_choice else ""
         return (
             f"will be indexed by {', '.join(self.columns)}{chosen}; {counted(self.rows, 'row')} in "
@@ -189,7 +189,7 @@ def _convert_parquet(spark: SparkSession, table: OpenTable, options: IndexOption
 def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
     snapshot = table.snapshot
     if not snapshot.exists:
-        raise NotAQbeastTable(f"there is no Delta table at {table.label}")
+        raise NotAQbeastTable(f"there is no Delta table at {table.label}; correct the name or path")
     if table.configuration.last_revision_id is not None:
         return _indexed_already(table, options)
     _check_convertible(table, options.slices)
@@ -238,7 +238,7 @@ def _indexed_already(table: OpenTable, options: IndexOptions) -> ConvertResult:
     asked = [column.name.lower() for column in columns or ()]
     if columns is not None and asked != [name.lower() for name in latest.columns]:
         raise IndexMismatch(
-            f"{table.label} is indexed already, by {', '.join(latest.columns)}; to index it by "
+            f"{table.label} is already indexed, by {', '.join(latest.columns)}; to index it by "
             f"{', '.join(column.name for column in columns)}, rewrite it with write_table(..., "
             "mode='overwrite'), which keeps only the rows that you write"
         )
@@ -250,7 +250,7 @@ def _indexed_already(table: OpenTable, options: IndexOptions) -> ConvertResult:
         check_slices(options.slices, snapshot.stores_slices, table.label)
     if size is not None and size != latest.desired_cube_size:
         raise IndexMismatch(
-            f"{table.label} is indexed already, with a cube size of {latest.desired_cube_size}; "
+            f"{table.label} is already indexed, with a cube size of {latest.desired_cube_size}; "
             f"to change the cube size for new rows, append with cube_size={size}"
         )
     return ConvertResult(
@@ -282,7 +282,8 @@ def _convertible_rows(spark: SparkSession, address: TableAddress) -> DataFrame:
         rows = everything.parquet(address.location)
     except AnalysisException as problem:
         raise NotAQbeastTable(
-            f"there is no Parquet table at {address.label}: {problem.getCondition()}"
+            f"there is no Parquet table at {address.label} ({problem.getCondition()}); correct the "
+            "name or path"
         ) from problem
     directories = _directories_below(address.location, rows.inputFiles())
     _refuse_partitions(address, sorted({part.split("=")[0] for part in directories if "=" in part}))

@@ -109,7 +109,9 @@ def migrate_format(spark: SparkSession, table: str, dry_run: bool = False) -> Mi
     """
     address = address_of_text(spark, table)
     if address.format != DELTA:
-        raise NotAQbeastTable(f"{address.label} is not a Delta table")
+        raise NotAQbeastTable(
+            f"{address.label} is not a Delta table; name a Delta table that qbeast-spark wrote"
+        )
 
     return until_committed(
         address.label, lambda: _migrate(WritableTable.begin(spark, address), dry_run)
@@ -136,7 +138,7 @@ class _Survey:
 def _migrate(table: WritableTable, dry_run: bool) -> MigrateResult:
     snapshot = table.snapshot
     if not snapshot.exists:
-        raise NotAQbeastTable(f"there is no Delta table at {table.label}")
+        raise NotAQbeastTable(f"there is no Delta table at {table.label}; correct the name or path")
     # Also raises for a table without a readable index.
     table.index.check_columns(table.label)
     survey = _survey(table)
@@ -200,7 +202,9 @@ def _survey(table: OpenTable) -> _Survey:
             if revision is None:
                 raise IncompatibleTable(
                     f"{table.label} cannot be migrated: {file.path} is tagged as copies of rows of "
-                    f"revision {file.tags.get('revision')!r}, which the table does not have"
+                    f"revision {file.tags.get('revision')!r}, which the table does not have. "
+                    "Restore a version that has this revision, or write the correct rows to a new "
+                    "table"
                 )
             copies[revision.revision_id][i] = file.tags.get(CUBE_TAG, "")
         elif revision is None:
@@ -262,8 +266,8 @@ def _prove_copies(table: OpenTable, survey: _Survey, revision_id: int) -> None:
         raise IncompatibleTable(
             f"{table.label} cannot be migrated: cubes of revision {revision_id} were replicated, "
             f"and another writer removed the old tags of files with {verdict['unclear']} rows that "
-            "have duplicates; whether they are copies cannot be told. Restore the version before "
-            "that write and migrate it, or write the correct rows to a new table"
+            "have duplicates; it cannot be determined whether they are copies. Restore the version "
+            "before that write and migrate it, or write the correct rows to a new table"
         )
 
 

@@ -149,8 +149,8 @@ def _check_rows(table: OpenTable, revision: Revision) -> tuple[int, list[str]]:
             )
     if None in found:
         problems.append(
-            f"{counted(found[None]['rows'], 'row')} of revision {revision.revision_id} not in any "
-            "block of the file"
+            f"revision {revision.revision_id} has {counted(found[None]['rows'], 'row')} that the "
+            "blocks do not describe"
         )
     return sum(row["rows"] for row in matched), problems
 

@@ -109,7 +109,7 @@ def write_indexed(
             return DoesNotFit(stored)
     elif counted_rows != (written := sum(in_cubes.values())):
         raise SourceChanged(
-            f"{written} rows were written where {counted_rows} were counted before; the source "
+            f"{written} rows were written, but {counted_rows} were counted before; the source "
             "changed in between, or a task failed. Nothing was committed; run the write again"
         )
     files = staged.with_statistics()

@@ -191,7 +191,7 @@ def _group(
 def _check_inside(outside: pa.ChunkedArray) -> None:
     if True in outside.to_pylist():
         raise RowsOutside(
-            "a row lies outside the range that was measured before; the source changed in "
+            "a written row is outside the range that was measured first; the source changed in "
             "between. Nothing was committed; run the write again"
         )
 

@@ -184,10 +184,11 @@ def check_sample_key(
     found = () if wanted == ALL else resolve_sample_key(wanted, schema, may_be_identity=True)
     if wanted == ALL or found != current.sample_key:
         asked = ALL if wanted == ALL else ", ".join(wanted)
-        has = f"the sample key {', '.join(current.sample_key)}" if current.sample_key else "none"
+        key = ", ".join(current.sample_key)
+        has = f"the sample key {key}" if key else "no sample key"
         raise IndexMismatch(
-            f"{table} has {has}, but the write asks for sample_key {asked}; all rows of the table "
-            "are placed by its sample key: set sample_key back, or rebuild the table with "
+            f"{table} has {has}, but the write asks for sample_key {asked}; a table samples "
+            "all its rows by the same columns: set sample_key back, or rebuild the table with "
             "mode='overwrite', which keeps only the rows that you write"
         )
 

@@ -124,7 +124,7 @@ def _write_one_file(
     statistics = every_row.result().collect(stored)
     if statistics.rows != stored_rows:
         raise SourceChanged(
-            f"{statistics.rows} rows were read from a file that {stored_rows} were written to. "
+            f"{stored_rows} rows were written to a file, but {statistics.rows} were read from it. "
             "Nothing was committed; run the write again"
         )
     return _WrittenFile(staged.with_statistics()[0], stored, statistics)

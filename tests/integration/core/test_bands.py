@@ -114,7 +114,9 @@ def test_check_tells_of_a_row_above_the_highest_weight(spark: SparkSession, path
     log = Path(path) / "_delta_log" / f"{last_version(path) + 1:020}.json"
     log.write_text(json.dumps({"add": {**add, "dataChange": False}}))
     problems = QbeastTable.for_path(spark, path).check().problems
-    assert any("1 row of revision 1 not in any block" in problem for problem in problems)
+    assert any(
+        "revision 1 has 1 row that the blocks do not describe" in problem for problem in problems
+    )
 
 
 def test_there_is_nothing_to_gain_and_a_rebuild_has_the_same_bands(

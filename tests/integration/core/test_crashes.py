@@ -170,7 +170,7 @@ def test_storage_that_is_full_or_read_only_is_an_error_of_its_own_and_changes_no
     version, before = last_version(path), live_adds(path)
     faults: list[tuple[str, type[ExecutionFailed], str]] = [
         (FULL, NoSpace, "No space left on device.*Free space"),
-        (DENIED, StorageRefused, "Permission denied.*Check the rights"),
+        (DENIED, StorageRefused, "Permission denied.*Check that the user who runs Spark"),
     ]
     for fault, error, words in faults:
         with data_files(spark, fault), pytest.raises(error, match=words) as raised:

@@ -106,7 +106,7 @@ def test_storage_that_is_full_or_refuses_is_told_as_such(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("not a directory")
-    with pytest.raises(StorageRefused, match="Check the rights"):
+    with pytest.raises(StorageRefused, match="Check that the user who runs Spark"):
         path = str(tmp_path / "file" / "t")
         write_table(rows(spark, 0, 5), path=path, columns_to_index=["x"])
     if DEV_FULL.exists():

@@ -454,7 +454,7 @@ def test_rows_lost_after_they_were_counted_abort_the_write(
     with (
         changed_settings(spark, {"spark.sql.files.ignoreMissingFiles": "true"}),
         failpoints.at(failpoints.BETWEEN_PASSES, (source / "1.parquet").unlink),
-        pytest.raises(SourceChanged, match=r"100 rows were written where 200"),
+        pytest.raises(SourceChanged, match=r"100 rows were written, but 200"),
     ):
         write_table(rows, path=path, mode="overwrite")
     assert live_adds(path) == before

@@ -297,7 +297,7 @@ def test_a_commit_that_was_refused_has_its_own_error(
         assert type(raised.value) is error
 
     with store.fails(DENIED):
-        refused(StorageRefused, "_delta_log/.*Check the rights")
+        refused(StorageRefused, "_delta_log/.*Check that the user who runs Spark")
     with store.fails(FULL):
         refused(NoSpace, "No space left on device.*Free space")
     assert last_version(path) == 0

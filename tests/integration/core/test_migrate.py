@@ -262,13 +262,13 @@ def test_it_is_refused_where_copies_lost_their_tags(spark: SparkSession, tmp_pat
     path = copied(REPLICATED, tmp_path)
     spark.sql(f"delete from delta.`{path}` where id = 0")  # both the row and its copy
     before = last_version(path)
-    with pytest.raises(IncompatibleTable, match="whether they are copies cannot be told"):
+    with pytest.raises(IncompatibleTable, match="it cannot be determined whether they are copies"):
         migrate_format(spark, path)
     assert last_version(path) == before
     # All tags are gone after a compaction; that cubes were replicated still stands in the log.
     path = copied(REPLICATED, tmp_path / "compacted")
     spark.sql(f"optimize delta.`{path}`")
-    with pytest.raises(IncompatibleTable, match="whether they are copies cannot be told"):
+    with pytest.raises(IncompatibleTable, match="it cannot be determined whether they are copies"):
         migrate_format(spark, path)
 
 

@@ -191,7 +191,7 @@ def test_a_file_that_is_not_read_whole_is_not_committed(
 ) -> None:
     collect, before = EveryRow.collect, last_version(path)
     monkeypatch.setattr(EveryRow, "collect", lambda self, df: collect(self, df.limit(MORE - 1)))
-    with pytest.raises(SourceChanged, match=r"299 rows were read from a file that 300 were"):
+    with pytest.raises(SourceChanged, match=r"300 rows were written to a file, but 299 were"):
         write_table(rows(spark, ROWS), path=str(path))
     assert last_version(path) == before
     assert_sound(spark, path, range(ROWS))

@@ -100,6 +100,6 @@ def test_the_key_is_fixed_until_a_rebuild(spark: SparkSession, tmp_path: Path) -
     write_table(rows, path=path, mode="overwrite", columns_to_index="a")
     assert QbeastTable.for_path(spark, path).sample_key is None
     assert "qbeast.sampleKey" not in configuration(path)
-    with pytest.raises(IndexMismatch, match="has none"):
+    with pytest.raises(IndexMismatch, match="has no sample key"):
         write_table(rows, path=path, sample_key="id")
     assert_sound(spark, path, range(100))

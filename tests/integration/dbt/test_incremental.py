@@ -125,9 +125,9 @@ class TestStrategies:
         for name in ("merged", "delete_insert", "replaced", "in_folder"):
             table = f"{project.test_schema}.{name}"
             assert QbeastTable.for_name(spark, table).check().ok, name
-        assert message_of(second, "merged").startswith("merged 1 row inserted, 1 updated, 1 file")
+        assert message_of(second, "merged").startswith("merged: 1 row inserted, 1 updated, 1 file")
         assert adapter_response(project, "merged")["rows_updated"] == 1
-        assert message_of(second, "replaced").startswith("replaced 2 rows inserted, 1 deleted")
+        assert message_of(second, "replaced").startswith("replaced: 2 rows inserted, 1 deleted")
 
         (unit_test,) = run_dbt(["test", "-s", "continued"])
         assert unit_test.status == "pass"

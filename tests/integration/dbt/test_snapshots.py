@@ -56,7 +56,7 @@ class TestSnapshot:
 
         results = run_dbt(["build", "--vars", "{later: true}"])
         told = message_of(results, "kept")
-        assert told.startswith("snapshotted 2 rows inserted, 2 updated")
+        assert told.startswith("snapshotted: 2 rows inserted, 2 updated")
         rows = spark.table(table).selectExpr("id", "name", "dbt_valid_to is null").collect()
         assert sorted(map(tuple, rows)) == [
             (1, "a", True),
@@ -87,7 +87,7 @@ class TestSnapshot:
         eval(rewriting, {"write_table": write_table, "spark": spark})
         assert spark.table(table).count() == 5
         for result in run_dbt(["snapshot"]):
-            assert result.message.startswith("snapshotted 0 rows inserted")
+            assert result.message.startswith("snapshotted: 0 rows inserted")
         assert QbeastTable.for_name(spark, table).check().ok
         assert QbeastTable.for_name(spark, f"{project.test_schema}.plain").check().ok
 

@@ -95,7 +95,7 @@ def test_a_merge_tells_what_it_did_to_rows() -> None:
         version=4, revision_id=3, rows_inserted=1200, rows_updated=30, files_added=2
     )
     told = response_of_rewrite("merged", result)
-    assert str(told) == "merged 1,200 rows inserted, 30 updated, 2 files, revision 3"
+    assert str(told) == "merged: 1,200 rows inserted, 30 updated, 2 files, revision 3"
     assert told.rows_affected == 1230
     assert told.to_dict(omit_none=True)["rows_updated"] == 30
 

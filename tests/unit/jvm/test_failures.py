@@ -88,7 +88,11 @@ def raised_for(cause: str) -> QbeastError:
             "/t/part-0.parquet",
         ),
         ("java.nio.file.AccessDeniedException: /t/_delta_log", StorageRefused, "/t/_delta_log"),
-        ("java.io.FileNotFoundException: /t/p (Read-only file system)", StorageRefused, "rights"),
+        (
+            "java.io.FileNotFoundException: /t/p (Read-only file system)",
+            StorageRefused,
+            "may read and write",
+        ),
         (
             "org.apache.hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: /t",
             StorageRefused,

@@ -62,7 +62,7 @@ def response_of_rewrite(done: str, result: RewriteResult) -> QbeastAdapterRespon
         ]
     )
     return QbeastAdapterResponse(
-        _message=f"{done} {counts}",
+        _message=f"{done}: {counts}",
         code=done.upper(),
         rows_affected=result.rows_inserted + result.rows_updated + result.rows_deleted,
         rows=result.rows_inserted,

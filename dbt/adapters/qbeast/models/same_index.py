@@ -46,8 +46,8 @@ def require_same_index(session: SparkSession, table: str, spec: ModelSpec) -> No
     wanted = list(key) if isinstance(key, tuple) else key
     if _lowered(wanted) != _lowered(present.sample_key):
         raise IndexMismatch(
-            f"{spec.name} has the sample_key {present.sample_key}, but the model's is now "
-            f"{wanted}. Restore sample_key"
+            f"{spec.name} was built with sample_key={present.sample_key!r}, but the model now has "
+            f"sample_key={wanted!r}. Restore sample_key"
         )
     if spec.slices not in (None, present.slices):
         raise IndexMismatch(

@@ -37,7 +37,7 @@ def walkable(live: list[Block]) -> bool:
 
 @given(blocks(), blocks())
 @settings(max_examples=300, deadline=None)
-def test_anchors_mend_any_tree(live: list[Block], before: list[Block]) -> None:
+def test_anchors_make_any_tree_walkable(live: list[Block], before: list[Block]) -> None:
     anchors = missing_anchors(live, OTree.of(before, 2).weights)
     assert all(anchor.element_count == 0 for anchor in anchors)
     assert walkable(live + anchors)

@@ -257,7 +257,7 @@ def test_an_overwrite_may_keep_the_schema(spark: SparkSession, computed: tuple[s
     assert sorted_rows(spark, path) == sorted_rows(spark, twin)
 
 
-def test_a_default_that_tells_the_time_is_evaluated_once(
+def test_a_default_of_the_current_time_is_evaluated_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "t")

@@ -122,7 +122,7 @@ def assert_reads(spark: SparkSession, path: str, case: Case, *, unindexed: int) 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_index_of_other_columns_is_not_believed_and_is_made_anew(
+def test_an_index_of_other_columns_is_ignored_and_optimize_rebuilds_it(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
     case, path = CASES[name], str(tmp_path)
@@ -168,7 +168,7 @@ def test_changes_of_rows_are_those_of_a_plain_table(
 
 
 @pytest.mark.parametrize("changed", ["widened", "dropped and added again"])
-def test_values_of_the_new_column_are_told_apart(
+def test_values_of_the_new_column_get_a_range_of_their_own(
     spark: SparkSession, tmp_path: Path, changed: str
 ) -> None:
     """Those of the old one would leave them a corner of its space."""
@@ -237,7 +237,7 @@ def test_names_that_files_cannot_have_are_told_apart_too(
     assert table.index_metrics().unindexed_files == len(live_adds(path))
 
 
-def test_slices_of_another_order_of_fields_are_not_gone_by(
+def test_slices_computed_from_another_field_order_are_ignored(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path, case = str(tmp_path), CASES["fields of the key in another order"]
@@ -253,7 +253,7 @@ def test_slices_of_another_order_of_fields_are_not_gone_by(
 
 
 @pytest.mark.parametrize("sample_key", [None, ["k"]])
-def test_a_column_that_is_gone_is_told_of_before_anything_is_done(
+def test_a_lost_column_is_reported_before_anything_runs(
     spark: SparkSession, tmp_path: Path, sample_key: list[str] | None
 ) -> None:
     path, name = str(tmp_path), sample_key[0] if sample_key else "a"

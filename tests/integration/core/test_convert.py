@@ -236,9 +236,7 @@ def test_an_empty_table_is_converted(spark: SparkSession, tmp_path: Path) -> Non
     assert_sound(spark, path, range(200))
 
 
-def test_rows_are_counted_where_the_log_does_not_tell(
-    spark: SparkSession, parquet_table: str
-) -> None:
+def test_rows_are_counted_if_the_log_has_no_count(spark: SparkSession, parquet_table: str) -> None:
     spark.sql(f"convert to delta parquet.`{parquet_table}` no statistics")
     assert all("stats" not in add for add in live_adds(parquet_table).values())
     result = convert_to_qbeast(spark, f"parquet.`{parquet_table}`", "a", 100)

@@ -73,9 +73,7 @@ def test_an_update_of_an_indexed_column_moves_the_rows(spark: SparkSession, tmp_
 
 
 @pytest.mark.parametrize("told", [False, True])
-def test_values_that_are_drawn_are_drawn_once(
-    spark: SparkSession, tmp_path: Path, told: bool
-) -> None:
+def test_random_values_are_computed_once(spark: SparkSession, tmp_path: Path, told: bool) -> None:
     path = create(spark, tmp_path, **{"delta.enableChangeDataFeed": str(told).lower()})
     asked = []
     for value in ("'drawn'", "concat('drawn', rand())"):

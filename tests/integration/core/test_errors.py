@@ -117,7 +117,7 @@ def test_storage_that_is_full_or_refuses_is_told_as_such(
 
 
 @pytest.mark.parametrize("how", ["dropped", "renamed"])
-def test_a_lost_indexed_column_is_told_by_every_operation_in_one_sentence(
+def test_every_operation_reports_a_lost_indexed_column_with_the_same_message(
     spark: SparkSession, tmp_path: Path, how: str
 ) -> None:
     name = f"lost_{how}"

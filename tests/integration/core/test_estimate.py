@@ -203,7 +203,7 @@ def test_tables_without_rows_or_with_few(spark: SparkSession, tmp_path: Path) ->
         ({"group_by": "id"}, "10,000 groups"),
     ],
 )
-def test_what_cannot_be_estimated_is_told(
+def test_arguments_that_cannot_be_estimated_are_named(
     table: QbeastTable, arguments: dict[str, object], named: str
 ) -> None:
     with pytest.raises(InvalidOptions) as raised:

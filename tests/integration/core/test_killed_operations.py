@@ -76,7 +76,7 @@ def files_of(path: str) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("name", KILLABLE)
-def test_what_is_killed_at_any_step_is_whole_and_can_be_done_again(
+def test_an_operation_killed_at_any_step_leaves_a_whole_table_and_can_be_repeated(
     spark: SparkSession, tables: Path, tmp_path: Path, name: str
 ) -> None:
     operation, path = KILLABLE[name], str(tmp_path / "t")

@@ -325,7 +325,9 @@ def test_files_with_broken_tags_count_as_not_indexed(spark: SparkSession, tmp_pa
     assert not migrate_format(spark, path).changed
 
 
-def test_a_tree_that_lost_its_upper_levels_is_mended(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_tree_that_lost_its_upper_levels_gets_anchors(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     """A delete by another writer took the files of the root; readers that walk need one."""
     path = copied(PLAIN, tmp_path)
     roots = [path_ for path_, add in live_adds(path).items() if add["tags"]["cube"] == ""]

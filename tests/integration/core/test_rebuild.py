@@ -246,9 +246,7 @@ def test_a_range_that_grows_each_time_is_measured_each_time(
     assert_holds(spark, path, rows(spark, scale="4"))
 
 
-def test_what_samples_suffer_from_is_told_by_every_rebuild(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_every_rebuild_warns_of_imprecise_samples(spark: SparkSession, tmp_path: Path) -> None:
     df = spark.range(4_000).selectExpr("id", "id % 20 as x")
     for _ in range(3):
         with pytest.warns(match="are sampled together"):

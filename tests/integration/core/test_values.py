@@ -118,7 +118,7 @@ def test_a_cube_size_of_one_works(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["double", "float"])
-def test_numbers_that_are_none_lie_at_the_edges(
+def test_nan_and_infinities_are_in_the_outermost_cubes(
     spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
     values = [(x,) for x in (NAN, INFINITY, -INFINITY, -0.0, 0.0, 1.5, -2.25, 5e-324, None, 7.0)]
@@ -268,7 +268,7 @@ def test_strings_of_every_kind(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["hash", "quantiles"])
-def test_texts_that_are_no_utf8_and_texts_of_a_megabyte(
+def test_strings_with_invalid_utf8_and_strings_of_a_megabyte(
     spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
     halves_of_a_pair = ["cast(X'EDA080' as string)", "cast(X'EDB080' as string)"]

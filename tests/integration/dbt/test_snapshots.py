@@ -127,7 +127,9 @@ class TestOwnColumns:
     def snapshots(self) -> dict[str, Any]:
         return {"own.yml": OWN_COLUMNS}
 
-    def test_they_are_told_apart(self, project: Any, spark: SparkSession) -> None:
+    def test_a_source_may_have_columns_named_like_those_of_dbt_and_the_index(
+        self, project: Any, spark: SparkSession
+    ) -> None:
         schema = project.test_schema
 
         def names(snapshot: str) -> list[tuple[Any, ...]]:

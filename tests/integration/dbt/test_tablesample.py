@@ -428,7 +428,7 @@ def test_samples_with_and_without_an_index_in_one_statement(
     drop_views(spark, rewritten.views)
 
 
-def test_text_that_needs_the_table_itself_is_run_as_it_was(
+def test_a_statement_that_names_the_schema_of_a_column_is_left_to_spark(
     spark: SparkSession, tables: None
 ) -> None:
     # A view has no schema in its name, so `sampling.orders.id` cannot be resolved on it.
@@ -442,7 +442,9 @@ def test_text_that_needs_the_table_itself_is_run_as_it_was(
     assert temporary_views(spark) == []
 
 
-def test_a_mistake_of_the_user_is_told_in_the_users_text(spark: SparkSession, tables: None) -> None:
+def test_an_error_in_the_users_sql_leaves_the_text_unchanged(
+    spark: SparkSession, tables: None
+) -> None:
     sql = "select no_such_column from sampling.orders tablesample (10 percent)"
 
     assert rewrite_tablesample(spark, sql) == Rewritten(sql)

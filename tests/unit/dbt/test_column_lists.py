@@ -51,7 +51,9 @@ def test_names_are_those_of_the_schema() -> None:
         ({"update_columns": ("s.k",)}, "merge_update_columns names 's.k'"),
     ],
 )
-def test_others_are_told(lists: dict[str, tuple[str, ...]], told: str) -> None:
+def test_unknown_columns_in_lists_are_reported(
+    lists: dict[str, tuple[str, ...]], told: str
+) -> None:
     with pytest.raises(DbtRuntimeError, match=told):
         with_known_columns(merge(**lists), QUERY, None)
 
@@ -72,7 +74,7 @@ def test_each_list_asks_for_the_columns_that_it_uses() -> None:
         assert found.unique_key == ("old",)
 
 
-def test_only_lists_that_a_strategy_goes_by_count() -> None:
+def test_only_lists_that_a_strategy_uses_count() -> None:
     assert names_columns(Increment("delete+insert", unique_key=("id",)))
     assert names_columns(Increment("merge", exclude_columns=("id",)))
     assert not names_columns(Increment("append", unique_key=("id",), update_columns=("x",)))

@@ -46,7 +46,9 @@ def test_no_java_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.Mon
         require_java()
 
 
-def test_a_java_home_without_java_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_java_home_without_java_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(DbtRuntimeError, match=r"JAVA_HOME is .*, which has no bin/java: install"):
         require_java()

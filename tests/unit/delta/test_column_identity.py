@@ -65,7 +65,7 @@ def test_mapping_that_comes_late_leaves_a_column_as_it_was() -> None:
         ),
     ],
 )
-def test_what_a_name_may_not_tell_is_recorded(changed: StructField, text: str) -> None:
+def test_columns_that_names_do_not_identify_are_recorded(changed: StructField, text: str) -> None:
     found = identity(changed)
     assert found.recorded == found.text == text
     assert found.is_recorded_as(text)

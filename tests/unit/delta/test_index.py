@@ -102,7 +102,7 @@ def test_a_column_without_an_index_for_its_type_can_be_weighed() -> None:
     st.one_of(st.text(max_size=20), st.sampled_from(["[]", "{", '{"numRecords":"x"}', "[" * 9999])),
 )
 @settings(max_examples=120)
-def test_a_file_with_any_tags_and_statistics_is_indexed_or_tells_why_not(
+def test_a_file_with_any_tags_and_statistics_is_indexed_or_says_why_not(
     tags: dict[str, str], stats: str
 ) -> None:
     add = {"path": "f", "size": 1, "modificationTime": 0, "stats": stats, "tags": tags}

@@ -91,7 +91,7 @@ def test_student(degrees: float, expected: float) -> None:
     assert student_quantile(0.975, np.array([degrees]))[0] == pytest.approx(expected, rel=0.01)
 
 
-def test_a_heavy_weight_that_the_sample_lacks_is_told_by_the_number_of_rows() -> None:
+def test_the_number_of_rows_reveals_a_heavy_weight_outside_the_sample() -> None:
     assert rows_agree(0.01, 1000, 1000, 100_000)
     assert not rows_agree(0.01, 500, 500, 100_000)
 

@@ -162,7 +162,7 @@ ValueError: user says no
     assert one_line(Exception(text)) == "ValueError: user says no"
 
 
-def test_a_jvm_that_is_gone_is_told() -> None:
+def test_a_dead_jvm_is_reported() -> None:
     for error in (Py4JNetworkError("Answer from Java side is empty"), ConnectionRefusedError()):
         failure = as_failure(error)
         assert isinstance(failure, ExecutionFailed)

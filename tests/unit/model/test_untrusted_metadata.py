@@ -181,7 +181,7 @@ def test_changed_blocks_are_understood_or_refused(path: Any, value: Any, dimensi
 
 
 @pytest.mark.parametrize("text", [DEEP, TOO_LONG, f"[{HUGE}]", '[{"cubeId":' + DEEP + "}]", ""])
-def test_texts_without_measure_are_refused(text: str) -> None:
+def test_texts_beyond_the_limits_are_refused(text: str) -> None:
     with pytest.raises(ValueError):
         parse_blocks(text, 2)
     with pytest.raises(CorruptMetadata):

@@ -56,7 +56,8 @@ def _attempt(table: OpenTable, names: Sequence[str], started: float) -> None:
         rows = whole.select(*(column(field.name) for field in schema))
         _check_constraints(begun, rows, gone)
         check_planned(begun, schema, snapshot.configuration)
-        create(_as_before(begun, started), begun, rows, schema)
+        kept = snapshot.rows_in_log(begun.index.with_rows)
+        create(_as_before(begun, started), begun, rows, schema, rows_kept=kept)
 
 
 def _drop_mapped(table: OpenTable, gone: Sequence[str]) -> None:

@@ -22,8 +22,10 @@ from qbeast_core.change.rewrite import (
     change_rows,
 )
 from qbeast_core.delta.filters import filters_on
+from qbeast_core.delta.reads import reads_table
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
+from qbeast_core.locate.source import Source
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.spark.alignment import absent_value, assigned
 from qbeast_core.spark.changes import data_rows, insertions, of, together, updates
@@ -99,8 +101,13 @@ def merge_rows(
         return newest
     given = own_rows(source, newest.snapshot.stores_slices)
     _check(newest, given, merge)
-    with checkpointed(given) as rows:
-        return change_rows(table, lambda begun: _Plan(begun, rows, merge).rewrite(), commit)
+    reads_itself = reads_table(given, table.address.location)
+    with Source(given, checkpointed, reads_itself) as evaluated:
+
+        def decide(begun: WritableTable) -> Rewrite:
+            return _Plan(begun, evaluated.rows(), merge).rewrite()
+
+        return change_rows(table, decide, commit)
 
 
 class Matching:

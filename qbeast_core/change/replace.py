@@ -18,9 +18,11 @@ from qbeast_core.change.rewrite import (
     begin_change,
     change_rows,
 )
+from qbeast_core.delta.reads import reads_table
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import ReplaceMismatch
 from qbeast_core.locate.compatibility import check_removable
+from qbeast_core.locate.source import Source
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.spark.alignment import aligned
 from qbeast_core.spark.changes import copies, deletions, insertions, together
@@ -38,9 +40,12 @@ def replace_rows_where(
         return newest
     condition = freeze_clock(newest.snapshot.dataframe(), where, "where")
     given = own_rows(df, newest.snapshot.stores_slices)
-    with evaluated_once(_fitting(newest, given, merge_schema)) as rows:
+    fitting = _fitting(newest, given, merge_schema)
+    reads_itself = reads_table(fitting, table.address.location)
+    with Source(fitting, evaluated_once, reads_itself) as source:
 
         def decide(begun: WritableTable) -> Rewrite:
+            rows = source.rows()
             new, schema = _fitting(begun, rows, merge_schema), begun.schema
             _check_satisfying(new, condition)
             rewrite = deletion(begun, condition, Operation.REPLACE)
@@ -59,9 +64,10 @@ def replace_rows_matching(
     given = own_rows(df, newest.snapshot.stores_slices)
     Matching(newest, given, match)
     _fitting(newest, given, merge_schema)
-    with checkpointed(given) as rows:
+    with Source(given, checkpointed, reads_table(given, table.address.location)) as source:
 
         def decide(begun: WritableTable) -> Rewrite:
+            rows = source.rows()
             new = insertions(_fitting(begun, rows, merge_schema), begun.schema)
             rewrite = _matching_deletion(Matching(begun, rows, match))
             return _with_insertions(rewrite, new, rows)

@@ -27,7 +27,7 @@ from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.spark.changes import data_rows, feed_rows, without_insertions
 from qbeast_core.spark.evaluation import evaluated_once, is_repeatable
 from qbeast_core.tree.column_choice import ColumnChoice
-from qbeast_core.write.files import WrittenFiles
+from qbeast_core.write.files import WrittenFiles, check_none_lost
 from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.known_index import KnownIndex, is_open
 from qbeast_core.write.writer import IndexWriter
@@ -193,6 +193,7 @@ def _do(table: WritableTable, rewrite: Rewrite, user_metadata: str | None) -> Re
         if nothing and not table.transaction.changes_more_than_rows:
             return _unchanged(table, rewrite)
         rows_kept = rewrite.rows_kept(table)
+        check_none_lost(statistics.rows, rows_kept)
         inserts = statistics.rows > rows_kept
         if not inserts:
             # So that Spark does not search for them again.

@@ -163,6 +163,10 @@ class TableSnapshot:
         known = [file.rows for file in files if file.rows is not None]
         return sum(known) if len(known) == len(files) else self.dataframe(indices).count()
 
+    def rows_in_log(self, indices: NDArray[np.int64]) -> int:
+        """The rows in these files, without those of files whose number the log does not have."""
+        return sum(self.files[i].rows or 0 for i in indices.tolist())
+
     def matching(self, filters: PushedFilters) -> NDArray[np.bool_]:
         """bool[files]: whether the file may match the filters, by Delta's own statistics."""
         kept: set[str] = set()

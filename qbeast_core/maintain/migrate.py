@@ -40,6 +40,7 @@ from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.spark.columns import column, file_metadata
 from qbeast_core.tree.anchors import missing_anchors
 from qbeast_core.tree.otree import OTree
+from qbeast_core.write.files import check_none_lost
 from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.known_index import KnownIndex
 from qbeast_core.write.writer import IndexWriter
@@ -346,6 +347,7 @@ def _rewrite(table: WritableTable, survey: _Survey, stored: Mapping[str, str]) -
         index = _RecordedLater.of(known, revision, removed=files)
         writer = IndexWriter(table, replace(index, keeps_weights=False))
         statistics = writer.measure(rows)
+        check_none_lost(statistics.rows, table.snapshot.rows_in_log(files))
         if not statistics.rows:
             continue
         planned = writer.plan_write(rows.schema, statistics)

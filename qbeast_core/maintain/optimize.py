@@ -28,7 +28,7 @@ from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.model.revision import STAGING_REVISION_ID, Revision
 from qbeast_core.read.sample import choose_files
 from qbeast_core.tree.fragments import HeldBlocks, compaction_candidates
-from qbeast_core.write.files import WrittenFiles
+from qbeast_core.write.files import WrittenFiles, check_none_lost
 from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.known_index import KnownIndex
 from qbeast_core.write.writer import IndexWriter
@@ -173,7 +173,7 @@ def _optimize_revision(
         version=snapshot.version,
         files_removed=len(removed),
         bytes_removed=sum(file.size_bytes for file in removed),
-        rows=sum(file.rows or 0 for file in removed),
+        rows=snapshot.rows_in_log(chosen),
         dry_run=dry_run,
     )
     if dry_run:
@@ -204,7 +204,9 @@ def _rewrite(
         revision = known.configuration.latest
     index = JoinedIndex.of(known, revision, removed=chosen)
     writer = IndexWriter(table, replace(index, keeps_weights=False))
-    return writer, writer.write_measured(rows, writer.measure(rows))
+    written = writer.write_measured(rows, writer.measure(rows))
+    check_none_lost(written.rows, table.snapshot.rows_in_log(chosen))
+    return writer, written
 
 
 def _more_gain(table: OpenTable, written: WrittenFiles, chosen: NDArray[np.int64]) -> bool:

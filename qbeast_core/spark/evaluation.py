@@ -180,7 +180,9 @@ def checkpointed(df: DataFrame) -> Iterator[DataFrame]:
     other rows, whereas a lost checkpoint fails the write.
     """
     phases.enter(phases.STORING)
-    stored = df.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
+    # A DataFrame that was evaluated before keeps the list of files that it read.
+    anew = df.where("true")
+    stored = anew.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
     try:
         yield stored
     finally:

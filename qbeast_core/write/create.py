@@ -12,7 +12,7 @@ from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import CommitStateUnknown
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.options import WriteMode
-from qbeast_core.write.files import DoesNotFit, WrittenFiles
+from qbeast_core.write.files import DoesNotFit, WrittenFiles, check_none_lost
 from qbeast_core.write.new_index import NewIndex
 from qbeast_core.write.rebuild_key import may_reuse_tree
 from qbeast_core.write.request import WriteRequest, WriteResult
@@ -22,12 +22,23 @@ from qbeast_core.write.writer import IndexWriter
 
 
 def create(
-    request: WriteRequest, table: WritableTable, rows: DataFrame, schema: StructType
+    request: WriteRequest,
+    table: WritableTable,
+    rows: DataFrame,
+    schema: StructType,
+    *,
+    rows_kept: int = 0,
 ) -> WriteResult:
-    """Create a table, or replace all rows and the schema of an existing one."""
+    """Create a table, or replace all rows and the schema of an existing one.
+
+    Args:
+        rows_kept: the number of rows of the table that are among `rows`.
+    """
     index = NewIndex.for_rows(request, table, rows, schema)
     writer = IndexWriter(table, index)
-    return _commit(request, writer, index, Measured().write(writer, rows))
+    written = Measured().write(writer, rows)
+    check_none_lost(written.rows, rows_kept)
+    return _commit(request, writer, index, written)
 
 
 def rebuild_by_tree(
@@ -55,6 +66,9 @@ def _commit(
     """Commit the files of a new or replaced table, and register it in the catalog."""
     table = writer.table
     exists = table.snapshot.exists
+    if exists:
+        # Delta would take the replacement of an empty table for an append.
+        table.transaction.read_whole_table()
     try:
         version = writer.commit(
             Operation.OVERWRITE if exists else Operation.CREATE,

@@ -116,6 +116,16 @@ def write_indexed(
     return tagged(transaction, files, [held[file.name] for file in files], plan, kept_blocks)
 
 
+def check_none_lost(rows: int, kept: int) -> None:
+    """Raise SourceChanged if fewer rows were read than the files that are replaced have."""
+    if rows < kept:
+        raise SourceChanged(
+            f"{rows:,} rows were read from files that have {kept:,} rows to keep. Nothing was "
+            "committed; turn off spark.sql.files.ignoreCorruptFiles and ignoreMissingFiles, so "
+            "that Spark names the damaged file"
+        )
+
+
 def tagged(
     transaction: Transaction,
     files: Sequence[StagedFile],

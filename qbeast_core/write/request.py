@@ -93,10 +93,17 @@ class WriteRequest:
         snapshot = TableSnapshot.load(given.sparkSession, self.address.location)
         return own_rows(given, snapshot.stores_slices or self.options.slices is True)
 
-    def begin(self, spark: SparkSession) -> WritableTable | WriteResult:
+    def begin(
+        self, spark: SparkSession, since: OpenTable | None = None
+    ) -> WritableTable | WriteResult:
         """Start a transaction on the table, and check that this write may change it.
 
-        If the table already has the write, there is nothing to do, and this is the result.
+        If there is nothing to do, because the table already has the write or is there in the mode
+        IGNORE, this is the result.
+
+        Args:
+            since: the version that an earlier attempt started from. If another writer has committed
+                since then, there is a table, even if it is not registered yet.
         """
         table = WritableTable.begin(spark, self.address)
         # A repeated write replaces no rows, so it may find rows of a table that is not registered.
@@ -105,6 +112,13 @@ class WriteRequest:
             # The write may have ended before it registered a new table.
             self.address.register(spark, self.comment)
             return self.unchanged(table, repeated=True)
+        exists = self._has_table(table) or (
+            since is not None and table.snapshot.version != since.snapshot.version
+        )
+        if exists and self.mode is WriteMode.ERROR:
+            raise InvalidOptions(f"{table.label} exists; use mode 'append' or 'overwrite'")
+        if exists and self.mode is WriteMode.IGNORE:
+            return self.unchanged(table)
         self.address.check_adoptable(table.snapshot, keeps_rows=self.mode is WriteMode.APPEND)
         if self.appends(table):
             check_writable(table)
@@ -113,19 +127,14 @@ class WriteRequest:
             check_removable(table)
         return table
 
-    def check(self, table: OpenTable, schema: StructType) -> WriteResult | None:
-        """Check the request before anything is computed; a result if there is nothing to do."""
-        if self._has_table(table) and self.mode is WriteMode.ERROR:
-            raise InvalidOptions(f"{table.label} exists; use mode 'append' or 'overwrite'")
-        if self._has_table(table) and self.mode is WriteMode.IGNORE:
-            return self.unchanged(table)
+    def check(self, table: OpenTable, schema: StructType) -> None:
+        """Check the request before anything is computed."""
         if self.appends(table):
             _, transformers = self.continued(table)
             if not self.decides(table):
                 self.options.stats_of(transformers)
         else:
             self._check_new(table, schema)
-        return None
 
     def _check_new(self, table: OpenTable, schema: StructType) -> None:
         try:

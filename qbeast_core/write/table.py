@@ -14,12 +14,14 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from qbeast_core.delta.application import ApplicationTransaction
+from qbeast_core.delta.reads import reads_table
 from qbeast_core.delta.schema_merge import merges_schema
 from qbeast_core.errors import SampleWarning
 from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.locate.address import address_to_write
 from qbeast_core.locate.compatibility import check_planned
 from qbeast_core.locate.retry import until_committed
+from qbeast_core.locate.source import Source
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.options import AUTO, WriteMode, parse_flag
 from qbeast_core.spark.evaluation import evaluated_once
@@ -164,17 +166,20 @@ def write_table(
         return checked
     # Before the rows are evaluated, because a column's default can be the current time.
     given = request.aligned(checked, request.own_rows(df))
-    skipped = request.check(checked, given.schema)
-    if skipped is not None:
-        return skipped
+    request.check(checked, given.schema)
     if not request.appends(checked):
         schema = request.stored_schema(checked, given)
         check_planned(checked, schema, own_properties(request, checked, schema))
+    reads_itself = checked.snapshot.exists and reads_table(given, request.address.location)
     # The first attempt reuses the transaction that was checked.
     tables: list[WritableTable | WriteResult] = [checked]
 
     def begin() -> WritableTable | WriteResult:
-        return tables.pop() if tables else request.begin(spark)
+        table = tables.pop() if tables else request.begin(spark, since=checked)
+        if reads_itself and isinstance(table, WritableTable):
+            # Delta does not notice what it reads from statistics, such as `max(id)`.
+            table.transaction.read_whole_table()
+        return table
 
     def in_one_pass() -> WriteResult | DoesNotFit:
         table = begin()
@@ -185,15 +190,16 @@ def write_table(
 
     result = until_committed(request.address.label, in_one_pass)
     if isinstance(result, DoesNotFit):
-        if result.rows is not None:
+        if result.rows is not None and not reads_itself:
             given = request.own_rows(result.rows)
         columns = partial(request.measured_columns, checked, given)
-        with evaluated_once(given, read_first=columns) as rows:
-            if rows is not given:
+        store = partial(evaluated_once, read_first=columns)
+        with Source(given, store, reads_itself) as source:
+            if source.is_stored:
                 # Others may have committed while the rows were stored.
                 tables.clear()
             result = until_committed(
-                request.address.label, lambda: _measured(request, begin(), rows)
+                request.address.label, lambda: _measured(request, begin(), source)
             )
     for warning in result.warnings if issue_warnings else ():
         # The caller is behind `typed_errors`.
@@ -215,12 +221,13 @@ def _in_one_pass(
 
 
 def _measured(
-    request: WriteRequest, table: WritableTable | WriteResult, rows: DataFrame
+    request: WriteRequest, table: WritableTable | WriteResult, source: Source
 ) -> WriteResult:
     """Write the rows in two passes."""
     if isinstance(table, WriteResult):
         return table
     with table.transaction.pinned_reads():
+        rows = source.rows()
         if request.appends(table):
             return append(request, table, rows)
         rows = request.aligned(table, rows)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, failpoints, write_table
-from qbeast_core.errors import CommitConflict, IndexMismatch
+from qbeast_core.errors import CommitConflict, IndexMismatch, InvalidOptions
 from qbeast_core.locate.retry import MAX_ATTEMPTS
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
@@ -132,6 +133,130 @@ def test_an_overwrite_beside_an_append_replaces_what_it_did_not_see_or_fails(
         result = write_table(rows(spark, 5000, 200), path=path, mode="overwrite")
     assert result.version == 2
     assert_sound(spark, path, range(5000, 5200))
+
+
+@pytest.mark.parametrize("mode", ["error", "ignore"])
+@pytest.mark.parametrize("limited", [False, True], ids=["measured", "stored first"])
+def test_a_table_that_another_writer_creates_meanwhile_is_not_replaced(
+    spark: SparkSession, tmp_path: Path, mode: str, limited: bool
+) -> None:
+    path = str(tmp_path / "t")
+
+    def create() -> None:
+        rows(spark.newSession(), 0, 300).write.format("delta").save(path)
+
+    given = rows(spark, 300, 200).limit(100) if limited else rows(spark, 300, 200)
+    options: dict[str, Any] = {"path": path, "columns_to_index": ["a"], "mode": mode}
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(create)):
+        if mode == "error":
+            with pytest.raises(InvalidOptions, match="exists; use mode"):
+                write_table(given, **options)
+        else:
+            assert write_table(given, **options).rows == 0
+    assert sorted(row.id for row in plain(spark, path).collect()) == list(range(300))
+
+
+class Stopped(BaseException):
+    """A process that ends after its commit."""
+
+
+def stop() -> None:
+    raise Stopped
+
+
+def test_a_name_that_another_writer_takes_meanwhile_is_not_replaced(spark: SparkSession) -> None:
+    """The other writer's table may not be registered yet."""
+    spark.sql("create database if not exists meanwhile")
+    options: dict[str, Any] = {"table": "meanwhile.t", "columns_to_index": ["a"], "mode": "error"}
+
+    def create() -> None:
+        with failpoints.at(failpoints.AFTER_COMMIT, stop), pytest.raises(Stopped):
+            write_table(rows(spark.newSession(), 0, 300), **options)
+
+    with (
+        failpoints.at(failpoints.BEFORE_COMMIT, Once(create)),
+        pytest.raises(InvalidOptions, match="exists; use mode"),
+    ):
+        write_table(rows(spark, 300, 200), **options)
+    location = spark.sql("describe database meanwhile").where("info_name = 'Location'").first()
+    assert plain(spark, f"{location.info_value}/t").count() == 300
+    spark.sql("drop database meanwhile cascade")
+
+
+def test_an_overwrite_of_an_empty_table_beside_an_append_is_done_after_it(
+    spark: SparkSession, path: str
+) -> None:
+    QbeastTable.for_path(spark, path).delete("true")
+
+    def append() -> None:
+        write_table(rows(spark.newSession(), 2000, 300), path=path)
+
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(append)):
+        write_table(
+            rows(spark, 5000, 200), path=path, mode="overwrite", columns_to_index=["b", "a"]
+        )
+    assert_sound(spark, path, range(5000, 5200))
+
+
+def test_a_table_rewritten_from_its_own_rows_keeps_those_appended_meanwhile(
+    spark: SparkSession, path: str
+) -> None:
+    """The rows are stored first, because the query has `first` in it."""
+
+    def append() -> None:
+        write_table(rows(spark.newSession(), 2000, 300), path=path)
+
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(append)):
+        write_table(plain(spark, path).dropDuplicates(["id"]), path=path, mode="overwrite")
+    assert_sound(spark, path, range(2300))
+
+
+@pytest.mark.parametrize("count", [100, 900])
+def test_two_increments_at_once_append_each_row_once(
+    spark: SparkSession, path: str, count: int
+) -> None:
+    """Each appends the rows after the last one that the table has."""
+
+    def append() -> Any:
+        own = spark.newSession()
+        rows(own, 1900, 100 + count).createOrReplaceTempView("news")
+        new = own.sql(f"select * from news where id > (select max(id) from delta.`{path}`)")
+        return write_table(new, path=path)
+
+    with failpoints.at(failpoints.BEFORE_COMMIT, Meeting(2)):
+        results = together(append, append)
+    assert sorted(result.rows for result in results) == [0, count]
+    assert_sound(spark, path, range(2000 + count))
+
+
+def test_a_merge_of_a_tables_own_rows_sees_those_appended_meanwhile(
+    spark: SparkSession, path: str
+) -> None:
+    def append() -> None:
+        write_table(rows(spark.newSession(), 2000, 50), path=path)
+
+    following = plain(spark, path).selectExpr("id + 2000 as id", "a", "b")
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(append)):
+        result = QbeastTable.for_path(spark, path).merge(following, on="id")
+    assert (result.rows_updated, result.rows_inserted) == (50, 2000)
+    assert_sound(spark, path, range(4050))
+
+
+def test_rows_replaced_by_a_tables_own_rows_are_those_of_the_replaced_version(
+    spark: SparkSession, path: str
+) -> None:
+    def append() -> None:
+        write_table(rows(spark.newSession(), 2000, 50), path=path)
+
+    table = QbeastTable.for_path(spark, path)
+    kept = plain(spark, path).where("id % 2 = 0")
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(append)):
+        table.replace_where(kept.dropDuplicates(["id"]), "id >= 0")
+    assert_sound(spark, path, range(0, 2050, 2))
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(append)):
+        table.replace_matching(plain(spark, path).withColumn("b", F.lit(7)), on="id")
+    found = plain(spark, path).groupBy("b").count().where("b = 7").first()
+    assert found["count"] == 1025 + 50
 
 
 @pytest.mark.parametrize("appended", [5, 400])

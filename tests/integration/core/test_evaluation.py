@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from qbeast_core import failpoints, write_table
+from qbeast_core import QbeastTable, failpoints, write_table
 from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.spark import evaluation
@@ -459,6 +460,34 @@ def test_rows_lost_after_they_were_counted_abort_the_write(
         write_table(rows, path=path, mode="overwrite")
     assert live_adds(path) == before
     assert last_version(path) == 0
+
+
+def test_a_damaged_file_is_not_replaced_by_what_can_be_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark can skip such files, and then counts the same rows each time."""
+    path = str(tmp_path)
+    rows = spark.range(0, 700, 1, 2).selectExpr("id", "id * 31 % 211 as a", "'' as note")
+    write_table(rows, path=path, columns_to_index=["a"], cube_size=100)
+    table = QbeastTable.for_path(spark, path)
+    plain(spark, path).limit(20).write.format("delta").mode("append").save(path)
+    damaged = tmp_path / next(each for each, add in live_adds(path).items() if not add.get("tags"))
+    chunk = pq.read_metadata(damaged).row_group(0).column(1)
+    assert chunk.path_in_schema == "a"
+    with damaged.open("r+b") as file:
+        file.seek(chunk.dictionary_page_offset or chunk.data_page_offset)
+        file.write(b"\xff" * chunk.total_compressed_size)
+    damaged.with_name(f".{damaged.name}.crc").unlink()
+    version = last_version(path)
+    with changed_settings(spark, {"spark.sql.files.ignoreCorruptFiles": "true"}):
+        for change in (
+            lambda: table.update({"note": "'x'"}, "id >= 0"),
+            lambda: table.optimize("unindexed"),
+            lambda: table.drop_columns("note"),
+        ):
+            with pytest.raises(SourceChanged, match="ignoreCorruptFiles"):
+                change()
+    assert last_version(path) == version
 
 
 def test_a_table_appended_to_itself_doubles(spark: SparkSession, tmp_path: Path) -> None:

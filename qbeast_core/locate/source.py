@@ -1,0 +1,59 @@
+"""The rows of a query that are written to a table, in one attempt or several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from types import TracebackType
+
+from pyspark.sql import DataFrame
+
+
+class Source:
+    """The rows of a query, evaluated once for all attempts of a write.
+
+    If the query reads the table that it changes, each attempt evaluates it anew, at the version
+    that its transaction starts from.
+
+        with Source(query, checkpointed, reads_table(query, location)) as source:
+            until_committed(..., lambda: ... source.rows() ...)
+    """
+
+    def __init__(
+        self,
+        query: DataFrame,
+        store: Callable[[DataFrame], AbstractContextManager[DataFrame]],
+        reads_table: bool,
+    ) -> None:
+        """`store` makes the rows those of one evaluation."""
+        self._query = query
+        self._store = store
+        self._held = ExitStack()
+        self._rows: DataFrame | None = None
+        self._reads_table = reads_table
+
+    def __enter__(self) -> Source:
+        if not self._reads_table:
+            self._rows = self._held.enter_context(self._store(self._query))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._held.close()
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the rows for all attempts were stored."""
+        return self._rows is not None and self._rows is not self._query
+
+    def rows(self) -> DataFrame:
+        """The rows for one attempt, which calls this once, where its transaction pins reads."""
+        if self._rows is not None:
+            return self._rows
+        # Those of the attempt before.
+        self._held.close()
+        return self._held.enter_context(self._store(self._query))

@@ -164,13 +164,18 @@ def _merge(twin: Twin, source: DataFrame) -> None:
     merge.whenMatchedUpdate(set=values).whenNotMatchedInsert(values=values).execute()
 
 
+def _needs_order(twin: Twin) -> bool:
+    """Whether Delta's own merge needs fields in order, as inside arrays with legacy assignment."""
+    kinds = (kind for kind, _ in twin.feature.definitions.values())
+    return twin.is_lenient and any("array<" in kind or "map<" in kind for kind in kinds)
+
+
 def _merges(name: str, source: Callable[[Twin], DataFrame]) -> Operation:
     return Operation(
         name,
         lambda twin: twin.indexed().merge(reversed_fields(source(twin)), on="id"),
-        # With legacy store assignment, Delta's own merge needs fields inside arrays in order.
         lambda twin: _merge(
-            twin, source(twin) if twin.is_lenient else reversed_fields(source(twin))
+            twin, source(twin) if _needs_order(twin) else reversed_fields(source(twin))
         ),
         lambda twin: "_metadata" not in twin.feature.columns,
     )

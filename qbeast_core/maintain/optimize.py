@@ -164,7 +164,9 @@ def _optimize_revision(
     else:
         revision = table.configuration.revisions[revision_id]
         candidates = {i: table.index.files[i] for i in found}
-        found = compaction_candidates(candidates, revision.desired_cube_size)
+        outside = set(table.index.files_of(revision_id).tolist()).difference(found)
+        others = [table.index.files[i] for i in sorted(outside)]
+        found = compaction_candidates(candidates, revision.desired_cube_size, others)
     chosen = np.array(found, dtype=np.int64)
     if not len(chosen):
         return OptimizeResult(snapshot.version, dry_run=dry_run), False

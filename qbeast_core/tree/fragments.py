@@ -8,12 +8,15 @@ append adds a small part of every cube. A sample or a range filter then reads a 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Protocol
 
 from qbeast_core.model.block import Block, rows_by_cube
 from qbeast_core.model.cube import CubeId
+from qbeast_core.model.weight import MIN_WEIGHT
 from qbeast_core.tree.bands import band_numbers
+from qbeast_core.tree.otree import OTree
 
 _Piece = tuple[CubeId, int]
 """The rows of a cube in a band: a cube and the number of a band."""
@@ -46,12 +49,18 @@ class HeldBlocks(Protocol):
         """The highest weight of the rows; None in a file whose rows are not divided by weight."""
 
 
-def compaction_candidates(files: Mapping[int, HeldBlocks], desired_rows: int) -> list[int]:
+def compaction_candidates(
+    files: Mapping[int, HeldBlocks], desired_rows: int, others: Iterable[HeldBlocks] = ()
+) -> list[int]:
     """The sorted keys of the files that are worth rewriting together.
 
     These are files with rows of all weights, if they have enough rows to be divided or several are
-    small; several small files of one band; files that share a crowded piece; and files that are
-    scattered over the tree. After a rewrite, none of the new files is a candidate.
+    small; several small files of one band; files that share a crowded piece whose rows can be
+    spread; and files that are scattered over the tree. After a rewrite, none of the new files is a
+    candidate.
+
+    Args:
+        others: the other files of the revision, which may have blocks of the same cubes.
     """
     rows_of = {key: rows_by_cube(file.blocks) for key, file in files.items()}
     band_of = {key: _band(file) for key, file in files.items()}
@@ -71,7 +80,8 @@ def compaction_candidates(files: Mapping[int, HeldBlocks], desired_rows: int) ->
         for key, band in band_of.items()
         if band is not None
     }
-    return sorted(gaining | _crowded(pieces, desired_rows) | _scattered(pieces, desired_rows))
+    crowded = _crowded(files, pieces, desired_rows, others)
+    return sorted(gaining | crowded | _scattered(pieces, desired_rows))
 
 
 def _band(file: HeldBlocks) -> int | None:
@@ -80,19 +90,56 @@ def _band(file: HeldBlocks) -> int | None:
     return None if highest is None else int(band_numbers([highest])[0])
 
 
-def _crowded(held: Mapping[int, Mapping[_Piece, int]], desired_rows: int) -> set[int]:
+def _crowded(
+    files: Mapping[int, HeldBlocks],
+    held: Mapping[int, Mapping[_Piece, int]],
+    desired_rows: int,
+    others: Iterable[HeldBlocks],
+) -> set[int]:
+    """The files that share a crowded piece whose rows can be spread over more cubes."""
+    most = CROWDED * desired_rows
     rows_in: dict[_Piece, int] = defaultdict(int)
     holders: dict[_Piece, set[int]] = defaultdict(set)
     for key, rows in held.items():
         for piece, count in rows.items():
-            rows_in[piece] += count
-            holders[piece].add(key)
-    return {
-        key
-        for piece, keys in holders.items()
-        if len(keys) > 1 and rows_in[piece] > CROWDED * desired_rows
-        for key in keys
-    }
+            # A write puts that many rows into one file only if they have the same place.
+            if count <= most:
+                rows_in[piece] += count
+                holders[piece].add(key)
+    crowded = {piece: keys for piece, keys in holders.items() if rows_in[piece] > most}
+    return set[int]().union(*_spreadable(crowded, files, others))
+
+
+def _spreadable(
+    holders: Mapping[_Piece, set[int]],
+    files: Mapping[int, HeldBlocks],
+    others: Iterable[HeldBlocks],
+) -> list[set[int]]:
+    """The holders of those pieces whose rows another write could put into deeper cubes.
+
+    Weights increase at each level. If the rows of a cube can only have the next weight after that
+    of a cube around it, no lower weight is left for the cube.
+    """
+    if not holders:
+        return []
+    dimensions = next(iter(holders))[0].dimensions
+    everything = chain(files.values(), others)
+    tree = OTree.of((block for file in everything for block in file.blocks), dimensions)
+
+    def lowest(cube: CubeId) -> int:
+        # The weight of a cube without blocks is unknown.
+        around = (tree.weights[each] for each in cube.ancestors() if each in tree.max_weight)
+        return max(around, default=MIN_WEIGHT - 1) + 1
+
+    def highest(cube: CubeId, keys: set[int]) -> int:
+        return max(
+            block.max_weight
+            for key in keys
+            for block in files[key].blocks
+            if block.cube == cube and block.element_count
+        )
+
+    return [keys for (cube, _), keys in holders.items() if highest(cube, keys) != lowest(cube)]
 
 
 def _scattered(held: Mapping[int, Mapping[_Piece, int]], desired_rows: int) -> set[int]:

@@ -229,6 +229,27 @@ def test_crowded_cubes_are_spread_again(spark: SparkSession, tmp_path: Path) -> 
     assert not table.optimize().changed
 
 
+def test_crowded_cubes_without_lower_weights_are_left_alone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Five customers in a billionth of the range: 30 levels down, no lower weight is left."""
+    path = str(tmp_path / "t")
+    close = "if(id = 0, 1, pmod(id * 7919, 2000) / 2000 * 1e-9D)"
+    write_table(
+        spark.range(0, 2000, 1, 1).selectExpr("id", f"cast({close} as double) x", "id % 5 as k"),
+        path=path,
+        columns_to_index=["x"],
+        sample_key=["k"],
+        cube_size=50,
+    )
+    in_pieces: dict[str, list[int]] = {}
+    for add in live_adds(path).values():
+        for block in json.loads(add["tags"]["blocks"]):
+            in_pieces.setdefault(block["cubeId"], []).append(block["elementCount"])
+    assert any(len(counts) > 2 and sum(counts) > 2 * 50 for counts in in_pieces.values())
+    assert not QbeastTable.for_path(spark, path).optimize().changed
+
+
 def test_a_round_gathers_what_the_last_one_left(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path)
     for first, count in ((0, 2000), (2000, 600), (2600, 600), (3200, 600)):

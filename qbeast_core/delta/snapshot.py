@@ -21,7 +21,6 @@ from qbeast_core.delta.version_cache import VersionCache
 from qbeast_core.errors import UnsupportedEnvironment
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.slices import SLICE_COLUMN
-from qbeast_core.names import quoted
 from qbeast_core.spark.slices import without_slices
 
 logger = logging.getLogger(__name__)
@@ -179,7 +178,9 @@ class TableSnapshot:
 
     def last_commit_millis(self, operation: str) -> int:
         """The time of the operation's latest commit, in milliseconds since 1970; 0 if none."""
-        history = self.spark.sql(f"describe history delta.{quoted(self.location)}")
+        # The SQL statement needs `spark.sql.runSQLOnFiles`.
+        table = self._jvm.jvm.io.delta.tables.DeltaTable.forPath(self._jvm.session, self.location)
+        history = self._jvm.dataframe(table.history())
         own = history.where((F.col("operation") == operation) & (F.col("version") <= self.version))
         found = own.agg(F.max(F.unix_millis("timestamp"))).first()
         return (found and found[0]) or 0

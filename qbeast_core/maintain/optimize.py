@@ -10,8 +10,9 @@ a second optimize writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,19 +105,18 @@ def optimize_table(
     newest = OpenTable.newest(spark, address)
     check_writable(newest)
     result = OptimizeResult(newest.snapshot.version, dry_run=dry_run)
+    written_since = cache(partial(_bytes_written_since, newest.snapshot))
     for wanted in _revisions_to_optimize(newest, scope):
 
         def attempt(wanted: int = wanted) -> tuple[OptimizeResult, bool]:
             table = WritableTable.begin(spark, address)
-            return _optimize_revision(table, wanted, scope, dry_run)
+            return _optimize_revision(table, wanted, scope, written_since, dry_run=dry_run)
 
         for _ in range(_ROUNDS):
             done, more_gain = until_committed(address.label, attempt, wrote_before=result.changed)
             result = _sum(result, done)
             if not more_gain:
                 break
-    if result.changed:
-        return replace(result, bytes_written_since=_bytes_written_since(newest.snapshot))
     return result
 
 
@@ -150,9 +150,17 @@ def _revisions_to_optimize(table: OpenTable, scope: Scope) -> list[int]:
 
 
 def _optimize_revision(
-    table: WritableTable, revision_id: int, scope: Scope, dry_run: bool
+    table: WritableTable,
+    revision_id: int,
+    scope: Scope,
+    written_since: Callable[[], int],
+    *,
+    dry_run: bool,
 ) -> tuple[OptimizeResult, bool]:
     """Optimize one revision once.
+
+    Args:
+        written_since: reads the table's history, which can fail, so it is called before the commit.
 
     Returns:
         The result, and whether further files of the revision can be improved now.
@@ -176,6 +184,7 @@ def _optimize_revision(
         files_removed=len(removed),
         bytes_removed=sum(file.size_bytes for file in removed),
         rows=snapshot.rows_in_log(chosen),
+        bytes_written_since=written_since(),
         dry_run=dry_run,
     )
     if dry_run:
@@ -249,5 +258,6 @@ def _sum(first: OptimizeResult, then: OptimizeResult) -> OptimizeResult:
         bytes_removed=first.bytes_removed + then.bytes_removed,
         bytes_added=first.bytes_added + then.bytes_added,
         rows=first.rows + then.rows,
+        bytes_written_since=max(first.bytes_written_since, then.bytes_written_since),
         dry_run=first.dry_run,
     )

@@ -8,6 +8,7 @@ have the same values in the second reading, from which all rows are written.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -22,6 +23,8 @@ from qbeast_core.jvm.catalyst import (
     release_checkpoint,
 )
 from qbeast_core.spark.columns import column
+
+logger = logging.getLogger(__name__)
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
@@ -186,7 +189,11 @@ def checkpointed(df: DataFrame) -> Iterator[DataFrame]:
     try:
         yield stored
     finally:
-        release_checkpoint(stored)
+        try:
+            release_checkpoint(stored)
+        except Exception as problem:
+            # What was done with the rows is done, and garbage collection frees them too.
+            logger.debug("a checkpoint was not released: %s", problem)
 
 
 def _is_understood(plan: PlanSummary, given: PlanSummary | None) -> bool:

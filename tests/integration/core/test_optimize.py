@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.errors import InvalidOptions
+from qbeast_core.errors import ExecutionFailed, InvalidOptions
 from qbeast_core.jvm.settings import changed_settings
 from tests.integration.core.brute_force import (
     actions,
@@ -378,3 +378,39 @@ def test_a_fraction_leaves_alone_what_its_sample_does_not_read(
     assert {remove["path"] for remove in actions(path, 9, "remove")} == oldest
     with pytest.raises(InvalidOptions, match="not between 0 and 1"):
         table.optimize(fraction=1.5)
+
+
+def test_history_that_cannot_be_read_fails_an_optimize_before_it_commits(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    for first in (0, 300, 600):
+        write_table(
+            rows(spark, first, 300),
+            path=path,
+            columns_to_index=["a", "b"],
+            cube_size=CUBE_SIZE,
+            properties={"delta.checkpointInterval": "1"},
+        )
+    log = tmp_path / "_delta_log"
+    (log / f"{0:020}.json").write_text("not JSON\n")
+    (log / f".{0:020}.json.crc").unlink()
+    table, before = QbeastTable.for_path(spark, path), last_version(path)
+    with pytest.raises(ExecutionFailed):
+        table.optimize()
+    assert last_version(path) == before
+    assert plain(spark, path).count() == 900
+
+
+def test_an_optimize_needs_no_sql_on_files(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    for first in (0, 300, 600):
+        write_table(
+            rows(spark, first, 300), path=path, columns_to_index=["a", "b"], cube_size=CUBE_SIZE
+        )
+    with changed_settings(spark, {"spark.sql.runSQLOnFiles": "false"}):
+        result = QbeastTable.for_path(spark, path).optimize()
+    assert result.changed
+    assert result.bytes_written_since == sum(
+        add["size"] for v in range(3) for add in actions(path, v, "add")
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from qbeast_core.model.murmur import SCALA_ARRAY_SEED, spark_hash
 _CATALYST = "org.apache.spark.sql.catalyst."
 _CHARS = _CATALYST + "util.CharVarcharCodegenUtils"
 _ARRAY_SEQ = "scala.collection.immutable.ArraySeq$"
+_AGGREGATE_EXPRESSION = _CATALYST + "expressions.aggregate.AggregateExpression"
 _MURMUR = "scala.util.hashing.MurmurHash3"
 # Spark estimates the size of rows by the size of the compressed files.
 _MOST_COMPRESSION = 32
@@ -226,6 +228,8 @@ class PlanSummary:
     is_deterministic: bool
     classes: frozenset[str]
     """The JVM classes of its nodes and expressions, subqueries included."""
+    aggregates: frozenset[str]
+    """The JVM classes of the aggregate functions among them."""
     sources: frozenset[str]
     """The JVM classes of its leaves, or of their file index if a leaf reads files."""
     file_formats: frozenset[str]
@@ -246,7 +250,8 @@ def pruned_plan(df: DataFrame) -> PlanSummary:
 
 
 def _summary(jvm: Jvm, plan: Any) -> PlanSummary:
-    classes = list(_classes_in(json.loads(plan.toJSON())))
+    described = json.loads(plan.toJSON())
+    classes = list(_classes_in(described))
     leaves = plan.collectLeaves()
     # Delta's relations belong to an anonymous subclass of this class.
     reads_files = jvm.java_class("org.apache.spark.sql.execution.datasources.HadoopFsRelation")
@@ -264,6 +269,7 @@ def _summary(jvm: Jvm, plan: Any) -> PlanSummary:
     return PlanSummary(
         is_deterministic=bool(plan.deterministic()),
         classes=frozenset(classes),
+        aggregates=frozenset(_aggregates_in(described)),
         sources=frozenset(sources),
         file_formats=frozenset(file_formats),
         hidden_relations=in_all > relations,
@@ -361,6 +367,19 @@ def _classes_in(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for child in value:
             yield from _classes_in(child)
+
+
+def _aggregates_in(value: Any) -> Iterator[str]:
+    """The classes of the aggregate functions. Each follows its expression in the list of a tree."""
+    if isinstance(value, dict):
+        for child in value.values():
+            yield from _aggregates_in(child)
+    elif isinstance(value, list):
+        for node, following in pairwise(value):
+            if isinstance(node, dict) and node.get("class") == _AGGREGATE_EXPRESSION:
+                yield following["class"]
+        for child in value:
+            yield from _aggregates_in(child)
 
 
 def _keys_by_partition(partitions: int) -> np.ndarray[Any, Any]:

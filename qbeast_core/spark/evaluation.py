@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
+_AGGREGATES = _EXPRESSIONS + "aggregate."
 _RELATION = "org.apache.spark.sql.execution.datasources.LogicalRelation"
 
 _REPEATABLE_NODES = frozenset(
@@ -61,7 +62,7 @@ are excluded, and so is everything that runs user code."""
 
 _UNREPEATABLE_EXPRESSIONS = frozenset(
     (
-        # They depend on the clock, on the place from which a row was read, or on the user.
+        # The clock, the place from which a row was read, and the user.
         "CurrentDate",
         "CurrentTime",
         "CurrentTimestamp",
@@ -71,20 +72,31 @@ _UNREPEATABLE_EXPRESSIONS = frozenset(
         "InputFileName",
         "LocalTimestamp",
         "Now",
-        # Aggregates that depend on the order of rows: because of ties, or in a sum's last bits.
-        "Average",
-        "CollectList",
-        "CollectSet",
-        "CollectTopK",
-        "First",
-        "Last",
-        "ListAgg",
-        "MaxBy",
-        "MaxMinByK",
-        "MinBy",
-        "Sum",
     )
 )
+"""Expressions whose values depend on more than their input."""
+
+_REPEATABLE_AGGREGATES = frozenset(
+    (
+        "BitAndAgg",
+        "BitOrAgg",
+        "BitXorAgg",
+        "BoolAnd",
+        "BoolOr",
+        "Count",
+        "CountIf",
+        "HyperLogLogPlusPlus",
+        "Max",
+        "Median",
+        "Min",
+        "Percentile",
+        "PercentileCont",
+        "PercentileDisc",
+        "PivotFirst",
+    )
+)
+"""Aggregates that do not depend on the order of rows. Others do, because of ties, in the last bits
+of a sum, or in what a sketch keeps."""
 
 _SCANNING = frozenset(
     (
@@ -199,6 +211,9 @@ def checkpointed(df: DataFrame) -> Iterator[DataFrame]:
 def _is_understood(plan: PlanSummary, given: PlanSummary | None) -> bool:
     known_sources = given.sources if given else frozenset()
     if not plan.sources <= _PINNED_SOURCES | known_sources or plan.hidden_relations:
+        return False
+    aggregates = plan.aggregates - (given.aggregates if given else frozenset())
+    if not {name.removeprefix(_AGGREGATES) for name in aggregates} <= _REPEATABLE_AGGREGATES:
         return False
     for name in plan.classes - (given.classes if given else frozenset()):
         package, _, simple = name.rpartition(".")

@@ -83,6 +83,35 @@ QUERIES: dict[str, tuple[bool, Callable[[DataFrame], DataFrame]]] = {
     "window": (False, by_rank),
     "sum of doubles": (False, lambda rows: rows.groupBy("k").agg(F.sum("x"))),
     "first": (False, lambda rows: rows.groupBy("k").agg(F.first("id"))),
+    "repeatable aggregates": (
+        True,
+        lambda rows: rows.groupBy("k").agg(
+            F.expr("count_if(id > 3)"),
+            F.expr("bool_and(id > 3)"),
+            F.expr("bit_xor(id)"),
+            F.approx_count_distinct("id"),
+            F.median("x"),
+            F.expr("percentile_disc(0.5) within group (order by x)"),
+        ),
+    ),
+    "pivot": (True, lambda rows: rows.groupBy("k").pivot("k", [1, 2]).agg(F.max("id"))),
+    "mode": (False, lambda rows: rows.groupBy("k").agg(F.mode("id"))),
+    "any value": (False, lambda rows: rows.groupBy("k").agg(F.any_value("id"))),
+    "standard deviation": (False, lambda rows: rows.groupBy("k").agg(F.stddev("id"))),
+    "correlation": (False, lambda rows: rows.groupBy("k").agg(F.corr("id", "x"))),
+    "regression": (False, lambda rows: rows.groupBy("k").agg(F.regr_slope("id", "x"))),
+    "approximate percentile": (
+        False,
+        lambda rows: rows.groupBy("k").agg(F.percentile_approx("id", 0.5)),
+    ),
+    "histogram": (False, lambda rows: rows.groupBy("k").agg(F.histogram_numeric("id", F.lit(3)))),
+    "sketch": (False, lambda rows: rows.groupBy("k").agg(F.hll_sketch_agg("id"))),
+    "aggregate in a subquery": (
+        False,
+        lambda rows: rows.sparkSession.sql(
+            "select * from {rows} where id > (select std(id) from range(9))", rows=rows
+        ),
+    ),
     "collect list": (False, lambda rows: rows.groupBy("k").agg(F.collect_list("id"))),
     "python udf": (False, own_code),
     "python batches": (False, batches),

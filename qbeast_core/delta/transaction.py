@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core import failpoints, hooks, phases
 from qbeast_core.delta.application import ApplicationTransaction
+from qbeast_core.delta.cache import refresh_cached
 from qbeast_core.delta.column_identity import ColumnIdentity
 from qbeast_core.delta.commit import Commit
 from qbeast_core.delta.metadata import (
@@ -469,6 +470,8 @@ class Transaction:
         committed(version)
         if self._application is not None:
             self._application.done_in(self._spark)
+        if data_change:
+            refresh_cached(self._jvm, self.snapshot.location, self._unpinned())
         return version
 
     def _consult(
@@ -487,13 +490,19 @@ class Transaction:
             removed=tuple(_as_commit_file(self.snapshot.files[i]) for i in sorted(removed)),
             user_metadata=user_metadata,
         )
-        transactions = self._jvm.singleton(_DELTA + "OptimisticTransaction")
         # A hook reads the newest version of other tables, and can write to them.
+        with self._unpinned():
+            return hooks.consult(pending)
+
+    @contextmanager
+    def _unpinned(self) -> Iterator[None]:
+        """Inside the block, `pinned_reads` has no effect."""
+        transactions = self._jvm.singleton(_DELTA + "OptimisticTransaction")
         is_pinned = transactions.getActive().isDefined()
         if is_pinned:
             transactions.clearActive()
         try:
-            return hooks.consult(pending)
+            yield
         finally:
             activate(self._spark)
             if is_pinned:

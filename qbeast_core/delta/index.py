@@ -34,11 +34,13 @@ from qbeast_core.model.block import (
     Block,
     parse_blocks,
 )
+from qbeast_core.model.cube import CubeId
 from qbeast_core.model.json_text import parse_id
 from qbeast_core.model.legacy import has_legacy_tags, is_copy
 from qbeast_core.model.revision import STAGING_REVISION_ID, IndexConfiguration, Revision
 from qbeast_core.model.weight import MIN_WEIGHT
 from qbeast_core.options import IndexedColumn, resolve_columns, resolve_sample_key
+from qbeast_core.tree.corners import corners
 from qbeast_core.tree.otree import OTree
 
 
@@ -84,10 +86,13 @@ class BlockArrays:
     """int64[blocks]: the index of the block's file."""
     min_weight: NDArray[np.int64]
     """int64[blocks]: the smallest weight of the block's rows. Blocks without rows are left out."""
-    lower: NDArray[np.float64]
-    """float64[blocks, dimensions]: the lower corner of the block's cube."""
-    upper: NDArray[np.float64]
-    """float64[blocks, dimensions]: the upper corner of the block's cube."""
+    cubes: Sequence[CubeId]
+    """The block's cube."""
+
+    @cached_property
+    def corners(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The lower and upper corners of the cubes, float64[blocks, dimensions] each."""
+        return corners(self.cubes, self.revision.dimensions)
 
 
 class TableIndex:
@@ -221,14 +226,11 @@ class TableIndex:
             filled = [block for block in self.files[i].blocks if block.element_count]
             owners += [i] * len(filled)
             blocks += filled
-        cubes = [block.cube for block in blocks]
-        shape = (len(blocks), revision.dimensions)
         return BlockArrays(
             revision=revision,
             file=np.array(owners, dtype=np.int64),
             min_weight=np.array([block.min_weight for block in blocks], dtype=np.int64),
-            lower=np.array([cube.lower for cube in cubes], dtype=np.float64).reshape(shape),
-            upper=np.array([cube.upper for cube in cubes], dtype=np.float64).reshape(shape),
+            cubes=[block.cube for block in blocks],
         )
 
     def _has_present_columns(self, file: DataFile) -> bool:

@@ -105,7 +105,7 @@ def lowest_weights(
     for blocks in table.index.block_arrays:
         weights = blocks.min_weight.astype(np.float64)
         if filters is not None:
-            meeting = may_match(filters.predicate, blocks.revision, blocks.lower, blocks.upper)
+            meeting = may_match(filters.predicate, blocks.revision, *blocks.corners)
             weights[~meeting] = np.inf
         np.minimum.at(lowest, blocks.file, weights)
     if filters is not None and np.count_nonzero(lowest < highest) > 1:

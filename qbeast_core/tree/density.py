@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qbeast_core.model.cube import CubeId
+from qbeast_core.tree.corners import corners
 from qbeast_core.tree.otree import OTree
 
 Grid = NDArray[np.float32]
@@ -28,8 +29,7 @@ def density_grids(tree: OTree, grid_depth: int) -> dict[tuple[int, ...], Grid]:
     parts = list(_parts(tree))
     rows = np.array([rows for _, rows in parts], dtype=np.float64)
     depth = np.array([min(cube.depth, grid_depth) for cube, _ in parts], dtype=np.int64)
-    lower = np.array([cube.lower for cube, _ in parts], dtype=np.float64)
-    lower = lower.reshape(len(parts), tree.dimensions)
+    lower, _ = corners([cube for cube, _ in parts], tree.dimensions)
     pairs: list[tuple[int, ...]] = list(itertools.combinations(range(tree.dimensions), 2))
     return {pair: _grid(lower[:, list(pair)], depth, rows, grid_depth) for pair in pairs or [(0,)]}
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from qbeast_core.model.block import Block
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
+from qbeast_core.tree.corners import corners
 from qbeast_core.tree.query import Comparison, may_match
 from qbeast_core.tree.steps import Bound, ColumnSteps
 
@@ -118,7 +119,7 @@ def readings(
         last_from[own], first_to[own] = cube_readings(cubes, revision, steps)
         if id_ == drawn.revision_id:
             depth[own] = [min(cube.depth, grid_depth) for cube in cubes]
-            lower = _corners([cube.lower for cube in cubes], revision)
+            lower, _ = corners(cubes, revision.dimensions)
             cell[own] = np.minimum(lower * (1 << grid_depth), (1 << grid_depth) - 1)
     joined, of_joined = _distinct(owner, depth, cell, last_from, first_to)
     weight = np.full(len(joined), np.iinfo(np.int32).max, dtype=np.int32)
@@ -149,8 +150,7 @@ def cube_readings(
     """`last_from` and `first_to` of the cubes of a revision, uint8[cubes, columns] each."""
     shape = (len(cubes), len(steps))
     last_from, first_to = np.zeros(shape, dtype=np.uint8), np.zeros(shape, dtype=np.uint8)
-    lower = _corners([cube.lower for cube in cubes], revision)
-    upper = _corners([cube.upper for cube in cubes], revision)
+    lower, upper = corners(cubes, revision.dimensions)
     for column, of in enumerate(steps):
         if of.column not in revision.columns:
             last_from[:, column] = len(of.lower)
@@ -159,10 +159,6 @@ def cube_readings(
         passed = _passed_bounds(revision, of, lower[:, dimension], upper[:, dimension])
         last_from[:, column], first_to[:, column] = passed
     return last_from, first_to
-
-
-def _corners(corners: Sequence[tuple[float, ...]], revision: Revision) -> NDArray[np.float64]:
-    return np.array(corners, dtype=np.float64).reshape(len(corners), revision.dimensions)
 
 
 def _passed_bounds(

@@ -112,7 +112,7 @@ def test_a_file_with_any_tags_and_statistics_is_indexed_or_says_why_not(
     (entry,) = found.files
     assert entry.is_indexed != bool(entry.problem or entry.revision_id == 0)
     if entry.is_indexed:
-        assert found.block_arrays[0].lower.shape == (1, 1)
+        assert found.block_arrays[0].corners[0].shape == (1, 1)
         assert found.tree(REVISION).cubes
         PathLayout(1).cube_interval(entry.blocks[0].cube)
     else:

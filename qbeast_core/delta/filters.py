@@ -112,8 +112,8 @@ def _pushed(jvm: Jvm, execution: Any, tables: Mapping[str, DataFrame]) -> dict[s
             # The table's own condition (a sample's, on the weight) excludes no further files.
             key, own_texts = found
             asked = [each for each in conditions if str(each.sql()) not in own_texts]
-            usable = tuple(each for each in asked if _usable(each, relation))
-            places.setdefault(key, []).append(usable)
+            usable = [each for each in asked if _usable(each, relation)]
+            places.setdefault(key, []).append(_in_the_tables_case(jvm, usable, relation))
     return {
         key: PushedFilters(tuple(alternatives))
         for key, alternatives in places.items()
@@ -142,6 +142,13 @@ def _relations(jvm: Jvm, plan: Any) -> Iterator[tuple[Any, list[Any]]]:
 def _identity(jvm: Jvm, relation: Any) -> int:
     # Each use of a CTE gets new expression ids, but the list of files remains one object.
     return int(jvm.jvm.java.lang.System.identityHashCode(relation.relation().location()))
+
+
+def _in_the_tables_case(jvm: Jvm, conditions: list[Any], relation: Any) -> tuple[Any, ...]:
+    """The conditions with columns spelled as in the table; Spark keeps the query's spelling."""
+    strategy = jvm.singleton("org.apache.spark.sql.execution.datasources.DataSourceStrategy")
+    spelled = strategy.normalizeExprs(jvm.seq(conditions), relation.output())
+    return tuple(jvm.elements(spelled))
 
 
 def _usable(condition: Any, relation: Any) -> bool:

@@ -17,11 +17,17 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.delta.metadata import features_of, fields_of, has_change_feed, stores_slices
+from qbeast_core.delta.stored_statistics import (
+    file_extremes,
+    parse_statistics,
+    stored_columns,
+)
 from qbeast_core.delta.version_cache import VersionCache
 from qbeast_core.errors import UnsupportedEnvironment
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.spark.slices import without_slices
+from qbeast_core.tree.extremes import columns_of, may_satisfy
 
 logger = logging.getLogger(__name__)
 
@@ -166,8 +172,23 @@ class TableSnapshot:
         """The rows in these files, without those of files whose number the log does not have."""
         return sum(self.files[i].rows or 0 for i in indices.tolist())
 
-    def matching(self, filters: PushedFilters) -> NDArray[np.bool_]:
-        """bool[files]: whether the file may match the filters, by Delta's own statistics."""
+    def matching(self, filters: PushedFilters, among: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool[among]: whether these files may match the filters, by the statistics in the log.
+
+        Delta decides if it can use conditions that `tree.extremes` cannot. Its job evaluates all
+        files of the table, and takes longer than all other planning.
+        """
+        predicate = filters.predicate
+        columns = columns_of(predicate)
+        if columns is not None:
+            stored = stored_columns(self.schema, columns)
+            if stored.keys() == columns:
+                files = (self.files[i] for i in among.tolist())
+                found = [may_satisfy(predicate, file_extremes(f.stats, stored)) for f in files]
+                return np.array(found, dtype=np.bool_)
+        return self._matching_by_delta(filters)[among]
+
+    def _matching_by_delta(self, filters: PushedFilters) -> NDArray[np.bool_]:
         kept: set[str] = set()
         for place in filters.alternatives:
             found = self._snapshot.filesForScan(self._jvm.seq(place), False).files()
@@ -242,20 +263,6 @@ class Change:
     """The files that are added."""
     adds: Any
     """Delta's `AddFile` objects of the added files, as a Scala Seq."""
-
-
-def parse_statistics(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """A file's statistics in the log; what cannot be understood is left out, as Delta does."""
-    if not text:
-        return {}
-    try:
-        found = json.loads(text, parse_float=parse_float)
-    except (ValueError, RecursionError):
-        return {}
-    if not isinstance(found, dict):
-        return {}
-    by_column = ("minValues", "maxValues", "nullCount")
-    return {k: v for k, v in found.items() if k not in by_column or isinstance(v, dict)}
 
 
 def delta_log_of(spark: SparkSession, location: str) -> Any:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
 
 from qbeast_core.delta.metadata import name_in_files
-from qbeast_core.delta.snapshot import parse_statistics
+from qbeast_core.delta.stored_statistics import parse_statistics
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.estimation.answer import Estimate, GroupEstimate
 from qbeast_core.estimation.growing import (

@@ -108,9 +108,10 @@ def lowest_weights(
             meeting = may_match(filters.predicate, blocks.revision, *blocks.corners)
             weights[~meeting] = np.inf
         np.minimum.at(lowest, blocks.file, weights)
-    if filters is not None and np.count_nonzero(lowest < highest) > 1:
-        # Evaluating Delta's statistics takes a Spark job, which costs as much as reading one file.
-        lowest[~table.snapshot.matching(filters)] = np.inf
+    left = np.flatnonzero(lowest < highest)
+    if filters is not None and len(left) > 1:
+        # For one file, evaluating statistics can cost as much as reading it.
+        lowest[left[~table.snapshot.matching(filters, left)]] = np.inf
     return lowest
 
 

@@ -6,12 +6,10 @@ What the page shows is computed here and in `tree`; `page/` has its text, style 
 from __future__ import annotations
 
 import base64
-import datetime
 import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -21,20 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql.types import DecimalType
 
-from qbeast_core.delta.metadata import name_in_files
-from qbeast_core.delta.snapshot import DataFile, parse_statistics
+from qbeast_core.delta.stored_statistics import file_extremes, stored_columns
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.table import OpenTable
-from qbeast_core.model.datatypes import DataType
 from qbeast_core.model.revision import Revision
-from qbeast_core.model.transformer import Transformer
 from qbeast_core.read.metrics import revision_files, table_metrics
 from qbeast_core.tree.density import density_grids
+from qbeast_core.tree.extremes import Extremes
 from qbeast_core.tree.metrics import FileBlocks, IndexMetrics
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.picture import TreePicture, tree_picture
 from qbeast_core.tree.reading import (
-    Extremes,
     ReadableFile,
     Readings,
     cube_readings,
@@ -52,7 +47,6 @@ _GRID_DEPTH = 6
 _MOST_ENTRIES = 150_000
 """Above that the page has wider steps: 64 to a column become 32, and so on."""
 _MOST_PAIRS = 45
-_MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True)
@@ -124,11 +118,12 @@ def _chosen_dimensions(revision: Revision, columns: Sequence[str] | None) -> tup
 
 def _readable_files(table: OpenTable, revision: Revision) -> list[ReadableFile]:
     """All files of the table but those with copies only, which nothing reads."""
-    schema, index = table.snapshot.schema, table.index
-    in_files = {field.name: name_in_files(field) for field in schema}
+    index = table.index
+    stored = stored_columns(table.snapshot.schema, revision.columns)
     found = []
     for i in index.with_rows.tolist():
         data_file, indexed = table.snapshot.files[i], index.files[i]
+        known = file_extremes(data_file.stats, stored)
         found.append(
             ReadableFile(
                 size_bytes=data_file.size_bytes,
@@ -137,56 +132,10 @@ def _readable_files(table: OpenTable, revision: Revision) -> list[ReadableFile]:
                 if indexed.is_indexed
                 else None,
                 blocks=indexed.blocks,
-                extremes=_extremes(data_file, revision.transformers, in_files),
+                extremes=tuple(known.get(name, Extremes()) for name in revision.columns),
             )
         )
     return found
-
-
-def _extremes(
-    file: DataFile, transformers: Sequence[Transformer], in_files: Mapping[str, str]
-) -> tuple[Extremes, ...]:
-    """What Delta's statistics of a file say of the indexed columns."""
-    stats = parse_statistics(file.stats, parse_float=Decimal)
-    lowest, highest = stats.get("minValues", {}), stats.get("maxValues", {})
-    nulls, rows = stats.get("nullCount", {}), stats.get("numRecords")
-    found = []
-    for transformer in transformers:
-        name = in_files.get(transformer.column, transformer.column)
-        data_type = getattr(transformer, "data_type", None)
-        maximum = _value(highest.get(name), data_type)
-        if isinstance(maximum, datetime.datetime):
-            # Stored rounded down, so Delta allows for one more.
-            maximum += _MILLISECOND
-        minimum = _value(lowest.get(name), data_type)
-        only_nulls = minimum is None and rows is not None and nulls.get(name) == rows
-        found.append(Extremes(minimum, maximum, only_nulls))
-    return tuple(found)
-
-
-def _value(stored: Any, data_type: DataType | None) -> Any:
-    """A value of the statistics as `tree.steps` has them; None for one that cannot be read."""
-    if stored is None or data_type is None:
-        return None
-    try:
-        match data_type:
-            case DataType.STRING:
-                return str(stored)
-            case DataType.DATE:
-                return datetime.date.fromisoformat(stored)
-            case DataType.TIMESTAMP:
-                instant = datetime.datetime.fromisoformat(stored.replace("Z", "+00:00"))
-                return instant if instant.tzinfo else None
-            case DataType.INTEGER | DataType.LONG:
-                return int(stored)
-            case DataType.DECIMAL:
-                return Decimal(stored)
-            case DataType.FLOAT | DataType.DOUBLE:
-                number = float(np.float32(stored) if data_type is DataType.FLOAT else stored)
-                # NaN is above every number.
-                return float("inf") if np.isnan(number) else number
-    except (ValueError, TypeError, InvalidOperation):
-        return None
 
 
 def _page(contents: PageContents, first: tuple[int, ...]) -> str:

@@ -25,8 +25,9 @@ def corners(
         for dimension in range(dimensions):
             place = level * dimensions + dimensions - 1 - dimension
             cells[:, dimension] |= (paths >> place & 1) << level
-    sides = np.ldexp(1.0, -depths)[:, np.newaxis]
-    lower, upper = cells * sides, (cells + 1) * sides
+    sides: NDArray[np.float64] = np.ldexp(1.0, -depths)[:, np.newaxis]
+    lower: NDArray[np.float64] = cells * sides
+    upper: NDArray[np.float64] = (cells + 1) * sides
     for i in np.flatnonzero(depths > deepest).tolist():
         # The path or the coordinates need more bits than an int64 or a double has.
         lower[i], upper[i] = cubes[i].lower, cubes[i].upper

@@ -24,20 +24,12 @@ from qbeast_core.model.block import Block
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
 from qbeast_core.tree.corners import corners
+from qbeast_core.tree.extremes import Extremes
 from qbeast_core.tree.query import Comparison, may_match
 from qbeast_core.tree.steps import Bound, ColumnSteps
 
 OTHER_REVISION = 255
 """In place of a depth: an entry whose cube belongs to another tree than the one drawn."""
-
-
-@dataclass(frozen=True)
-class Extremes:
-    """What Delta's statistics say of a column in a file; a bound is None if they say nothing."""
-
-    minimum: Any = None
-    maximum: Any = None
-    only_nulls: bool = False
 
 
 @dataclass(frozen=True)

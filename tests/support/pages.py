@@ -13,8 +13,9 @@ from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.model.transformer import LinearTransformer
 from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
 from qbeast_core.read.visualize import PageContents
+from qbeast_core.tree.extremes import Extremes
 from qbeast_core.tree.metrics import FileBlocks, TableSize, index_metrics
-from qbeast_core.tree.reading import Extremes, ReadableFile
+from qbeast_core.tree.reading import ReadableFile
 
 
 def revision_over(*columns: str, cube_size: int = 100) -> Revision:

@@ -12,8 +12,8 @@ from qbeast_core.model.block import Block
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, weight_of_fraction
 from qbeast_core.read.visualize import FRACTIONS, write_page
+from qbeast_core.tree.extremes import Extremes
 from qbeast_core.tree.metrics import FileBlocks
-from qbeast_core.tree.reading import Extremes
 from tests.support.index_page import OpenPage, opened
 from tests.support.pages import contents_of, readable, revision_over, small_files
 from tests.support.trees import grown_blocks, in_files, random_weights

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from datetime import date, datetime, timezone
-from decimal import Decimal
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,17 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qbeast_core.delta.snapshot import DataFile
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.model.cube import CubeId
-from qbeast_core.model.datatypes import DataType
-from qbeast_core.model.transformer import LinearTransformer
 from qbeast_core.read import visualize
 from qbeast_core.read.visualize import write_page
-from qbeast_core.tree.reading import Extremes
 from tests.support.pages import contents_of, small_files
 
-UTC = timezone.utc
 EVIL = "</script><script>document.title='broken'</script><!-- {{data}} `'\""
 
 
@@ -129,47 +122,3 @@ def test_a_page_of_too_many_entries_has_wider_steps(
     assert [len(column["lower"]) for column in data["columns"]] == [0, 0]
     (_, text) = data["readings"]["entries"]
     assert np.frombuffer(base64.b64decode(text), "<u4").tolist() == [1, 1]
-
-
-@pytest.mark.parametrize(
-    ("data_type", "low", "high", "expected"),
-    [
-        (DataType.INTEGER, "-5", "7", (-5, 7)),
-        (DataType.DOUBLE, "-0.5", '"NaN"', (-0.5, float("inf"))),
-        (DataType.FLOAT, "100.2", "100.4", (float(np.float32(100.2)), float(np.float32(100.4)))),
-        (DataType.DECIMAL, "0.10", "12345678901234567890.12", None),
-        (DataType.DATE, '"2024-01-31"', '"2024-02-01"', (date(2024, 1, 31), date(2024, 2, 1))),
-        (
-            DataType.TIMESTAMP,
-            '"2024-01-31T00:00:00.000Z"',
-            '"2024-01-31T02:00:00.999+02:00"',
-            # Delta stores the largest one rounded down to milliseconds.
-            (datetime(2024, 1, 31, tzinfo=UTC), datetime(2024, 1, 31, 0, 0, 1, tzinfo=UTC)),
-        ),
-        (DataType.STRING, '"a"', '"b\ufffd"', ("a", "b\ufffd")),
-    ],
-)
-def test_statistics_are_read_as_delta_means_them(
-    data_type: DataType, low: str, high: str, expected: tuple[Any, Any] | None
-) -> None:
-    stats = f'{{"numRecords":3,"minValues":{{"p":{low}}},"maxValues":{{"p":{high}}}}}'
-    file = DataFile("f", 1, 1, 3, 0, {}, stats)
-    (found,) = visualize._extremes(file, [LinearTransformer("a", data_type)], {"a": "p"})
-    wanted = expected or (Decimal(low), Decimal(high))
-    assert (found.minimum, found.maximum, found.only_nulls) == (*wanted, False)
-
-
-def test_a_file_of_nulls_is_told_from_one_without_statistics() -> None:
-    nulls = '{"numRecords":3,"minValues":{},"maxValues":{},"nullCount":{"a":3}}'
-    some = '{"numRecords":3,"nullCount":{"a":2}}'
-    for stats, only_nulls in ((nulls, True), (some, False), ("", False)):
-        file = DataFile("f", 1, 1, 3, 0, {}, stats)
-        (found,) = visualize._extremes(file, [LinearTransformer("a", DataType.LONG)], {})
-        assert found == Extremes(None, None, only_nulls)
-
-
-def test_statistics_that_cannot_be_read_say_nothing() -> None:
-    stats = '{"numRecords":3,"minValues":{"a":"x"},"maxValues":{"a":"2024-01-31T00:00:00"}}'
-    file = DataFile("f", 1, 1, 3, 0, {}, stats)
-    (found,) = visualize._extremes(file, [LinearTransformer("a", DataType.TIMESTAMP)], {})
-    assert found == Extremes()

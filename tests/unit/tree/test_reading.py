@@ -22,10 +22,10 @@ from qbeast_core.model.transformation import (
 )
 from qbeast_core.model.transformer import LinearTransformer
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
+from qbeast_core.tree.extremes import Extremes
 from qbeast_core.tree.query import And, Comparison, may_match
 from qbeast_core.tree.reading import (
     OTHER_REVISION,
-    Extremes,
     ReadableFile,
     Readings,
     cube_readings,

@@ -1,0 +1,73 @@
+"""Which files a filter leaves: those that Delta's own statistics leave, without asking Delta."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from qbeast_core import QbeastTable, write_table
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.locate.table import OpenTable
+from qbeast_core.read.sample import choose_files, where_filters
+
+ROWS = (
+    "id",
+    "cast(id as string) as s",
+    "cast(id % 100 as float) / 10 as f",
+    "cast(id as double) as d",
+    "date_add(date'2020-01-01', cast(id / 10 as int)) as day",
+    "timestamp_seconds(id * 100) as ts",
+    "cast(id as decimal(12,2)) as price",
+    "if(id < 100, null, id) as n",
+    "named_struct('x', id) as st",
+)
+DECIDED = [
+    "id < 50",
+    "ID < 50",
+    "f = cast(0.5 as float)",
+    "d > 1900.5",
+    "day = date'2020-03-01'",
+    "ts < timestamp'1970-01-01 02:00:00'",
+    "price between 5 and 9",
+    "s = '77'",
+    "id in (1, 2, 3)",
+    "n is null",
+    "not (id > 100)",
+    "id < 5 or day > date'2020-07-10'",
+]
+LEFT_TO_DELTA = ["s like '77%'", "st.x < 100", "id = 5 and s like '5%'"]
+
+
+@pytest.fixture(scope="module")
+def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> OpenTable:
+    path = str(tmp_path_factory.mktemp("filters") / "t")
+    rows = spark.range(2_000).selectExpr(*ROWS)
+    write_table(rows, path=path, columns_to_index=["id", "f"], cube_size=100)
+    return QbeastTable.for_path(spark, path)._table
+
+
+@pytest.mark.parametrize("condition", [*DECIDED, *LEFT_TO_DELTA])
+def test_a_filter_leaves_the_files_that_delta_leaves(
+    table: OpenTable, monkeypatch: pytest.MonkeyPatch, condition: str
+) -> None:
+    by_delta = TableSnapshot._matching_by_delta
+    filters = where_filters(table, condition)
+    assert filters is not None
+    asked: list[str] = []
+
+    def counted(snapshot: TableSnapshot, *args: object) -> object:
+        asked.append(condition)
+        return by_delta(snapshot, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(TableSnapshot, "_matching_by_delta", counted)
+    chosen = choose_files(table, 1.0, filters)
+    assert bool(asked) is (condition in LEFT_TO_DELTA)
+    left = np.flatnonzero(by_delta(table.snapshot, filters))
+    assert 0 < len(left) < len(table.snapshot.files)
+    assert set(chosen.tolist()) <= set(left.tolist())
+    rows = table.snapshot.dataframe
+    assert rows(chosen).where(condition).count() == rows().where(condition).count()
+    # Statistics alone decide about a file as Delta does; the index rules out more.
+    everything = np.arange(len(table.snapshot.files))
+    assert table.snapshot.matching(filters, everything).nonzero()[0].tolist() == left.tolist()

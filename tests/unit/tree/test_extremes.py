@@ -1,0 +1,131 @@
+"""Filters on a file's extremes: none that a row satisfies is ever ruled out."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qbeast_core.tree.extremes import Extremes, columns_of, may_satisfy
+from qbeast_core.tree.query import And, Anything, Comparison, In, IsNull, Or, Predicate
+
+KINDS: list[Any] = [
+    st.integers(-5, 5),
+    st.sampled_from([-math.inf, -1.5, -0.0, 0.0, 0.5, math.inf, math.nan]),
+    st.sampled_from(["", "a", "ab", "b", "\U0001f600"]),
+    st.decimals(-2, 2, places=1),
+    st.dates(datetime.date(2024, 1, 1), datetime.date(2024, 1, 5)),
+]
+OPERATORS = ("<", "<=", "=", ">=", ">")
+
+
+@st.composite
+def files(draw: st.DrawFn) -> tuple[dict[str, list[Any]], Predicate]:
+    """The values of two columns in the rows of a file, and a filter on them."""
+    kinds = {name: draw(st.sampled_from(KINDS)) for name in "ab"}
+    rows = draw(st.integers(0, 4))
+    values = {
+        name: draw(st.lists(st.none() | kind, min_size=rows, max_size=rows))
+        for name, kind in kinds.items()
+    }
+    conditions = st.sampled_from("ab").flatmap(
+        lambda name: st.one_of(
+            st.builds(Comparison, st.just(name), st.sampled_from(OPERATORS), kinds[name]),
+            st.builds(In, st.just(name), st.lists(st.none() | kinds[name], max_size=3).map(tuple)),
+            st.builds(IsNull, st.just(name)),
+        )
+    )
+    parts = st.recursive(
+        conditions,
+        lambda inner: (
+            st.builds(And, st.lists(inner, max_size=3).map(tuple))
+            | st.builds(Or, st.lists(inner, max_size=3).map(tuple))
+        ),
+        max_leaves=5,
+    )
+    return values, draw(parts)
+
+
+def extremes_of(values: list[Any]) -> Extremes:
+    some = [value for value in values if value is not None]
+    # NaN is above every number.
+    ordered = sorted(math.inf if value != value else value for value in some)
+    return Extremes(
+        ordered[0] if ordered else None,
+        ordered[-1] if ordered else None,
+        only_nulls=not some,
+        no_nulls=len(some) == len(values),
+    )
+
+
+def holds(predicate: Predicate, row: dict[str, Any]) -> bool:
+    """Whether a row passes, as Spark compares."""
+    match predicate:
+        case And(parts):
+            return all(holds(part, row) for part in parts)
+        case Or(parts):
+            return any(holds(part, row) for part in parts)
+        case IsNull(column):
+            return row[column] is None
+        case In(column, values):
+            return any(holds(Comparison(column, "=", v), row) for v in values if v is not None)
+        case Comparison(column, op, value):
+            if row[column] is None:
+                return False
+            mine, other = ((v != v, 0 if v != v else v) for v in (row[column], value))
+            return {
+                "<": mine < other,
+                "<=": mine <= other,
+                "=": mine == other,
+                ">=": mine >= other,
+                ">": mine > other,
+            }[op]
+    raise AssertionError(predicate)
+
+
+@given(files())
+def test_a_file_with_a_row_that_passes_may_satisfy(
+    drawn: tuple[dict[str, list[Any]], Predicate],
+) -> None:
+    values, predicate = drawn
+    extremes = {name: extremes_of(column) for name, column in values.items()}
+    rows = [dict(zip("ab", row, strict=True)) for row in zip(*values.values(), strict=True)]
+    if any(holds(predicate, row) for row in rows):
+        assert may_satisfy(predicate, extremes)
+        assert may_satisfy(predicate, {})
+
+
+@pytest.mark.parametrize(
+    ("predicate", "expected"),
+    [
+        (Comparison("a", "=", 1), False),
+        (Comparison("a", "<", 2), False),
+        (Comparison("a", "<=", 2), True),
+        (Comparison("a", ">", 4), False),
+        (Comparison("a", ">=", 4), True),
+        (In("a", (1, 5, None)), False),
+        (In("a", (1, 3)), True),
+        (IsNull("a"), False),
+        (IsNull("n"), True),
+        (Comparison("n", "=", 1), False),
+        (And((Comparison("a", "=", 3), IsNull("a"))), False),
+        (Or((Comparison("a", "=", 3), IsNull("a"))), True),
+        (Comparison("unknown", "=", Decimal(1)), True),
+        (Anything(), True),
+    ],
+)
+def test_a_file_is_ruled_out_by_its_extremes(predicate: Predicate, expected: bool) -> None:
+    extremes = {"a": Extremes(2, 4, no_nulls=True), "n": Extremes(only_nulls=True)}
+    assert may_satisfy(predicate, extremes) is expected
+
+
+def test_extremes_decide_filters_on_columns_alone() -> None:
+    condition = Or((Comparison("a", "=", 1), And((IsNull("b"), In("c", (1,))))))
+    assert columns_of(condition) == {"a", "b", "c"}
+    assert columns_of(And((condition, Anything()))) is None
+    assert columns_of(And(())) == set()

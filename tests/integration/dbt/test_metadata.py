@@ -1,6 +1,7 @@
 """What dbt is told of a table from Delta's log: statistics in its docs, a source's freshness."""
 
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +23,17 @@ sources:
     tables:
       - name: events
       - name: parquet
+      - name: tidied
 """
+
+
+def clean_up_log(spark: SparkSession, table: str) -> None:
+    """A table whose log has only a commit that kept the rows, as after Delta's log cleanup."""
+    interval = "tblproperties ('delta.checkpointInterval' = '1')"
+    spark.sql(f"create table {table} using delta {interval} as select 1 as id")
+    spark.sql(f"alter table {table} set tblproperties ('note' = 'kept')")
+    (detail,) = spark.sql(f"describe detail {table}").collect()
+    Path(detail.location.removeprefix("file:"), "_delta_log", f"{0:020}.json").unlink()
 
 
 class TestMetadata:
@@ -63,13 +74,17 @@ class TestMetadata:
         (last,) = spark.sql(f"describe history {table} limit 1").select("timestamp").collect()
         inserted = last.timestamp.astimezone(timezone.utc)
         assert loaded() == inserted
-        # A source without a log is told of, and hinders no other.
+        # A source without a log, or with a log that tells nothing, is told of, and hinders no
+        # other.
         spark.sql(f"create table {project.test_schema}.parquet using parquet as select 1 as id")
+        clean_up_log(spark, f"{project.test_schema}.tidied")
         results, log = run_dbt_and_capture(["source", "freshness"], expect_pass=False)
         found = {result.node.name: result for result in results}
         assert found["events"].max_loaded_at == inserted
         assert "only supported for Delta tables" in found["parquet"].message
         assert "loaded_at_field" in found["parquet"].message
+        assert f"age of {project.test_schema}.tidied is unknown" in found["tidied"].message
+        assert "Set loaded_at_field for this source" in found["tidied"].message
         assert "could not be computed in batch" not in log
         # The rows stay what they are, and so does their age.
         run_dbt(["run-operation", "optimize", "--args", "{revisions: all}"])

@@ -35,7 +35,8 @@ _KEEP_ROWS = (
 def last_modified(session: SparkSession, table: str) -> datetime:
     """The time, in UTC, of the last commit to a Delta table that changed its rows.
 
-    Raises DbtRuntimeError for a relation that is not a Delta table.
+    Raises DbtRuntimeError for a relation that is not a Delta table, and for a table whose log has
+    lost the commits that changed rows.
     """
     try:
         history = session.sql(f"describe history {table}")
@@ -47,4 +48,11 @@ def last_modified(session: SparkSession, table: str) -> datetime:
     changes = history.where(~F.col("operation").isin(*_KEEP_ROWS))
     # As a number, because PySpark would return a timestamp in Python's time zone.
     (newest,) = changes.agg(F.max(F.unix_micros("timestamp"))).first() or (None,)
-    return datetime.fromtimestamp((newest or 0) / 1_000_000, tz=timezone.utc)
+    if newest is None:
+        raise DbtRuntimeError(
+            f"The age of {table.replace('`', '')} is unknown: its log has only commits that "
+            "changed no rows, such as optimize and vacuum, because Delta deletes the entries that "
+            "are older than delta.logRetentionDuration. Set loaded_at_field for this source, or a "
+            "longer delta.logRetentionDuration for the table."
+        )
+    return datetime.fromtimestamp(newest / 1_000_000, tz=timezone.utc)

@@ -574,7 +574,7 @@ class SeedColumnOverride:
 @override("simple_snapshot.test_various_configs.BaseSnapshotDbtValidToCurrent")
 class SnapshotDbtValidToCurrent:
     """The class takes rows by their place in a result without an order, which Spark does not
-    keep."""
+    keep. Timestamps have the offset of the session's time zone."""
 
     def test_valid_to_current(self, project: Any) -> None:
         from dbt.tests.adapter.simple_snapshot import fixtures
@@ -584,7 +584,7 @@ class SnapshotDbtValidToCurrent:
             rows = run_sql_with_adapter(
                 project.adapter, "select id, test_valid_to from {schema}.snapshot_actual", "all"
             )
-            return sorted(row[1] for row in rows if row[0] == row_id)
+            return sorted(row[1].replace(tzinfo=None) for row in rows if row[0] == row_id)
 
         current = dt.datetime(2099, 12, 31)
         for sql in (

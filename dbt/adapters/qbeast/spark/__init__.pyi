@@ -5,3 +5,4 @@ from . import errors as errors
 from . import handle as handle
 from . import progress as progress
 from . import session as session
+from . import timestamps as timestamps

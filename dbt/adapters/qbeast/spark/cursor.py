@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from dbt.adapters.qbeast.spark import timestamps
 from dbt.adapters.qbeast.spark.handle import SessionHandle
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, Row
@@ -64,7 +65,7 @@ class Cursor:
         if self._frame is None:
             return []
         with self._handle.running():
-            return self._frame.collect() if limit is None else self._frame.take(limit)
+            return timestamps.fetch(self._frame, limit)
 
 
 def _with_markers(sql: str, count: int) -> str:

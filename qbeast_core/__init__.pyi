@@ -76,6 +76,7 @@ from .read.check import CheckReport as CheckReport
 from .read.sample import FileEntry as FileEntry
 from .spark.alignment import aligned as aligned
 from .spark.alignment import known_part as known_part
+from .spark.schema import declared_type as declared_type
 from .spark.schema import generation_expression as generation_expression
 from .spark.schema import is_always_generated as is_always_generated
 from .spark.schema import is_identity as is_identity

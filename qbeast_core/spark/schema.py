@@ -58,6 +58,14 @@ def generation_expression(field: StructField) -> str | None:
     return field.metadata.get(GENERATION_KEY)
 
 
+def declared_type(field: StructField) -> str:
+    """The type that SQL shows for a column.
+
+    Unlike `field.dataType`, it is `varchar(n)` or `char(n)` for a column that was declared so.
+    """
+    return str(field.metadata.get(_DECLARED_KEY) or field.dataType.simpleString())
+
+
 def char_length(field: StructField) -> int | None:
     """The length of a column of type `char(n)`, whose values have spaces at the end when they are
     read; None for any other column."""

@@ -79,10 +79,11 @@ class QbeastAdapter(SparkAdapter):
         return super()._build_spark_relation_list(stored, relation_info_func)
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[Any]:
-        """The columns without `_qbeast_slice` (`models/slices.py`)."""
-        columns = super().get_columns_in_relation(relation)
-        with self._running(f"describe {relation}") as session:
-            return models.slices.own_columns(session, _table(relation), columns)
+        """The columns (`metadata/columns.py`) without `_qbeast_slice` (`models/slices.py`)."""
+        with self._running(f"columns of {relation}") as session:
+            name = _table(relation)
+            columns = metadata.columns.columns_of(session, relation, name)
+            return models.slices.own_columns(session, name, columns)
 
     def calculate_freshness_from_metadata_batch(
         self, sources: list[BaseRelation], macro_resolver: Any = None
@@ -490,4 +491,8 @@ class QbeastAdapter(SparkAdapter):
 
 
 def _table(relation: BaseRelation) -> str:
-    return f"{quoted(relation.schema or '')}.{quoted(relation.identifier or '')}"
+    """The quoted name; without a schema for a temporary view, which has none."""
+    name = quoted(relation.identifier or "")
+    if not (relation.schema and relation.include_policy.schema):
+        return name
+    return f"{quoted(relation.schema)}.{name}"

@@ -1,2 +1,3 @@
 from . import catalog as catalog
+from . import columns as columns
 from . import freshness as freshness

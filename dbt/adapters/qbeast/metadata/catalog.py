@@ -13,7 +13,7 @@ from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
-from qbeast_core import QbeastTable, message_and_trace, quoted
+from qbeast_core import QbeastTable, declared_type, message_and_trace, quoted
 
 logger = AdapterLogger("Qbeast")
 
@@ -51,7 +51,7 @@ def _described(session: SparkSession, relation: BaseRelation) -> Iterator[dict[s
             "table_owner": owner.group(1) if owner else None,
             "column_name": field.name,
             "column_index": index,
-            "column_type": field.dataType.simpleString(),
+            "column_type": declared_type(field),
             "column_comment": field.metadata.get("comment") or None,
             **statistics,
         }

@@ -5,16 +5,16 @@ Engines cannot hide a column, so `select * from {{ this }}` returns it.
 
 from collections.abc import Callable, Sequence
 
+from dbt.adapters.qbeast.column import QbeastColumn
 from dbt.adapters.qbeast.models.configuration import ModelSpec
-from dbt.adapters.spark.column import SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import SLICE_COLUMN, SLICES_KEY, Catalog, QbeastTable
 
 
 def own_columns(
-    session: SparkSession, table: str, columns: Sequence[SparkColumn]
-) -> list[SparkColumn]:
+    session: SparkSession, table: str, columns: Sequence[QbeastColumn]
+) -> list[QbeastColumn]:
     """The columns of a relation of any kind, without the one that its index maintains."""
     if any(column.name == SLICE_COLUMN for column in columns) and _stores_slices(session, table):
         return [column for column in columns if column.name != SLICE_COLUMN]

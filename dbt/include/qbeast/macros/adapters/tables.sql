@@ -97,15 +97,6 @@
 {%- endmacro %}
 
 
-{# `describe` needs the name of the relation, also where --empty renders it as a subquery. #}
-{% macro qbeast__get_columns_in_relation_raw(relation) -%}
-  {% call statement('get_columns_in_relation_raw', fetch_result=True) %}
-    describe extended {{ relation.render() }}
-  {% endcall %}
-  {% do return(load_result('get_columns_in_relation_raw').table) %}
-{% endmacro %}
-
-
 {# dbt-spark's macro returns the lines of `describe`, in which dbt's snapshots find no column names:
    they would lose the values of deleted rows. #}
 {% macro qbeast__get_columns_in_relation(relation) -%}

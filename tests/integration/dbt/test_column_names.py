@@ -1,0 +1,64 @@
+"""Columns whose names look like something else to DESCRIBE, and relations that are not there."""
+
+from typing import Any
+
+import pytest
+from dbt.adapters.qbeast import QbeastColumn
+from dbt.tests.util import get_connection, relation_from_name, run_dbt
+from dbt_common.exceptions import DbtDatabaseError
+from pyspark.sql import SparkSession
+
+MODEL = """
+{{ config(materialized='incremental', unique_key=KEY) }}
+select {{ 2 if is_incremental() else 1 }} as id, 'a' as `#b`, 3 as last
+"""
+COLUMNS = [("id", "int"), ("#b", "string"), ("last", "int")]
+MODELS = {
+    "appended.sql": MODEL.replace("KEY", "none"),
+    "merged.sql": MODEL.replace("KEY", "'id'"),
+    "seen.sql": "select * from {{ ref('appended') }}",
+}
+SNAPSHOTS = """
+snapshots:
+  - name: history
+    relation: ref('merged')
+    config: {unique_key: id, strategy: check, check_cols: all, hard_deletes: new_record}
+"""
+
+
+class TestColumnNames:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return MODELS
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"history.yml": SNAPSHOTS}
+
+    def test_a_name_that_starts_with_a_hash_hides_no_column(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        schema, adapter = project.test_schema, project.adapter
+        run_dbt(["build"])
+        run_dbt(["build"])
+        for name in ("appended", "merged", "history"):
+            table = spark.table(f"{schema}.{name}").select("id", "`#b`", "last")
+            assert sorted(table.collect()) == [(1, "a", 3), (2, "a", 3)], name
+
+        def columns(name: str) -> list[QbeastColumn]:
+            found: list[QbeastColumn] = adapter.get_columns_in_relation(
+                relation_from_name(adapter, name)
+            )
+            return found
+
+        spark.sql(f"create table {schema}.declared (v varchar(9), c char(2), s string) using delta")
+        with get_connection(adapter):
+            for name in ("appended", "seen"):
+                assert [(c.name, c.dtype) for c in columns(name)] == COLUMNS
+            assert columns("appended")[1].quoted == "`#b`"
+            declared = [(c.name, c.dtype) for c in columns("declared")]
+            assert declared == [("v", "varchar(9)"), ("c", "char(2)"), ("s", "string")]
+            assert columns("missing") == []
+            spark.sql(f"drop table {schema}.appended")
+            with pytest.raises(DbtDatabaseError, match="TABLE_OR_VIEW_NOT_FOUND"):
+                columns("seen")

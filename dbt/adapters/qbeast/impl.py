@@ -183,12 +183,22 @@ class QbeastAdapter(SparkAdapter):
         )
 
     @available.parse_none
+    def qbeast_check_seed(self, table: "agate.Table", types: Mapping[str, str]) -> None:
+        """Fails if a seed's value does not fit its type (`models/seeds.py`)."""
+        with self._running("values of the seed") as session:
+            models.seeds.check_values(session, table, types)
+
+    @available.parse_none
     def qbeast_load_seed(
-        self, relation: BaseRelation, table: "agate.Table", types: Mapping[str, str]
+        self,
+        relation: BaseRelation,
+        table: "agate.Table",
+        types: Mapping[str, str],
+        file_format: str,
     ) -> None:
         """Inserts a seed's rows with exact values (`models/seeds.py`)."""
         with self._running(f"insert seed into {relation}") as session:
-            models.seeds.insert_seed(session, relation.render(), table, types)
+            models.seeds.insert_seed(session, relation.render(), table, types, file_format)
 
     @available
     def qbeast_literal(self, value: Any) -> str:

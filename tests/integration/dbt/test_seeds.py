@@ -2,13 +2,14 @@
 
 import datetime as dt
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, write_file
 from pyspark.sql import SparkSession
 
-from tests.integration.dbt.projects import message_of
+from tests.integration.dbt.projects import message_of, versions
 
 HEADER = "id,quoted,large,larger,price,exact,moment,day,flag"
 ROWS = (
@@ -108,6 +109,9 @@ class TestColumnTypes:
     def test_names_are_found_and_values_fit_or_are_told(
         self, project: Any, spark: SparkSession, ansi: str
     ) -> None:
+        for name in ("large", "words"):
+            before = "using delta as select 'before' as n"
+            spark.sql(f"create or replace table {project.test_schema}.{name} {before}")
         spark.conf.set("spark.sql.ansi.enabled", ansi)
         try:
             results = run_dbt(["seed"], expect_pass=False)
@@ -122,4 +126,48 @@ class TestColumnTypes:
         for name, value in (("large", "3000000000"), ("words", "abc")):
             told = message_of(results, name)
             assert f"value '{value}' in the column 'n' does not fit the type int" in told
-            assert spark.table(f"{project.test_schema}.{name}").isEmpty()
+            assert spark.table(f"{project.test_schema}.{name}").collect() == [("before",)]
+
+
+class TestSeedsAgain:
+    """A later run replaces the rows, wherever the table is stored and in whatever format."""
+
+    @pytest.fixture(scope="class")
+    def root(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        return tmp_path_factory.mktemp("seeds")
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, Any]:
+        return dict.fromkeys(("managed.csv", "external.csv", "parquet.csv"), "id,n\n1,5\n2,5\n")
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self, root: Path) -> dict[str, Any]:
+        location = {"+location_root": str(root)}
+        formats = {"external": location, "parquet": {"+file_format": "parquet", **location}}
+        return {"seeds": {"test": formats}}
+
+    def test_rows_are_replaced_and_a_delta_table_is_never_missing(
+        self, project: Any, spark: SparkSession, root: Path
+    ) -> None:
+        names = ("managed", "external", "parquet")
+
+        def rows(name: str) -> list[tuple[Any, ...]]:
+            table = f"{project.test_schema}.{name}"
+            spark.catalog.refreshTable(table)  # this session remembers the files of the parquet one
+            return sorted(map(tuple, spark.table(table).collect()))
+
+        for arguments in ([], ["--full-refresh"]):
+            run_dbt(["seed", *arguments])
+            for name in names:
+                assert rows(name) == [(1, 5), (2, 5)], (name, arguments)
+        for name in names:
+            write_file("id,added\n7,x\n", project.project_root, f"seeds/{name}.csv")
+        run_dbt(["seed"])
+        for name in names:
+            assert rows(name) == [(7, "x")], name
+        # Each run made two commits to the same table: it was not dropped.
+        for name in names[:2]:
+            assert versions(spark, f"{project.test_schema}.{name}") == 6
+        assert {path.name for path in root.iterdir()} == {"external", "parquet"}
+        run_dbt(["build", "--empty"])
+        assert [rows(name) for name in names] == [[], [], []]

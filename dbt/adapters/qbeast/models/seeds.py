@@ -74,15 +74,26 @@ def with_types(
     return from_csv(table.original_abspath, text_columns=types, delimiter=delimiter), types
 
 
+def check_values(session: SparkSession, table: "agate.Table", types: Mapping[str, str]) -> None:
+    """Raises an error of Spark if a value does not fit its type, while the old table is there."""
+    seed_frame(session, table, types).write.format("noop").mode("overwrite").save()
+
+
 def insert_seed(
-    session: SparkSession, relation: str, table: "agate.Table", types: Mapping[str, str]
+    session: SparkSession,
+    relation: str,
+    table: "agate.Table",
+    types: Mapping[str, str],
+    file_format: str,
 ) -> None:
-    """Appends the seed's rows to an existing table, matching columns by name."""
+    """Inserts the seed's rows into a new table, matching columns by name."""
     view = "dbt_qbeast_seed_rows"
     seed_frame(session, table, types).createOrReplaceTempView(view)
     try:
         columns = ", ".join(quoted(name) for name in table.column_names)
-        statement = f"insert into {relation} ({columns}) select {columns} from {quoted(view)}"
+        # A new external table that is not Delta has the rows of the files that are there.
+        how = "into" if file_format == "delta" else "overwrite"
+        statement = f"insert {how} {relation} ({columns}) select {columns} from {quoted(view)}"
         run_statement(session, statement)
     finally:
         session.catalog.dropTempView(view)

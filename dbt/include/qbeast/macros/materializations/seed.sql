@@ -15,9 +15,12 @@
 
   {{ run_hooks(pre_hooks) }}
 
+  {%- if rows and column_types -%}
+    {% do adapter.qbeast_check_seed(agate_table, qbeast_seed_types(seed, agate_table)) %}
+  {%- endif -%}
   {%- set create_sql = create_csv_table(seed, agate_table) if existing is none
                        else reset_csv_table(seed, should_full_refresh(), existing, agate_table) -%}
-  {%- set load_sql = load_csv_rows(seed, agate_table) if rows else '' -%}
+  {%- set load_sql = load_csv_rows(seed, agate_table) if rows or not is_delta else '' -%}
   {%- set code = 'CREATE' if should_full_refresh() else 'INSERT' -%}
   {%- call noop_statement('main', code ~ ' ' ~ rows, code, rows) -%}
     {{ get_csv_sql(create_sql, load_sql) }}

@@ -346,8 +346,8 @@ class QbeastAdapter(SparkAdapter):
             models.descriptions.persist(session, _table(relation), wanted)
 
     @available.parse(lambda *_: "")
-    def qbeast_batch_condition(self, config: Any) -> str:
-        return models.increment.batch_condition(config)
+    def qbeast_batch_condition(self, config: Any, model: Mapping[str, Any]) -> str:
+        return models.increment.batch_condition(config, model)
 
     @available.parse_none
     def qbeast_require_same_index_of_snapshot(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from dbt.adapters.base.relation import EventTimeFilter
 from dbt.adapters.contracts.relation import ComponentName, HasQuoting, RelationConfig
 from dbt.adapters.factory import get_adapter_by_type
 from dbt.adapters.spark.relation import SparkRelation
@@ -54,6 +55,13 @@ class QbeastRelation(SparkRelation):
         if self.sample is None:
             return super().__str__()
         return self.replace(sample=None)._sampled_text(self.sample)
+
+    def _render_event_time_filtered(self, event_time_filter: EventTimeFilter) -> str:
+        """dbt quotes a column with `quote: true` by double quotes, in which Spark reads a text."""
+        name = event_time_filter.field_name
+        if name.startswith('"') and name.endswith('"'):
+            event_time_filter = event_time_filter.replace(field_name=quoted(name[1:-1]))
+        return super()._render_event_time_filtered(event_time_filter)
 
     def _sampled_text(self, fraction: float) -> str:
         plain = self.render()

@@ -413,38 +413,57 @@ class TestOtherColumns:
         assert dict(spark.table(f"{project.test_schema}.widened").dtypes)["n"] == "bigint"
 
 
+# Only in backticks is `the-time` a name.
 INPUT = """
-{{ config(materialized='table', event_time='at', columns_to_index='at') }}
-select id, timestamp '2020-01-01 00:00:00' + make_interval(0, 0, 0, id) as at from range(3)
+{{ config(materialized='table', event_time='the-time', columns_to_index='the-time') }}
+select id, timestamp '2020-01-01 00:00:00' + make_interval(0, 0, 0, id) as `the-time`
+from range(3)
 """
 BATCHED = """
-{{ config(materialized='incremental', incremental_strategy='microbatch', event_time='at',
-          batch_size='day', begin='2020-01-01', columns_to_index=['at', 'id']) }}
+{{ config(materialized='incremental', incremental_strategy='microbatch', event_time='the-time',
+          batch_size='day', begin='2020-01-01', columns_to_index=INDEX) }}
 select * from {{ ref('input') }}
+"""
+QUOTED = """
+models:
+  - name: input
+    columns: &columns [{name: the-time, quote: true}]
+  - name: batched
+    columns: *columns
+  - name: batched_plain
+    columns: *columns
 """
 
 
 class TestMicrobatch:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
-        return {"input.sql": INPUT, "batched.sql": BATCHED}
+        return {
+            "input.sql": INPUT,
+            "batched.sql": BATCHED.replace("INDEX", "['the-time', 'id']"),
+            "batched_plain.sql": BATCHED.replace("INDEX", "none"),
+            "schema.yml": QUOTED,
+        }
 
     def test_a_batch_replaces_its_own_rows(self, project: Any, spark: SparkSession) -> None:
-        table = f"{project.test_schema}.batched"
+        tables = [f"{project.test_schema}.{name}" for name in ("batched", "batched_plain")]
         for _ in range(2):
             with patch_microbatch_end_time("2020-01-03 13:57:00"):
                 run_dbt(["run"])
-            assert sorted(row.id for row in spark.table(table).collect()) == [0, 1, 2]
+            for table in tables:
+                assert sorted(row.id for row in spark.table(table).collect()) == [0, 1, 2]
         # Rows of the batches that are asked for come again, and the others stay as they are.
-        spark.sql(f"update {table} set id = id + 10")
+        for table in tables:
+            spark.sql(f"update {table} set id = id + 10")
         run_dbt(
             [
-                *("run", "-s", "batched"),
+                *("run", "-s", "batched", "batched_plain"),
                 *("--event-time-start", "2020-01-02", "--event-time-end", "2020-01-03"),
             ]
         )
-        assert sorted(row.id for row in spark.table(table).collect()) == [1, 10, 12]
-        assert QbeastTable.for_name(spark, table).check().ok
+        for table in tables:
+            assert sorted(row.id for row in spark.table(table).collect()) == [1, 10, 12]
+        assert QbeastTable.for_name(spark, tables[0]).check().ok
 
 
 PYTHON = """

@@ -65,10 +65,15 @@ def test_a_batch_is_bounded_as_dbt_bounds_its_sources() -> None:
         "__dbt_internal_microbatch_event_time_start": "2020-01-01 00:00:00+00:00",
         "__dbt_internal_microbatch_event_time_end": "2020-01-02 00:00:00+00:00",
     }
-    assert batch_condition(config) == (
-        "ts >= '2020-01-01 00:00:00+00:00' and ts < '2020-01-02 00:00:00+00:00'"
+    expected = "ts >= '2020-01-01 00:00:00+00:00' and ts < '2020-01-02 00:00:00+00:00'"
+    for column in ({}, {"quote": False}, {"quote": None}):
+        assert batch_condition(config, {"columns": {"ts": column}}) == expected
+    assert batch_condition(config, {}) == expected
+    quoted = batch_condition(
+        {**config, "event_time": "the ts"}, {"columns": {"the ts": {"quote": True}}}
     )
-    assert batch_condition({}) == ""
+    assert quoted == expected.replace("ts ", "`the ts` ")
+    assert batch_condition({}, {}) == ""
 
 
 def test_a_predicate_speaks_of_the_table() -> None:

@@ -1,8 +1,10 @@
 """How a relation that stands for a sample is written, and how one is found."""
 
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+from dbt.adapters.base.relation import EventTimeFilter
 from dbt.adapters.qbeast.relation import QbeastRelation, parse_fraction, percent
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -32,6 +34,15 @@ def test_empty_runs_stay_empty() -> None:
     sampled = EVENTS.replace(limit=0).sampled(0.5)
     text = "(select * from (select * from s.events tablesample (50 percent)) where false limit 0)"
     assert str(sampled) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "column"), [("ts", "ts"), ("a.ts", "a.ts"), ('"the `ts`"', "`the ``ts```")]
+)
+def test_dbts_filter_quotes_a_column_as_spark_does(name: str, column: str) -> None:
+    start = datetime(2024, 1, 2, tzinfo=timezone.utc)
+    filtered = EVENTS.replace(event_time_filter=EventTimeFilter(name, start=start))
+    assert f" where {column} >= '2024-01-02 00:00:00+00:00')" in str(filtered)
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ def model_spec(
         sample_key=config.get("sample_key"),
         slices=config.get("slices"),
         rechoose=full_refresh,
-        batch=batch_condition(config) or None,
+        batch=batch_condition(config, model) or None,
         tells_increments="is_incremental" in (model.get("raw_code") or ""),
         optimize=_optimize(config.get("optimize")),
         built_from=built_from,

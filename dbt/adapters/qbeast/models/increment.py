@@ -9,7 +9,7 @@ from dbt.adapters.qbeast.column import unquoted
 from dbt_common.exceptions import DbtRuntimeError
 from sqlglot import exp
 
-from qbeast_core import closest
+from qbeast_core import closest, quoted
 
 APPEND = "append"
 MERGE = "merge"
@@ -93,15 +93,19 @@ def increment_of(config: Any, default: str | None) -> Increment | None:
     return increment
 
 
-def batch_condition(config: Any) -> str:
+def batch_condition(config: Any, model: Mapping[str, Any]) -> str:
     """The condition that selects the rows of one microbatch; '' if there is none.
 
     The batch includes its start and excludes its end.
 
     Args:
         config: the configuration of the model's node, in which dbt stores the batch's bounds.
+        model: the `model` of dbt's context.
     """
     column = config.get("event_time")
+    # As in dbt's own filter, a name is quoted only if its column says so: it may be a field's path.
+    if ((model.get("columns") or {}).get(column) or {}).get("quote"):
+        column = quoted(column)
     start = config.get("__dbt_internal_microbatch_event_time_start")
     end = config.get("__dbt_internal_microbatch_event_time_end")
     # Written like dbt's own filter on the inputs of the model's query.

@@ -19,7 +19,7 @@
   {%- elif strategy == 'replace_where' -%}
     {{ return(qbeast_replace_where_sql(increment.predicates | join(') and ('), rows, target, columns)) }}
   {%- elif strategy == 'microbatch' -%}
-    {{ return(qbeast_replace_where_sql(adapter.qbeast_batch_condition(config), rows, target, columns)) }}
+    {{ return(qbeast_replace_where_sql(adapter.qbeast_batch_condition(config, model), rows, target, columns)) }}
   {%- endif -%}
   {%- set own = adapter.get_incremental_strategy_macro(context, strategy) -%}
   {{ return(own({

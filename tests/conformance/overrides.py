@@ -486,6 +486,60 @@ class EmptySeed:
         self.assert_row_count(project, "raw_seed", 2)  # type: ignore[attr-defined]
 
 
+# -- functions
+
+
+@override("functions.test_udfs.DeterministicUDF")
+class DeterministicFunction:
+    """Spark's word for it."""
+
+    def check_function_volatility(self, sql: str) -> None:
+        assert "DETERMINISTIC" in sql and "NOT DETERMINISTIC" not in sql
+
+
+@override("functions.test_udfs.NonDeterministicUDF")
+class NonDeterministicFunction:
+    """Spark's words for it."""
+
+    def check_function_volatility(self, sql: str) -> None:
+        assert "NOT DETERMINISTIC" in sql
+
+
+@override("functions.test_udfs.StableUDF")
+class StableFunction:
+    """Spark has no such volatility."""
+
+    def check_function_volatility(self, sql: str) -> None:
+        assert "DETERMINISTIC" not in sql and "STABLE" not in sql
+
+
+@override("functions.test_udfs.SqlUDFDefaultArgSupport")
+class FunctionWithDefault:
+    """Spark's functions have defaults."""
+
+    expect_default_arg_support = True
+
+
+class _RefusedFunction:
+    """The adapter's own message, where dbt's names a macro that is missing."""
+
+    message: str
+
+    def test_udfs(self, project: Any) -> None:
+        (failed,) = run_dbt(["build"], expect_pass=False)
+        assert failed.status == "error" and self.message in failed.message
+
+
+@override("functions.test_udfs.ErrorForUnsupportedType")
+class TableFunction(_RefusedFunction):
+    message = "has type: table"
+
+
+@override("functions.test_udfs.PythonUDFNotSupported")
+class PythonFunction(_RefusedFunction):
+    message = "is written in python"
+
+
 # -- relations
 
 

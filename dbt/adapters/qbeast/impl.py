@@ -200,6 +200,11 @@ class QbeastAdapter(SparkAdapter):
         with self._running(f"insert seed into {relation}") as session:
             models.seeds.insert_seed(session, relation.render(), table, types, file_format)
 
+    @available.parse_none
+    def qbeast_require_scalar_sql(self, model: Mapping[str, Any]) -> None:
+        """Refuses functions that Spark's catalog cannot store (`models/functions.py`)."""
+        models.functions.require_scalar_sql(model)
+
     @available
     def qbeast_literal(self, value: Any) -> str:
         """A value of the configuration as a text literal of SQL."""

@@ -30,7 +30,7 @@ class QbeastRelation(SparkRelation):
         """dbt's own relation, sampled if the node runs on a sample."""
         relation = super().create_from(quoting, relation_config, **kwargs)
         # dbt passes `event_time_filter` only while a node runs; only then are tables sampled.
-        if "event_time_filter" not in kwargs:
+        if "event_time_filter" not in kwargs or relation.is_function:
             return relation
         sampled: Self = get_adapter_by_type("qbeast").sample_of_run(relation, relation_config)
         return sampled

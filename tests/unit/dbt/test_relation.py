@@ -1,6 +1,7 @@
 """How a relation that stands for a sample is written, and how one is found."""
 
 from datetime import datetime, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -43,6 +44,18 @@ def test_dbts_filter_quotes_a_column_as_spark_does(name: str, column: str) -> No
     start = datetime(2024, 1, 2, tzinfo=timezone.utc)
     filtered = EVENTS.replace(event_time_filter=EventTimeFilter(name, start=start))
     assert f" where {column} >= '2024-01-02 00:00:00+00:00')" in str(filtered)
+
+
+def test_a_function_is_never_sampled() -> None:
+    node: Any = SimpleNamespace(
+        database=None, schema="s", identifier="f", quoting_dict={}, catalog_name=None, config={}
+    )
+    project: Any = SimpleNamespace(quoting={})
+    # dbt's arguments while a node runs; there is no adapter that could look the name up.
+    function = QbeastRelation.create_from(
+        project, node, event_time_filter=None, type=QbeastRelation.Function
+    )
+    assert str(function) == "s.f"
 
 
 @pytest.mark.parametrize(

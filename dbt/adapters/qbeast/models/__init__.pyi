@@ -3,6 +3,7 @@ from . import column_lists as column_lists
 from . import configuration as configuration
 from . import constraints as constraints
 from . import descriptions as descriptions
+from . import functions as functions
 from . import increment as increment
 from . import python_models as python_models
 from . import response as response

@@ -21,7 +21,7 @@
         and not should_full_refresh() -%}
     {% do adapter.qbeast_refuse_other_format(existing, model, spec) %}
   {%- endif -%}
-  {%- do qbeast_warn_of_grants() -%}
+  {%- do apply_grants(this, config.get('grants'), should_revoke=false) -%}
 
   {{ run_hooks(pre_hooks) }}
 
@@ -79,11 +79,4 @@
   {%- call statement('main') -%}
     {{ qbeast_increment_sql(increment, rows, target_relation) }}
   {%- endcall -%}
-{% endmacro %}
-
-
-{% macro qbeast_warn_of_grants() %}
-  {%- if config.get('grants') -%}
-    {% do exceptions.warn(this ~ ': `grants` has no effect, because open-source Spark has no GRANT') %}
-  {%- endif -%}
 {% endmacro %}

@@ -19,7 +19,7 @@
         source ~ ' cannot be cloned, because it is not a Delta table. Build it in this target instead') %}
   {%- endif -%}
   {%- set target_relation = this.incorporate(type='table', is_delta=true) -%}
-  {%- do qbeast_warn_of_grants() -%}
+  {%- do apply_grants(this, config.get('grants'), should_revoke=false) -%}
   {%- if target_relation.render() == source.render() -%}
     {% do log('The state describes this target: skipping clone for relation ' ~ target_relation, info=true) %}
     {{ return({'relations': [target_relation]}) }}

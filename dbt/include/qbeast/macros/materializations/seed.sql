@@ -11,7 +11,7 @@
   {%- set seed = dict(model, config=dict(model['config'], column_types=column_types)) -%}
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
   {%- set rows = 0 if flags.EMPTY else agate_table.rows | length -%}
-  {%- do qbeast_warn_of_grants() -%}
+  {%- do apply_grants(this, config.get('grants'), should_revoke=false) -%}
 
   {{ run_hooks(pre_hooks) }}
 

@@ -11,7 +11,7 @@
         'the snapshot ' ~ this ~ ' needs a Delta table, but ' ~ this ~ ' is a view or a table in another '
         ~ 'format: rename it, or give the snapshot another alias') %}
   {%- endif -%}
-  {%- do qbeast_warn_of_grants() -%}
+  {%- do apply_grants(this, config.get('grants'), should_revoke=false) -%}
 
   {{ run_hooks(pre_hooks) }}
 

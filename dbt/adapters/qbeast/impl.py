@@ -250,15 +250,25 @@ class QbeastAdapter(SparkAdapter):
             return models.write.write_model(session, query, _table(relation), spec, increment)
 
     @available.parse_none
-    def qbeast_increment(self, config: Any, context: Mapping[str, Any]) -> "Increment | None":
-        """What a run does with an existing table (`models/increment.py`); None to rebuild it."""
-        increment = models.configuration.model_increment(config)
-        if increment is not None and increment.is_own:
+    def qbeast_increment(
+        self, config: Any, context: Mapping[str, Any], spec: "ModelSpec | None"
+    ) -> "Increment | None":
+        """What a run does with an existing table (`models/increment.py`); None to rebuild it.
+
+        Warns about what the model's author may not expect (`models/increment_warnings.py`).
+        """
+        increment = models.configuration.model_increment(config, context["model"])
+        if increment is None:
+            return None
+        if increment.is_own:
             try:
                 self.get_incremental_strategy_macro(context, increment.strategy)
             except DbtRuntimeError as error:
                 advice = models.increment.unknown_strategy(increment.strategy)
                 raise DbtRuntimeError(f"{error.msg}: {advice}") from None
+        name = str(context["model"]["alias"])
+        for message in models.increment_warnings.warnings_of(increment, name, spec):
+            warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))
         return increment
 
     @available.parse_none
@@ -349,10 +359,6 @@ class QbeastAdapter(SparkAdapter):
         )
         with self._running(f"comments of {relation}") as session:
             models.descriptions.persist(session, _table(relation), wanted)
-
-    @available.parse(lambda *_: "")
-    def qbeast_batch_condition(self, config: Any, model: Mapping[str, Any]) -> str:
-        return models.increment.batch_condition(config, model)
 
     @available.parse_none
     def qbeast_require_same_index_of_snapshot(

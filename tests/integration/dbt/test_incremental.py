@@ -1,9 +1,15 @@
 """Incremental models with an index, in each strategy."""
 
+import re
 from typing import Any
 
 import pytest
-from dbt.tests.util import patch_microbatch_end_time, run_dbt, write_file
+from dbt.tests.util import (
+    patch_microbatch_end_time,
+    run_dbt,
+    run_dbt_and_capture,
+    write_file,
+)
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -29,13 +35,14 @@ STRATEGIES = {
     "incremental_predicates=['id != 2']",
     "overwritten": "incremental_strategy='insert_overwrite'",
     "replaced": "incremental_strategy='replace_where', incremental_predicates=['id >= 2']",
-    "appended": "incremental_strategy='append'",
-    "own": "incremental_strategy='doubling'",
+    "appended": "incremental_strategy='append', incremental_predicates=['id > 2']",
+    "own": "incremental_strategy='doubling', on_schema_change='fail'",
 }
 # Of tables without an index.
 PLAIN_STRATEGIES = {
     "plain_replaced": "incremental_strategy='replace_where', incremental_predicates=['id >= 2']",
     "plain_partitions": "incremental_strategy='insert_overwrite', partition_by='kind'",
+    "plain_promised": "unique_key='id', on_schema_change='append_new_columns'",
 }
 ROWS = {
     "merged": [(1, 1.0), (2, 20.0), (3, 30.0)],
@@ -50,6 +57,7 @@ ROWS = {
     "own": [(1, 1.0), (2, 2.0), (2, 40.0), (3, 60.0)],
     "plain_replaced": [(1, 1.0), (2, 20.0), (3, 30.0)],
     "plain_partitions": [(1, 1.0), (2, 20.0), (3, 30.0)],
+    "plain_promised": [(1, 1.0), (2, 20.0), (3, 30.0)],
     "in_folder": [(1, 1.0), (2, 20.0), (3, 30.0)],
     "continued": [(1, 1.0), (2, 2.0), (3, 30.0)],
 }
@@ -71,11 +79,12 @@ unit_tests:
 CONTRACT = """
 models:
   - name: own
-    config: {contract: {enforced: true}}
-    columns:
+    config: &config {contract: {enforced: true}}
+    columns: &columns
       - {name: id, data_type: int}
       - {name: kind, data_type: string}
       - {name: price, data_type: TYPE}
+  - {name: plain_promised, config: *config, columns: *columns}
 """
 OWN = """
 {% macro get_incremental_doubling_sql(arg_dict) %}
@@ -117,7 +126,7 @@ class TestStrategies:
         first = run_dbt(["run"])
         for name in (*STRATEGIES, "in_folder"):
             assert message_of(first, name).startswith("rebuilt 2 rows"), name
-        second = run_dbt(["run"])
+        second, log = run_dbt_and_capture(["run"])
         for name, expected in ROWS.items():
             table = f"{project.test_schema}.{name}"
             rows = spark.table(table).select("id", "price").collect()
@@ -129,14 +138,20 @@ class TestStrategies:
         assert adapter_response(project, "merged")["rows_updated"] == 1
         assert message_of(second, "replaced").startswith("replaced: 2 rows inserted, 1 deleted")
 
+        told = re.findall(r"(\w+): incremental_predicates=\['id > 2'\] has no effect", log)
+        assert told == ["appended"]
+        lost = re.findall(r"(\w+) calls is_incremental\(\), but insert_overwrite", log)
+        assert lost == ["overwritten"]
+
         (unit_test,) = run_dbt(["test", "-s", "continued"])
         assert unit_test.status == "pass"
 
-        # A contract holds for the rows of a project's own strategy, too.
+        # A contract holds for the rows that a run adds, by a strategy of the project too.
         write_file(CONTRACT.replace("TYPE", "int"), project.project_root, "models/schema.yml")
-        (failed,) = run_dbt(["run", "-s", "own"], expect_pass=False)
-        assert "contract" in failed.message
-        assert spark.table(f"{project.test_schema}.own").count() == 4
+        results = run_dbt(["run", "-s", "own", "plain_promised"], expect_pass=False)
+        for name, rows in (("own", 4), ("plain_promised", 3)):
+            assert "This model has an enforced contract that failed" in message_of(results, name)
+            assert spark.table(f"{project.test_schema}.{name}").count() == rows, name
 
 
 # The partitions of the first run and of the second, and what the second does, or the error.
@@ -147,7 +162,8 @@ PARTITIONS: dict[str, tuple[str, str, list[Any] | str]] = {
         "none",
         "'kind'",
         "has partition_by=['kind'], but its table is not partitioned: insert_overwrite would "
-        "delete rows outside the query's partitions. Remove partition_by",
+        "delete rows outside the query's partitions. To replace the values that the query has, use "
+        "incremental_strategy='delete+insert' with unique_key=['kind']",
     ),
     "other": ("'kind'", "'id'", "partitioned by kind: insert_overwrite would delete"),
     "fewer": ("['kind', 'id']", "'kind'", "Set partition_by=['id', 'kind']"),
@@ -419,10 +435,12 @@ INPUT = """
 select id, timestamp '2020-01-01 00:00:00' + make_interval(0, 0, 0, id) as `the-time`
 from range(3)
 """
+# The predicate leaves the rows of others as they are, also those of the batch.
 BATCHED = """
 {{ config(materialized='incremental', incremental_strategy='microbatch', event_time='the-time',
-          batch_size='day', begin='2020-01-01', columns_to_index=INDEX) }}
-select * from {{ ref('input') }}
+          batch_size='day', begin='2020-01-01', columns_to_index=COLUMNS,
+          incremental_predicates=["origin = 'query'"]) }}
+select *, 'query' as origin from {{ ref('input') }}
 """
 QUOTED = """
 models:
@@ -430,7 +448,7 @@ models:
     columns: &columns [{name: the-time, quote: true}]
   - name: batched
     columns: *columns
-  - name: batched_plain
+  - name: plain
     columns: *columns
 """
 
@@ -440,29 +458,33 @@ class TestMicrobatch:
     def models(self) -> dict[str, Any]:
         return {
             "input.sql": INPUT,
-            "batched.sql": BATCHED.replace("INDEX", "['the-time', 'id']"),
-            "batched_plain.sql": BATCHED.replace("INDEX", "none"),
+            "batched.sql": BATCHED.replace("COLUMNS", "['the-time', 'id']"),
+            "plain.sql": BATCHED.replace("COLUMNS", "none"),
             "schema.yml": QUOTED,
         }
 
     def test_a_batch_replaces_its_own_rows(self, project: Any, spark: SparkSession) -> None:
-        tables = [f"{project.test_schema}.{name}" for name in ("batched", "batched_plain")]
-        for _ in range(2):
+        tables = [f"{project.test_schema}.{name}" for name in ("batched", "plain")]
+
+        def ids(table: str) -> list[int]:
+            return sorted(row.id for row in spark.table(table).collect())
+
+        for selected in (["+batched", "+plain"], ["batched"]):
             with patch_microbatch_end_time("2020-01-03 13:57:00"):
-                run_dbt(["run"])
-            for table in tables:
-                assert sorted(row.id for row in spark.table(table).collect()) == [0, 1, 2]
+                run_dbt(["run", "-s", *selected])
+            assert [ids(table) for table in tables] == [[0, 1, 2]] * 2
         # Rows of the batches that are asked for come again, and the others stay as they are.
         for table in tables:
             spark.sql(f"update {table} set id = id + 10")
+            of_another = f"select 20, `the-time`, 'another' from {table} where id = 11"
+            spark.sql(f"insert into {table} {of_another}")
         run_dbt(
             [
-                *("run", "-s", "batched", "batched_plain"),
+                *("run", "-s", "batched", "plain"),
                 *("--event-time-start", "2020-01-02", "--event-time-end", "2020-01-03"),
             ]
         )
-        for table in tables:
-            assert sorted(row.id for row in spark.table(table).collect()) == [1, 10, 12]
+        assert [ids(table) for table in tables] == [[1, 10, 12, 20]] * 2
         assert QbeastTable.for_name(spark, tables[0]).check().ok
 
 

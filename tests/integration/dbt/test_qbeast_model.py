@@ -210,6 +210,18 @@ REFUSED = {
     "misspelled": ("columns_to_index=['idd']", "did you mean 'id'"),
     "cube_size_zero": ("columns_to_index='id', cube_size=0", "cube_size 0"),
     "partitioned": ("columns_to_index='id', partition_by='id'", "remove partition_by"),
+    "overwritten_partitions": (
+        "columns_to_index='id', partition_by='id', incremental_strategy='insert_overwrite'",
+        "incremental_strategy='delete+insert' with unique_key='id'",
+    ),
+    "of_databricks": (
+        "columns_to_index='id', unique_key='id', skip_matched_step=true",
+        "skip_matched_step=True is a key of dbt-databricks",
+    ),
+    "changing_contract": (
+        "columns_to_index='id', unique_key='id', contract={'enforced': true}",
+        "on_schema_change='ignore' cannot be combined with an enforced contract",
+    ),
     "bad_strategy": (
         "columns_to_index='id', incremental_strategy='apend'",
         "Did you mean 'append'?",

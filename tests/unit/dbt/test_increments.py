@@ -1,8 +1,10 @@
 """What an incremental model's configuration asks for, and the constraints of its contract."""
 
+import re
 from typing import Any
 
 import pytest
+from dbt.adapters.qbeast.models.configuration import model_spec
 from dbt.adapters.qbeast.models.constraints import Check, checked_query, checks_of, properties_of
 from dbt.adapters.qbeast.models.increment import (
     Increment,
@@ -11,6 +13,8 @@ from dbt.adapters.qbeast.models.increment import (
     of_table,
     unknown_strategy,
 )
+from dbt.adapters.qbeast.models.increment_warnings import warnings_of
+from dbt_common.exceptions import DbtRuntimeError
 
 
 @pytest.mark.parametrize(
@@ -74,6 +78,88 @@ def test_a_batch_is_bounded_as_dbt_bounds_its_sources() -> None:
     )
     assert quoted == expected.replace("ts ", "`the ts` ")
     assert batch_condition({}, {}) == ""
+
+
+BATCH = {
+    "incremental_strategy": "microbatch",
+    "event_time": "ts",
+    "__dbt_internal_microbatch_event_time_start": "2020-01-01",
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "condition"),
+    [
+        (BATCH, "(ts >= '2020-01-01')"),
+        (
+            {**BATCH, "incremental_predicates": ["a or b", "c"]},
+            "(ts >= '2020-01-01') and (a or b) and (c)",
+        ),
+        (
+            {"incremental_strategy": "replace_where", "predicates": ["a or b", "c"]},
+            "(a or b) and (c)",
+        ),
+    ],
+)
+def test_all_conditions_select_the_rows_to_replace(config: dict[str, Any], condition: str) -> None:
+    found = increment_of(config, None)
+    assert found is not None and found.replaced_rows() == condition
+
+
+def test_a_microbatch_model_without_batches_replaces_nothing() -> None:
+    found = increment_of({"incremental_strategy": "microbatch", "predicates": "a"}, None)
+    assert found is not None
+    with pytest.raises(DbtRuntimeError, match="Rename the macro"):
+        found.replaced_rows()
+
+
+PREDICATED = {"incremental_predicates": ["a > 0"]}
+NO_EFFECT = r"m: incremental_predicates=\['a > 0'\] has no effect with incremental_strategy="
+BLIND = "select 1"
+ASKING = "select 1 {% if is_incremental() %} where x {% endif %}"
+
+
+@pytest.mark.parametrize(
+    ("config", "code", "expected"),
+    [
+        ({"incremental_strategy": "append"}, ASKING, []),
+        ({"incremental_strategy": "append"}, BLIND, ["m appends all rows of its query"]),
+        ({"incremental_strategy": "append", **PREDICATED}, ASKING, [NO_EFFECT + "'append'"]),
+        ({"incremental_strategy": "insert_overwrite"}, BLIND, []),
+        (
+            {"incremental_strategy": "insert_overwrite"},
+            ASKING,
+            [r"m calls is_incremental\(\), but"],
+        ),
+        (
+            {"incremental_strategy": "insert_overwrite", **PREDICATED},
+            BLIND,
+            [NO_EFFECT + "'insert_overwrite'"],
+        ),
+        (
+            {"incremental_strategy": "merge", **PREDICATED},
+            ASKING,
+            [NO_EFFECT + "'merge', which appends without a unique_key"],
+        ),
+        ({"unique_key": "id", **PREDICATED}, ASKING, []),
+        ({"incremental_strategy": "replace_where", **PREDICATED}, ASKING, []),
+        ({"incremental_strategy": "microbatch", **PREDICATED}, BLIND, []),
+        ({"incremental_strategy": "my_own", **PREDICATED}, BLIND, []),
+    ],
+)
+def test_what_a_run_does_unexpectedly_is_told(
+    config: dict[str, Any], code: str, expected: list[str]
+) -> None:
+    increment = increment_of(config, None)
+    assert increment is not None
+    model = {"name": "m", "alias": "m", "raw_code": code}
+    spec = model_spec({"materialized": "incremental", "columns_to_index": "id", **config}, model)
+    found = list(warnings_of(increment, "m", spec))
+    assert len(found) == len(expected)
+    for message, pattern in zip(found, expected, strict=True):
+        assert re.match(pattern, message), message
+    without_index = list(warnings_of(increment, "m", None))
+    assert without_index == [message for message in found if "has no effect" in message]
 
 
 def test_a_predicate_speaks_of_the_table() -> None:

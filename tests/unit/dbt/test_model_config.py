@@ -1,5 +1,6 @@
 """A model's configuration becomes one checked value."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -113,7 +114,27 @@ def test_columns_make_a_table_an_indexed_one() -> None:
 @pytest.mark.parametrize(
     ("config", "told"),
     [
-        ({"partition_by": "day"}, "remove partition_by"),
+        ({"partition_by": "day"}, "small ones. Add the column .* remove partition_by"),
+        (
+            {"partition_by": "day", "incremental_strategy": "insert_overwrite"},
+            "replace all of its rows on each run.*'delete\\+insert' with unique_key='day'",
+        ),
+        (
+            {
+                "materialized": "incremental",
+                "partition_by": ["day"],
+                "incremental_strategy": "microbatch",
+            },
+            r"partition_by=\['day'\] .* batch by event_time, .*remove partition_by",
+        ),
+        (
+            {
+                "materialized": "table",
+                "partition_by": "day",
+                "incremental_strategy": "insert_overwrite",
+            },
+            "small ones",
+        ),
         ({"clustered_by": "day"}, "remove clustered_by"),
         ({"liquid_clustered_by": ["day"]}, "remove liquid_clustered_by"),
         ({"zorder": "day"}, "remove zorder"),
@@ -143,11 +164,57 @@ def test_what_does_not_go_with_an_index_is_refused(config: dict[str, Any], told:
             "not both",
         ),
         ({"unique_key": "id", "on_schema_change": "sync"}, "'append_new_columns', 'sync_all"),
+        (
+            {"unique_key": "id", "contract": {"enforced": True}},
+            "on_schema_change='ignore' cannot .* 'append_new_columns' or 'fail'",
+        ),
+        (
+            {"incremental_strategy": "my_own", "on_schema_change": "sync_all_columns"}
+            | {"contract": SimpleNamespace(enforced=True)},
+            "on_schema_change='sync_all_columns' cannot",
+        ),
     ],
 )
 def test_what_no_increment_can_be_is_refused(config: dict[str, Any], told: str) -> None:
     with pytest.raises(DbtRuntimeError, match=told):
         model_increment({"materialized": "qbeast", **config})
+
+
+@pytest.mark.parametrize("mode", ["append_new_columns", "fail"])
+def test_a_contract_goes_with_modes_that_keep_its_columns(mode: str) -> None:
+    config = {"unique_key": "id", "on_schema_change": mode, "contract": {"enforced": True}}
+    found = model_increment({"materialized": "qbeast", **config})
+    assert found is not None and found.on_schema_change == mode
+
+
+def test_a_contract_without_an_increment_needs_no_mode() -> None:
+    assert model_increment({"materialized": "qbeast", "contract": {"enforced": True}}) is None
+
+
+OF_DATABRICKS = {
+    "skip_matched_step": True,
+    "skip_not_matched_step": True,
+    "matched_condition": "s.n > t.n",
+    "not_matched_condition": "s.n > 0",
+    "not_matched_by_source_condition": "t.n > 0",
+    "not_matched_by_source_action": "delete",
+    "merge_with_schema_evolution": True,
+    "source_alias": "s",
+    "target_alias": "t",
+}
+
+
+@pytest.mark.parametrize("materialized", ["qbeast", "incremental"])
+@pytest.mark.parametrize("key", OF_DATABRICKS)
+def test_a_merge_does_not_ignore_what_it_is_told(key: str, materialized: str) -> None:
+    value = OF_DATABRICKS[key]
+    config = {"materialized": materialized, "unique_key": "id", key: value}
+    with pytest.raises(DbtRuntimeError, match=f"{key}={value!r} is a key of dbt-databricks"):
+        model_increment(config)
+    # Without an effect in dbt-databricks, or in the project's own MERGE.
+    assert model_increment({**config, key: None}) is not None
+    for strategy in ("append", "my_own"):
+        assert model_increment({**config, "incremental_strategy": strategy}) is not None
 
 
 def test_batches_go_with_the_materialization_that_dbt_batches() -> None:

@@ -7,11 +7,14 @@ from typing import Any
 from dbt.adapters.qbeast.models.constraints import checks_of, properties_of
 from dbt.adapters.qbeast.models.increment import (
     APPEND,
+    APPEND_NEW,
+    FAIL,
     MICROBATCH,
     Increment,
-    batch_condition,
     increment_of,
+    strategy_of,
 )
+from dbt.adapters.qbeast.models.other_adapters import refuse_keys_of_a_merge, refuse_with_an_index
 from dbt.adapters.spark.impl import SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -21,19 +24,6 @@ INDEXED_MATERIALIZATIONS = ("qbeast", "table", "incremental")
 NEVER, AUTO, ALWAYS = "never", "auto", "always"
 _NO_INDEX = ("none", "")
 _OWN_KEYS = ("columns_to_index", "cube_size", "column_stats", "sample_key", "slices", "optimize")
-# Keys of other Delta adapters, and what to use instead.
-_REPLACED = {
-    "partition_by": "the index already clusters rows by all indexed columns, and partitions would "
-    "split its files into small ones. Add the column to columns_to_index and remove {key}",
-    "clustered_by": "the index already clusters rows by all indexed columns. Add the column to "
-    "columns_to_index and remove {key}",
-    "liquid_clustered_by": "the index already clusters rows by all indexed columns. Add the column "
-    "to columns_to_index and remove {key}",
-    "zorder": "the index already clusters rows by all indexed columns. Add the column to "
-    "columns_to_index and remove {key}",
-    "buckets": "Delta tables have no buckets; remove {key}",
-    "options": "an indexed table takes its settings from tblproperties; move them there",
-}
 
 
 @dataclass
@@ -93,8 +83,6 @@ class ModelSpec:
     """Whether the table stores slices; None if not configured."""
     rechoose: bool
     """Whether a rebuild chooses automatic columns again."""
-    batch: str | None
-    """The condition that selects the rows of this run's microbatch."""
     tells_increments: bool
     """Whether the model's code calls `is_incremental()`."""
     optimize: str
@@ -128,18 +116,23 @@ def is_incremental(config: Mapping[str, Any]) -> bool:
     return config.get("materialized") == "qbeast" and bool(adds)
 
 
-def model_increment(config: Any) -> Increment | None:
+def model_increment(config: Any, model: Mapping[str, Any] | None = None) -> Increment | None:
     """What a run of a model does with an existing table; None to rebuild it."""
     materialized = config.get("materialized")
     if materialized not in ("qbeast", "incremental"):
         return None
-    increment = increment_of(config, APPEND if materialized == "incremental" else None)
+    increment = increment_of(config, _default_strategy(config), model)
+    if increment is not None:
+        refuse_keys_of_a_merge(config, increment)
     if materialized == "qbeast" and increment is not None and increment.strategy == MICROBATCH:
         raise DbtRuntimeError(
             "incremental_strategy='microbatch' needs materialized='incremental', because dbt runs "
             "no other models in batches. Set it instead of materialized='qbeast' and keep "
             "columns_to_index: the table is still stored with its index"
         )
+    # dbt checks this itself for materialized='incremental' only.
+    if increment is not None and _has_contract(config):
+        _require_mode_of_a_contract(increment.on_schema_change)
     return increment
 
 
@@ -180,7 +173,6 @@ def model_spec(
         sample_key=config.get("sample_key"),
         slices=config.get("slices"),
         rechoose=full_refresh,
-        batch=batch_condition(config, model) or None,
         tells_increments="is_incremental" in (model.get("raw_code") or ""),
         optimize=_optimize(config.get("optimize")),
         built_from=built_from,
@@ -269,13 +261,30 @@ def _refuse_misspelt_keys(keys: Iterable[str]) -> None:
             raise DbtRuntimeError(f"unknown key {key!r} in the config: did you mean {close!r}?")
 
 
+def _has_contract(config: Any) -> bool:
+    contract = config.get("contract")
+    if isinstance(contract, Mapping):
+        return bool(contract.get("enforced"))
+    return bool(getattr(contract, "enforced", False))
+
+
+def _require_mode_of_a_contract(on_schema_change: str) -> None:
+    if on_schema_change not in (APPEND_NEW, FAIL):
+        raise DbtRuntimeError(
+            f"on_schema_change={on_schema_change!r} cannot be combined with an enforced contract, "
+            "because the columns of the table could then differ from the contract. Set "
+            f"on_schema_change to {APPEND_NEW!r} or {FAIL!r}"
+        )
+
+
+def _default_strategy(config: Any) -> str | None:
+    """The strategy of a model that sets neither a strategy nor a key; None to rebuild it."""
+    return APPEND if config.get("materialized") == "incremental" else None
+
+
 def _refuse_what_does_not_go_with_an_index(config: Any) -> None:
-    for key, reason in _REPLACED.items():
-        if config.get(key):
-            raise DbtRuntimeError(
-                f"{key}={config.get(key)!r} cannot be combined with columns_to_index: "
-                f"{reason.format(key=key)}."
-            )
+    adds = is_incremental(config)
+    refuse_with_an_index(config, strategy_of(config, _default_strategy(config)) if adds else None)
     if config.get("sample") not in (None, False):
         raise DbtRuntimeError(
             f"sample={config.get('sample')!r} is for data tests. To read a sample in a model, use "

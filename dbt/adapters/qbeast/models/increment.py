@@ -39,6 +39,8 @@ class Increment:
     on_schema_change: str = IGNORE
     partition_by: tuple[str, ...] = ()
     """The columns whose partitions an `insert_overwrite` replaces; empty to replace all rows."""
+    batch: str = ""
+    """The condition that selects the rows of this run's microbatch."""
 
     @property
     def is_own(self) -> bool:
@@ -49,6 +51,20 @@ class Increment:
     def matches_rows(self) -> bool:
         """Whether this is a merge by a key; a merge without a key appends."""
         return self.strategy == MERGE and bool(self.unique_key)
+
+    def replaced_rows(self) -> str:
+        """The condition that selects the rows that `replace_where` and `microbatch` replace.
+
+        Raises DbtRuntimeError if dbt runs a microbatch model without batches.
+        """
+        if self.strategy == MICROBATCH and not self.batch:
+            raise DbtRuntimeError(
+                "incremental_strategy='microbatch' replaces the rows of a batch, but dbt runs this "
+                "model without batches, because the project has a macro "
+                "get_incremental_microbatch_sql. Rename the macro to get_incremental_<name>_sql "
+                "and set incremental_strategy='<name>', or delete it"
+            )
+        return " and ".join(f"({each})" for each in (self.batch, *self.predicates) if each)
 
     def updates(self, column: str) -> bool:
         """Whether it sets this column in existing rows of the table."""
@@ -67,12 +83,15 @@ def strategy_of(config: Any, default: str | None) -> str | None:
     return str(strategy)
 
 
-def increment_of(config: Any, default: str | None) -> Increment | None:
+def increment_of(
+    config: Any, default: str | None, model: Mapping[str, Any] | None = None
+) -> Increment | None:
     """The increment of a configuration; None for a model that every run rebuilds.
 
     Args:
         config: the `config` object of dbt's context.
         default: the strategy if neither a strategy nor a key is configured; None to rebuild.
+        model: the `model` of dbt's context, which has the columns; None if they do not matter.
 
     Raises:
         DbtRuntimeError: keys are incompatible, or a value is missing or not allowed.
@@ -88,6 +107,7 @@ def increment_of(config: Any, default: str | None) -> Increment | None:
         predicates=_texts(config.get("predicates") or config.get("incremental_predicates")),
         on_schema_change=_on_schema_change(config),
         partition_by=tuple(map(unquoted, _texts(config.get("partition_by")))),
+        batch=batch_condition(config, model or {}) if strategy == MICROBATCH else "",
     )
     _require(increment)
     return increment

@@ -161,7 +161,11 @@ def _require_its_partitions(
     present = [each.name for each in session.catalog.listColumns(table) if each.isPartition]
     if not wanted or set(map(str.lower, wanted)) == set(map(str.lower, present)):
         return
-    is_now, remedy = "is not partitioned", "Remove partition_by to replace all rows on each run"
+    is_now = "is not partitioned"
+    remedy = (
+        "To replace the values that the query has, use incremental_strategy='delete+insert' with "
+        f"unique_key={wanted!r} instead. Without partition_by, each run would replace all rows"
+    )
     if present:
         is_now = f"is partitioned by {', '.join(present)}"
         remedy = f"Set partition_by={present!r}"
@@ -305,8 +309,6 @@ def _report_choice(spec: ModelSpec, choice: ColumnChoice | None) -> None:
 
 
 def _append(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
-    if increment.strategy == APPEND:
-        _warn_of_blind_append(spec)
     result = write_table(
         frame,
         table=table,
@@ -363,10 +365,8 @@ def _insert_overwrite(
 
 
 def _replace_where(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
-    condition = " and ".join(f"({predicate})" for predicate in increment.predicates)
-    if increment.strategy == MICROBATCH:
-        condition = spec.batch or ""
-    result = QbeastTable.for_name(frame.sparkSession, table).replace_where(frame, condition)
+    target = QbeastTable.for_name(frame.sparkSession, table)
+    result = target.replace_where(frame, increment.replaced_rows())
     return _respond_to_rewrite(spec, "replaced", result)
 
 
@@ -378,14 +378,6 @@ _STRATEGIES: dict[str, Callable[[DataFrame, str, ModelSpec, Increment], Response
     REPLACE_WHERE: _replace_where,
     MICROBATCH: _replace_where,
 }
-
-
-def _warn_of_blind_append(spec: ModelSpec) -> None:
-    if not spec.tells_increments:
-        _warn(
-            f"{spec.name} appends all rows of its query on every run, because its code does not "
-            "call is_incremental(): rows that the table already has are added again"
-        )
 
 
 def _warn(message: str) -> None:

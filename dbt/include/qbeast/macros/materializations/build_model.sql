@@ -5,7 +5,7 @@
   {%- set built_from = adapter.qbeast_built_from(model, graph) -%}
   {%- set spec = adapter.qbeast_model_spec(config, model, built_from, should_full_refresh())
                  if is_indexed else none -%}
-  {%- set increment = adapter.qbeast_increment(config, context) -%}
+  {%- set increment = adapter.qbeast_increment(config, context, spec) -%}
   {%- set existing = load_relation(this) -%}
   {%- set is_delta = is_indexed or config.get('file_format') == 'delta' -%}
   {# dbt caches this relation for the next batch of the same run. #}
@@ -40,7 +40,8 @@
     {% do adapter.drop_relation(existing) %}
   {%- endif -%}
 
-  {%- if is_indexed and config.get('contract').enforced -%}
+  {# create_table_as() compares the columns itself. #}
+  {%- if (is_indexed or add) and config.get('contract').enforced -%}
     {{ get_assert_columns_equivalent(query) }}
     {%- set query = get_select_subquery(query) -%}
   {%- endif -%}

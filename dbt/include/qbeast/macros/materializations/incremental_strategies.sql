@@ -16,10 +16,8 @@
     {{ return(qbeast_insert_sql('overwrite', rows, target, columns)) }}
   {%- elif strategy == 'delete+insert' -%}
     {{ return(qbeast_delete_insert_sql(increment, rows, target, columns)) }}
-  {%- elif strategy == 'replace_where' -%}
-    {{ return(qbeast_replace_where_sql(increment.predicates | join(') and ('), rows, target, columns)) }}
-  {%- elif strategy == 'microbatch' -%}
-    {{ return(qbeast_replace_where_sql(adapter.qbeast_batch_condition(config, model), rows, target, columns)) }}
+  {%- elif strategy in ('replace_where', 'microbatch') -%}
+    {{ return(qbeast_replace_where_sql(increment.replaced_rows(), rows, target, columns)) }}
   {%- endif -%}
   {%- set own = adapter.get_incremental_strategy_macro(context, strategy) -%}
   {{ return(own({

@@ -20,6 +20,7 @@ from dbt.adapters.exceptions import SnapshotTargetNotSnapshotTableError
 from dbt.adapters.qbeast import metadata, models, run_operation, sampling, spark
 from dbt.adapters.qbeast.column import QbeastColumn
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
+from dbt.adapters.qbeast.current_node import at_node, current_node
 from dbt.adapters.qbeast.models.configuration import QbeastConfig
 from dbt.adapters.qbeast.relation import QbeastRelation
 from dbt.adapters.qbeast.sampling.run_sample import RunSample
@@ -397,7 +398,7 @@ class QbeastAdapter(SparkAdapter):
     ) -> str:
         """Runs a Python model and returns the query of its result (`models/python_models.py`)."""
         with self._running(compiled_code) as session:
-            read = RunSample(session, self.config, graph).read
+            read = self._run_sample(session, graph).reader(model)
             return models.python_models.run_model(session, model, compiled_code, read)
 
     @available.parse_list
@@ -424,7 +425,10 @@ class QbeastAdapter(SparkAdapter):
         self, relation: QbeastRelation, relation_config: RelationConfig
     ) -> QbeastRelation:
         """What `ref` and `source` return: the relation, or its sample in a run on a sample."""
-        fraction = sampling.run_sample.fraction_of_run(self.config)
+        reader = current_node()
+        fraction = sampling.run_sample.fraction_of_node(
+            self.config, getattr(reader, "resource_type", ""), getattr(reader, "config", {})
+        )
         own = getattr(relation_config, "config", None)
         if fraction is None or (own is not None and own.get("sample") is False):
             return relation
@@ -440,7 +444,7 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_built_from(self, model: Mapping[str, Any], graph: Mapping[str, Any]) -> float | None:
         """The fraction of the sample that a model is built from; None for all rows."""
         with self._running("what the inputs were built from") as session:
-            return RunSample(session, self.config, graph).of_node(model)
+            return self._run_sample(session, graph).of_node(model)
 
     @available.parse_none
     def qbeast_require_no_mixture(self, relation: BaseRelation, built_from: float | None) -> None:
@@ -474,6 +478,9 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_sample_of_test(self, config: Any) -> Any:
+        """The sample that a data test reads; None for all rows."""
+        if models.configuration.reads_all_rows(config):
+            return None
         return models.configuration.sample_of_test(config)
 
     @available.parse_none
@@ -498,7 +505,22 @@ class QbeastAdapter(SparkAdapter):
         with self._running(name) as session:
             return run_operation.operations.run(session, name, graph, arguments)
 
-    # -- the node's session
+    # -- the node and its session
+
+    @contextmanager
+    def connection_named(
+        self, name: str, query_header_context: Any = None, should_release_connection: bool = True
+    ) -> Iterator[None]:
+        """dbt's own, but it remembers the node (`current_node.py`)."""
+        own = super().connection_named(name, query_header_context, should_release_connection)
+        with at_node(query_header_context), own:
+            yield
+
+    def _run_sample(self, session: "SparkSession", graph: Mapping[str, Any]) -> RunSample:
+        def exists(database: Any, schema: str, name: str) -> bool:
+            return self.get_relation(database, schema, name) is not None
+
+        return RunSample(session, self.config, graph, exists)
 
     def _handle(self) -> "SessionHandle":
         handle: SessionHandle = self.connections.get_thread_connection().handle

@@ -163,10 +163,26 @@ models:
       - name: id
         data_tests:
           - relationships: {arguments: {to: ref('twin'), field: id}}
+          - same_values: {name: of_samples, arguments: {to: ref('twin')}, config: {severity: warn}}
+          - same_values: {name: of_all_rows, arguments: {to: ref('twin')}, config: {sample: 1}}
   - name: copy
     columns:
       - name: id
         data_tests: [not_null]
+"""
+
+
+# Reads two relations, as tests of packages do (dbt_utils.equality).
+SAME_VALUES = """
+{% test same_values(model, column_name, to) %}
+  (select {{ column_name }} from {{ model }} except select {{ column_name }} from {{ to }})
+  union all
+  (select {{ column_name }} from {{ to }} except select {{ column_name }} from {{ model }})
+{% endtest %}
+"""
+COUNTED = """
+{{ config(sample=1) }}
+select * from (select count(*) as n from {{ ref('events') }}) where n <> 5000
 """
 
 
@@ -191,13 +207,21 @@ class TestRunOnASample:
             "schema.yml": RUN_SCHEMA,
         }
 
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, Any]:
+        return {"same_values.sql": SAME_VALUES}
+
+    @pytest.fixture(scope="class")
+    def tests(self) -> dict[str, Any]:
+        return {"counted.sql": COUNTED}
+
     def test_each_table_is_sampled_once(self, project: Any, spark: SparkSession) -> None:
         schema = project.test_schema
         whole = ["events", "twin", "small"]
         run_dbt(["run", "-s", *whole])
         variables = ["--vars", "{qbeast_sample: 0.1}"]
         _, log = run_dbt_and_capture(["build", *variables, "--exclude", *whole])
-        _, tests = run_dbt_and_capture(["test", "-s", "events", *variables])
+        tested, tests = run_dbt_and_capture(["test", "-s", "events", *variables])
 
         tenth = {
             row.id for row in QbeastTable.for_name(spark, f"{schema}.events").sample(0.1).collect()
@@ -210,7 +234,12 @@ class TestRunOnASample:
             found = properties(spark, f"{schema}.{name}")
             assert found["qbeast.builtFromSample"] == "0.1", name
         assert "not_null_copy_id reads data built from a sample of 10 percent" in log
-        assert f"reads a sample of 10 percent of {schema}.events" in tests
+        assert "relationships_events_id__id__ref_twin_ reads a sample of 10 percent of" in tests
+        # Samples of two tables have other rows. A test with `sample: 1` reads all rows of both.
+        outcomes = {result.node.name: (result.status, result.failures) for result in tested}
+        assert outcomes["of_samples"][0] == "warn"
+        assert outcomes["of_all_rows"] == outcomes["counted"] == ("pass", 0)
+        assert not re.search("(of_all_rows|counted) reads", tests)
 
         failed = run_dbt(["run", "-s", "copy", "plain"], expect_pass=False)
         for name in ("copy", "plain"):

@@ -15,6 +15,7 @@ from dbt.adapters.qbeast.models.increment import (
     strategy_of,
 )
 from dbt.adapters.qbeast.models.other_adapters import refuse_keys_of_a_merge, refuse_with_an_index
+from dbt.adapters.qbeast.relation import parse_fraction
 from dbt.adapters.spark.impl import SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -242,6 +243,12 @@ def sample_of_test(config: Any) -> Any:
     """The `sample` in a data test's configuration or in its `meta`; None if there is none."""
     sample = config.get("sample")
     return sample if sample is not None else (config.get("meta") or {}).get("sample")
+
+
+def reads_all_rows(config: Any) -> bool:
+    """Whether a data test's configuration says `sample: 1`: all rows, also in runs on a sample."""
+    sample = sample_of_test(config)
+    return sample is not None and parse_fraction(sample) == 1
 
 
 def _opts_out(columns: Any) -> bool:

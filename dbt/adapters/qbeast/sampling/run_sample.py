@@ -6,23 +6,23 @@ of it anyway. Tables and views built from a sample record that in a property, an
 mixes rows of a sample with rows of another sample or of all data.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import AdapterRequiredConfig
 from dbt.adapters.qbeast.credentials import QbeastCredentials
+from dbt.adapters.qbeast.models.configuration import reads_all_rows
 from dbt.adapters.qbeast.relation import parse_fraction, percent
+from dbt.adapters.qbeast.sampling.inputs import Deferral, Exists, Input, input_of, inputs_of
 from dbt_common.exceptions import DbtRuntimeError
-
-from qbeast_core import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 VARIABLE = "qbeast_sample"
 # Commands that inspect or maintain tables and never read a sample.
-_WITHOUT_A_SAMPLE = ("run-operation", "generate", "freshness", "list", "parse", "debug")
+_WITHOUT_A_SAMPLE = ("run-operation", "generate", "freshness", "list", "parse", "debug", "clone")
 
 
 def fraction_of_run(config: AdapterRequiredConfig) -> float | None:
@@ -32,8 +32,7 @@ def fraction_of_run(config: AdapterRequiredConfig) -> float | None:
     """
     credentials = _credentials(config)
     asked = config.cli_vars.get(VARIABLE, credentials.sample)
-    command = getattr(getattr(config, "args", None), "which", "")
-    if asked is None or command in _WITHOUT_A_SAMPLE:
+    if asked is None or command_of(config) in _WITHOUT_A_SAMPLE:
         return None
     fraction = parse_fraction(asked)
     if fraction == 1:
@@ -45,6 +44,20 @@ def fraction_of_run(config: AdapterRequiredConfig) -> float | None:
             "target, add `allow_sampled_build: true` to its profile"
         )
     return fraction
+
+
+def fraction_of_node(
+    config: AdapterRequiredConfig, resource_type: str, node_config: Any
+) -> float | None:
+    """The same for what one node reads; None also for a data test with `sample: 1`."""
+    if resource_type == "test" and reads_all_rows(node_config):
+        return None
+    return fraction_of_run(config)
+
+
+def command_of(config: AdapterRequiredConfig) -> str:
+    """The command of this run, such as `build`."""
+    return str(getattr(getattr(config, "args", None), "which", ""))
 
 
 def is_to_be_sampled(session: "SparkSession", table: str) -> bool:
@@ -64,68 +77,70 @@ def built_from(session: "SparkSession", table: str) -> float | None:
 
 @dataclass(frozen=True)
 class RunSample:
-    """What a node of this run reads: SQL through `ref` and `source`, Python through `read`.
+    """What a node of this run reads: SQL through `ref` and `source`, Python through `reader`.
 
     Attributes:
         session: the node's session.
         config: the run's configuration.
         graph: the `graph` of dbt's context.
+        exists: whether the target has a relation.
     """
 
     session: "SparkSession"
     config: AdapterRequiredConfig
     graph: Mapping[str, Any]
+    exists: Exists
 
     def of_node(self, node: Mapping[str, Any]) -> float | None:
         """The fraction of all rows that the node's inputs have; None if they have all rows.
 
         If the target does not allow samples, the result is None and no table is looked up.
         """
-        fraction = fraction_of_run(self.config)
+        fraction = fraction_of_node(self.config, node["resource_type"], node["config"])
         if not _credentials(self.config).allow_sampled_build:
             return None
         found = [self._of_input(given, fraction) for given in self._inputs(node)]
         return min((f for f in found if f is not None), default=None)
 
-    def read(self, table: str) -> "DataFrame":
-        """The rows of the table that a Python model reads by this name."""
+    def reader(self, node: Mapping[str, Any]) -> "Callable[[str], DataFrame]":
+        """What `dbt.ref` and `dbt.source` of a Python model call with the name of a table."""
         from qbeast_core import QbeastTable
 
         fraction = fraction_of_run(self.config)
-        is_left_whole = table.replace("`", "") in _left_whole(self.graph)
-        if fraction is None or is_left_whole or not is_to_be_sampled(self.session, table):
-            return self.session.table(table)
-        return QbeastTable.for_name(self.session, table).sample(fraction)
+        if fraction is None:
+            return self.session.table
+        left_whole = {_plain(given.table) for given in self._inputs(node) if given.is_left_whole}
 
-    def _inputs(self, node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """The tables and views that a node reads, also through ephemeral models."""
-        for unique_id in node.get("depends_on", {}).get("nodes", ()):
-            given = self.graph["nodes"].get(unique_id) or self.graph["sources"].get(unique_id)
-            if given is None:
-                continue
-            if given["config"].get("materialized") == "ephemeral":
-                yield from self._inputs(given)
-            else:
-                yield given
+        def read(table: str) -> "DataFrame":
+            if _plain(table) in left_whole or not is_to_be_sampled(self.session, table):
+                return self.session.table(table)
+            return QbeastTable.for_name(self.session, table).sample(fraction)
 
-    def _of_input(self, given: Mapping[str, Any], fraction: float | None) -> float | None:
-        table = f"{quoted(given['schema'])}.{quoted(_name(given))}"
-        present = built_from(self.session, table)
-        if present is not None or fraction is None or given["config"].get("sample") is False:
+        return read
+
+    def _inputs(self, node: Mapping[str, Any]) -> Iterator[Input]:
+        if command_of(self.config) == "clone":
+            # A clone reads the relation of the state, not the inputs of its node.
+            of_state = node.get("defer_relation")
+            return iter([input_of(of_state)] if of_state else [])
+        return inputs_of(node, self.graph, Deferral.of_run(self.config, self.exists))
+
+    def _of_input(self, given: Input, fraction: float | None) -> float | None:
+        present = built_from(self.session, given.table)
+        if present is not None or fraction is None or given.is_left_whole:
             return present
-        return fraction if is_to_be_sampled(self.session, table) else None
+        return fraction if is_to_be_sampled(self.session, given.table) else None
 
 
 def require_no_mixture(session: "SparkSession", table: str, fraction: float | None) -> None:
     """Raises DbtRuntimeError if the rows to add are of another sample than the table's rows."""
     present = built_from(session, table)
     if present != fraction:
-        name = table.replace("`", "")
         raise DbtRuntimeError(
-            f"{name} was built from {describe_fraction(present)}, but this run would add rows "
-            f"from {describe_fraction(fraction)}: use the same {VARIABLE} as before, or rebuild "
-            "the table with --full-refresh, which keeps only the rows of that run (a snapshot "
-            "must be dropped for that, and loses its history)"
+            f"{_plain(table)} was built from {describe_fraction(present)}, but this run would add "
+            f"rows from {describe_fraction(fraction)}: use the same {VARIABLE} as before, or "
+            "rebuild the table with --full-refresh, which keeps only the rows of that run (a "
+            "snapshot must be dropped for that, and loses its history)"
         )
 
 
@@ -138,19 +153,9 @@ def describe_fraction(fraction: float | None) -> str:
     return "all rows" if fraction is None else f"a sample of {percent(fraction)} percent"
 
 
-def _left_whole(graph: Mapping[str, Any]) -> frozenset[str]:
-    """The tables whose configuration sets `sample: false`, as `schema.name`."""
-    nodes = [*graph["nodes"].values(), *graph["sources"].values()]
-    return frozenset(
-        f"{node['schema']}.{_name(node)}"
-        for node in nodes
-        if node.get("config", {}).get("sample") is False
-    )
-
-
-def _name(node: Mapping[str, Any]) -> str:
-    """The name of the table of a model, snapshot, seed or source."""
-    return str(node.get("alias") or node.get("identifier") or node["name"])
+def _plain(table: str) -> str:
+    """The name of a table without backticks."""
+    return table.replace("`", "")
 
 
 def _credentials(config: AdapterRequiredConfig) -> QbeastCredentials:

@@ -1,0 +1,99 @@
+"""The tables and views that a node reads, found as dbt's `ref` and `source` find them."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dbt.adapters.contracts.connection import AdapterRequiredConfig
+
+from qbeast_core import quoted
+
+Exists = Callable[[Any, str, str], bool]
+"""Whether the target has a relation of this database, schema and name."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A table or view that a node reads.
+
+    Attributes:
+        table: its quoted name, `schema`.`table`.
+        is_left_whole: whether its configuration sets `sample: false`.
+    """
+
+    table: str
+    is_left_whole: bool
+
+
+@dataclass(frozen=True)
+class Deferral:
+    """Which refs of a run with `--defer` read the relation of the state.
+
+    Attributes:
+        is_on: whether the run defers.
+        favors_state: whether it reads the state's relation even if the target has its own.
+        selected: the unique ids of the nodes that the run selects.
+        exists: whether the target has its own relation.
+    """
+
+    is_on: bool
+    favors_state: bool
+    selected: Collection[str]
+    exists: Exists
+
+    @classmethod
+    def of_run(cls, config: AdapterRequiredConfig, exists: Exists) -> "Deferral":
+        # dbt hands adapters the selection nowhere else.
+        from dbt import selected_resources
+
+        args = getattr(config, "args", None)
+        return cls(
+            is_on=bool(getattr(args, "defer", False)),
+            favors_state=bool(getattr(args, "favor_state", False)),
+            selected=selected_resources.SELECTED_RESOURCES,
+            exists=exists,
+        )
+
+    def relation(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The entry whose relation `ref` reads: the node itself, or its `defer_relation`.
+
+        The same rule as in dbt's own `ref`.
+        """
+        of_state: Mapping[str, Any] | None = node.get("defer_relation")
+        if not self.is_on or not of_state:
+            return node
+        if self.favors_state and node["unique_id"] not in self.selected:
+            return of_state
+        has_own = self.exists(node.get("database"), node["schema"], _name(node))
+        return node if has_own else of_state
+
+
+def inputs_of(
+    node: Mapping[str, Any], graph: Mapping[str, Any], deferral: Deferral
+) -> Iterator[Input]:
+    """The inputs of a node, also through ephemeral models.
+
+    Args:
+        node: the `model` of dbt's context.
+        graph: the `graph` of dbt's context.
+    """
+    for unique_id in node.get("depends_on", {}).get("nodes", ()):
+        given = graph["nodes"].get(unique_id) or graph["sources"].get(unique_id)
+        if given is None:
+            continue
+        if given["config"].get("materialized") == "ephemeral":
+            yield from inputs_of(given, graph, deferral)
+        else:
+            yield input_of(deferral.relation(given))
+
+
+def input_of(entry: Mapping[str, Any]) -> Input:
+    """The input that a node, source or `defer_relation` of dbt's context is."""
+    config = entry.get("config") or {}
+    table = f"{quoted(entry['schema'])}.{quoted(_name(entry))}"
+    return Input(table, is_left_whole=config.get("sample") is False)
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    """The name of the table of a model, snapshot, seed or source."""
+    return str(entry.get("alias") or entry.get("identifier") or entry["name"])

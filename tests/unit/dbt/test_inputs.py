@@ -1,0 +1,84 @@
+"""Which tables a node reads: its own target's, or those of the state that a run defers to."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from dbt.adapters.qbeast.sampling.inputs import Deferral, Input, inputs_of
+
+NODES: dict[str, Any] = {
+    "model.p.orders": {
+        "unique_id": "model.p.orders",
+        "database": None,
+        "schema": "dev",
+        "alias": "orders",
+        "config": {"materialized": "table"},
+        "defer_relation": {"schema": "prod", "alias": "orders_v2", "config": {"sample": False}},
+    },
+    "model.p.between": {
+        "unique_id": "model.p.between",
+        "config": {"materialized": "ephemeral"},
+        "depends_on": {"nodes": ["model.p.orders", "source.p.raw.rates"]},
+    },
+}
+SOURCES = {
+    "source.p.raw.rates": {
+        "schema": "raw",
+        "name": "rates",
+        "identifier": "rates_eu",
+        "config": {"sample": False},
+    }
+}
+OWN = Input("`dev`.`orders`", is_left_whole=False)
+OF_STATE = Input("`prod`.`orders_v2`", is_left_whole=True)
+
+
+def orders(own_exists: bool, **deferral: Any) -> Input:
+    """What a node that reads the model `orders` reads."""
+    looked_up = []
+
+    def exists(*name: Any) -> bool:
+        looked_up.append(name)
+        return own_exists
+
+    given = {"is_on": True, "favors_state": False, "selected": [], **deferral}
+    reading = {"depends_on": {"nodes": ["model.p.orders"]}}
+    graph = {"nodes": NODES, "sources": SOURCES}
+    (found,) = inputs_of(reading, graph, Deferral(exists=exists, **given))
+    assert set(looked_up) <= {(None, "dev", "orders")}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("own_exists", "deferral", "expected"),
+    [
+        (False, {"is_on": False}, OWN),
+        (False, {}, OF_STATE),
+        (True, {}, OWN),
+        (True, {"favors_state": True}, OF_STATE),
+        (True, {"favors_state": True, "selected": ["model.p.orders"]}, OWN),
+        (False, {"favors_state": True, "selected": ["model.p.orders"]}, OF_STATE),
+        (False, {"is_on": False, "favors_state": True}, OWN),
+    ],
+)
+def test_a_ref_is_resolved_as_dbt_does(
+    own_exists: bool, deferral: dict[str, Any], expected: Input
+) -> None:
+    assert orders(own_exists, **deferral) == expected
+
+
+def test_what_an_ephemeral_model_reads_counts() -> None:
+    deferral = Deferral(is_on=False, favors_state=False, selected=[], exists=lambda *_: True)
+    reading = {"depends_on": {"nodes": ["model.p.between", "macro.p.unknown"]}}
+    found = inputs_of(reading, {"nodes": NODES, "sources": SOURCES}, deferral)
+    assert list(found) == [OWN, Input("`raw`.`rates_eu`", is_left_whole=True)]
+
+
+def test_a_run_without_the_flags_does_not_defer() -> None:
+    def of(**args: Any) -> tuple[bool, bool]:
+        config: Any = SimpleNamespace(args=SimpleNamespace(**args))
+        deferral = Deferral.of_run(config, lambda *_: True)
+        return deferral.is_on, deferral.favors_state
+
+    assert of() == (False, False)
+    assert of(defer=True, favor_state=True) == (True, True)

@@ -86,6 +86,19 @@ class QbeastAdapter(SparkAdapter):
             columns = metadata.columns.columns_of(session, relation, name)
             return models.slices.own_columns(session, name, columns)
 
+    def calculate_freshness(
+        self, *args: Any, **kwargs: Any
+    ) -> tuple[AdapterResponse | None, FreshnessResponse]:
+        # dbt takes a time without an offset as UTC.
+        with spark.timestamps.with_offsets():
+            return super().calculate_freshness(*args, **kwargs)
+
+    def calculate_freshness_from_custom_sql(
+        self, *args: Any, **kwargs: Any
+    ) -> tuple[AdapterResponse | None, FreshnessResponse]:
+        with spark.timestamps.with_offsets():
+            return super().calculate_freshness_from_custom_sql(*args, **kwargs)
+
     def calculate_freshness_from_metadata_batch(
         self, sources: list[BaseRelation], macro_resolver: Any = None
     ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:

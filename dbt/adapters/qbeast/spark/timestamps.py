@@ -1,10 +1,13 @@
-"""Fetches rows whose timestamps are in the session's time zone and name its offset.
+"""Fetches rows whose timestamps are in the session's time zone.
 
 PySpark returns a timestamp in the operating system's time zone, and without it. If a macro renders
-such a value into SQL, Spark reads it in the session's time zone, which is another moment. An aware
-value is the same moment wherever it is read: in SQL, in `dbt source freshness`, in Python.
+such a value into SQL, Spark reads it in the session's time zone, which is another moment. As with
+other connections to Spark, values are therefore local times of the session, without an offset.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -21,14 +24,24 @@ from pyspark.sql.types import (
 )
 
 _EPOCH = datetime(1970, 1, 1)
+_have_offsets: ContextVar[bool] = ContextVar("have_offsets", default=False)
+
+
+@contextmanager
+def with_offsets() -> Iterator[None]:
+    """Inside the block, timestamps that this thread fetches have the offset of their zone."""
+    token = _have_offsets.set(True)
+    try:
+        yield
+    finally:
+        _have_offsets.reset(token)
 
 
 def fetch(frame: DataFrame, limit: int | None = None) -> list[Row]:
     """All rows of a frame, or the first `limit` of them.
 
-    A column of type TIMESTAMP has aware values. Inside arrays, maps and structs, which dbt turns
-    into JSON, timestamps have the time of the session's zone without an offset. TIMESTAMP_NTZ stays
-    as it is.
+    Timestamps have the local time of the session's zone, also inside arrays, maps and structs.
+    TIMESTAMP_NTZ stays as it is.
     """
     types = [field.dataType for field in frame.schema.fields]
     if [local_type(each) for each in types] == types:
@@ -81,21 +94,26 @@ def aware(local: datetime, epoch_micros: int) -> datetime:
 def _sent(name: str, data_type: DataType) -> Column:
     """What Spark sends for a column.
 
-    For a timestamp, this is its local time and its moment. Spark knows the rules of every zone id
-    that it accepts, and a local time in the year 9999 may be a moment that Python cannot express.
+    For a timestamp with an offset, this is its local time and its moment. Spark knows the rules of
+    every zone id that it accepts, and a local time in the year 9999 may be a moment that Python
+    cannot express.
     """
     column = F.col(name)
     local = local_type(data_type)
-    if isinstance(data_type, TimestampType):
+    if _is_aware(data_type):
         return F.struct(column.cast(local), F.unix_micros(column)).alias(name)
     return column if local == data_type else column.cast(local).alias(name)
 
 
 def _received(value: Any, data_type: DataType) -> Any:
-    if not isinstance(data_type, TimestampType):
+    if not _is_aware(data_type):
         return value
     local, epoch_micros = value
     return None if local is None else aware(local, epoch_micros)
+
+
+def _is_aware(data_type: DataType) -> bool:
+    return isinstance(data_type, TimestampType) and _have_offsets.get()
 
 
 def _rows(frame: DataFrame, limit: int | None) -> list[Row]:

@@ -293,12 +293,13 @@ def test_strings_with_invalid_utf8_and_strings_of_a_megabyte(
     told = "count(*)", "count(distinct s)", "bit_xor(xxhash64(id, n, s))"
     assert plain(spark, path).selectExpr(*told).collect() == rows.selectExpr(*told).collect()
     for text in texts[:-1]:
-        # Statistics of texts that are no UTF-8 mislead Delta and Parquet, also without an index.
+        # Statistics of texts that are not UTF-8 mislead Delta and Parquet, also without an index.
+        # The index finds at least what Delta finds.
         misled = "spark.databricks.delta.stats.skipping", "spark.sql.parquet.filterPushdown"
         with changed_settings(spark, dict.fromkeys(misled, "false")):
             assert found(table, f"s = {text}") == 4, text
         by_delta = plain(spark, path).where(f"s = {text}").count()
-        assert found(table, f"s = {text}") == by_delta
+        assert by_delta <= found(table, f"s = {text}") <= 4
     assert len(table.files(1.0, "s = 'a'")) <= len(table.files())
     assert table.delete(f"s in ({', '.join(halves_of_a_pair)}) or s like 'xx%'").rows_deleted
     assert QbeastTable.for_path(spark, path).check().ok

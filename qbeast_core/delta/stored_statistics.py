@@ -16,6 +16,7 @@ from qbeast_core.delta.metadata import name_in_files
 from qbeast_core.errors import UnsupportedColumnType
 from qbeast_core.model.datatypes import DataType
 from qbeast_core.tree.extremes import Extremes
+from qbeast_core.tree.query import REPLACED
 
 
 class StoredColumn(NamedTuple):
@@ -61,7 +62,7 @@ def file_extremes(statistics: str, columns: Mapping[str, StoredColumn]) -> dict[
     found = {}
     for column, (name, data_type) in columns.items():
         minimum = _values(lowest.get(name), data_type)
-        maximum = _values(highest.get(name), data_type)
+        maximum = _values(highest.get(name), data_type, may_be_shortened=True)
         found[column] = Extremes(
             minimum=min(minimum, default=None),
             maximum=max(maximum, default=None),
@@ -71,14 +72,18 @@ def file_extremes(statistics: str, columns: Mapping[str, StoredColumn]) -> dict[
     return found
 
 
-def _values(stored: Any, data_type: DataType) -> list[Any]:
-    """The values that a stored minimum or maximum can stand for; empty if it cannot be read."""
+def _values(stored: Any, data_type: DataType, *, may_be_shortened: bool = False) -> list[Any]:
+    """The values that a stored minimum or maximum can stand for; empty if it cannot be read.
+
+    Delta ends a text that it shortens to a maximum with U+FFFD.
+    """
     try:
         match data_type, stored:
             case _, bool() | None:
                 return []
-            case DataType.STRING, str() if _REPLACED not in stored[:-1]:
-                return [stored]
+            case DataType.STRING, str():
+                known = stored[:-1] if may_be_shortened else stored
+                return [] if REPLACED in known else [stored]
             case DataType.DATE, str():
                 return [datetime.date.fromisoformat(stored)]
             case DataType.TIMESTAMP, str():
@@ -104,5 +109,3 @@ def _floating(number: float, data_type: DataType) -> list[float]:
 
 
 _MILLISECOND = datetime.timedelta(milliseconds=1)
-_REPLACED = "\ufffd"
-"""What Java reads instead of bytes that are not UTF-8. Delta also ends shortened maxima with it."""

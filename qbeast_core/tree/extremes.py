@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from qbeast_core.tree.query import And, Anything, Comparison, In, IsNull, Or, Predicate
+from qbeast_core.tree.query import (
+    REPLACED,
+    And,
+    Anything,
+    Comparison,
+    In,
+    IsNull,
+    Or,
+    Predicate,
+)
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,8 @@ def _may_hold(known: Extremes, op: str, value: Any) -> bool:
     if known.only_nulls:
         return False
     if value != value:  # NaN, whose place in Spark's order is above all numbers
+        return True
+    if isinstance(value, str) and REPLACED in value:
         return True
     reaches_up = known.maximum is None or known.maximum >= value
     reaches_down = known.minimum is None or known.minimum <= value

@@ -106,8 +106,8 @@ _Intervals = list[tuple[float, float]]
 
 _EVERYWHERE: _Intervals = [(0.0, 1.0)]
 
-_REPLACED = "\ufffd"
-"""What Java reads instead of bytes that are not UTF-8."""
+REPLACED = "\ufffd"
+"""What Java reads instead of bytes that are not UTF-8, so a text with it may stand for others."""
 
 
 class _Cubes:
@@ -226,7 +226,7 @@ def _places(
     """The coordinates of a value, unsorted and not clamped. Raises ValueError if it has none."""
     if value is None or isinstance(value, bool):
         raise ValueError(f"an index does not compare {value!r}")
-    if isinstance(value, str) and _REPLACED in value:
+    if isinstance(value, str) and REPLACED in value:
         raise ValueError("this string may stand for bytes that are not UTF-8")
     stored = [value]
     match transformation:

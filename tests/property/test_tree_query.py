@@ -40,7 +40,7 @@ from qbeast_core.tree.query import (
     Predicate,
     may_match,
 )
-from tests.support.oracles import cube_bounds, point_of
+from tests.support.oracles import cube_bounds, holds, point_of
 
 UTC = datetime.timezone.utc
 VALUES: dict[DataType, st.SearchStrategy[Any]] = {
@@ -121,38 +121,6 @@ def predicates(draw: st.DrawFn, of: dict[str, st.SearchStrategy[Any]], depth: in
         return Anything()
     op: Any = draw(st.sampled_from(["<", "<=", "=", ">=", ">"]))
     return Comparison(name, op, draw(of[name]))
-
-
-def order(value: Any) -> Any:
-    """How Spark orders: NaN above everything and equal to itself, texts by their UTF-8 bytes."""
-    if isinstance(value, float):
-        return (1, 0.0) if value != value else (0, value)
-    return value.encode() if isinstance(value, str) else value
-
-
-def holds(predicate: Predicate, row: dict[str, Any]) -> bool:
-    """What the filter says about a row, with null as false."""
-    match predicate:
-        case And(parts):
-            return all(holds(part, row) for part in parts)
-        case Or(parts):
-            return any(holds(part, row) for part in parts)
-        case IsNull(column):
-            return row[column] is None
-        case In(column, values):
-            return any(holds(Comparison(column, "=", v), row) for v in values if v is not None)
-        case Comparison(column, op, value):
-            if row[column] is None:
-                return False
-            left, right = order(row[column]), order(value)
-            return {
-                "<": left < right,
-                "<=": left <= right,
-                "=": left == right,
-                ">=": left >= right,
-                ">": left > right,
-            }[op]
-    return True
 
 
 @given(st.data())

@@ -13,6 +13,7 @@ from qbeast_core.model.cube import CubeId
 from qbeast_core.model.datatypes import DataType
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformer import HashTransformer, Transformer
+from qbeast_core.tree.query import And, Comparison, In, IsNull, Or, Predicate
 
 
 def cube_bounds(
@@ -23,6 +24,38 @@ def cube_bounds(
     lower = np.array([cube.lower for cube in cubes], dtype=np.float64).reshape(shape)
     upper = np.array([cube.upper for cube in cubes], dtype=np.float64).reshape(shape)
     return lower, upper
+
+
+def holds(predicate: Predicate, row: dict[str, Any]) -> bool:
+    """What the filter says about a row, with null as false."""
+    match predicate:
+        case And(parts):
+            return all(holds(part, row) for part in parts)
+        case Or(parts):
+            return any(holds(part, row) for part in parts)
+        case IsNull(column):
+            return row[column] is None
+        case In(column, values):
+            return any(holds(Comparison(column, "=", v), row) for v in values if v is not None)
+        case Comparison(column, op, value):
+            if row[column] is None:
+                return False
+            left, right = _order(row[column]), _order(value)
+            return {
+                "<": left < right,
+                "<=": left <= right,
+                "=": left == right,
+                ">=": left >= right,
+                ">": left > right,
+            }[op]
+    return True
+
+
+def _order(value: Any) -> Any:
+    """How Spark orders: NaN above everything and equal to itself, texts by their UTF-8 bytes."""
+    if isinstance(value, float):
+        return (1, 0.0) if value != value else (0, value)
+    return value.encode() if isinstance(value, str) else value
 
 
 def moments_of_clusters(

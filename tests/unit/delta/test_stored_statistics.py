@@ -70,6 +70,13 @@ def test_a_column_without_nulls_is_known() -> None:
     assert found == {"a": Extremes(1, 2, no_nulls=True)}
 
 
+def test_a_minimum_that_ends_with_replaced_bytes_says_nothing() -> None:
+    """Only a maximum can be a text that Delta shortened."""
+    stats = '{"minValues":{"a":"b\ufffd"},"maxValues":{"a":"c\ufffd"}}'
+    found = file_extremes(stats, {"a": StoredColumn("a", DataType.STRING)})
+    assert found == {"a": Extremes(None, "c\ufffd")}
+
+
 def test_a_number_of_32_bits_in_a_column_widened_to_double_is_inside() -> None:
     stats = '{"minValues":{"a":0.1},"maxValues":{"a":0.3}}'
     (found,) = file_extremes(stats, {"a": StoredColumn("a", DataType.DOUBLE)}).values()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from qbeast_core.model.cube import CubeId
 from qbeast_core.tree.corners import corners
+from tests.support.oracles import cube_bounds
 
 
 @st.composite
@@ -26,8 +27,8 @@ def test_they_are_those_of_each_cube(drawn: tuple[int, list[CubeId]]) -> None:
     lower, upper = corners(found, dimensions)
     assert lower.dtype == upper.dtype == np.float64
     assert lower.shape == upper.shape == (len(found), dimensions)
-    assert [tuple(corner) for corner in lower.tolist()] == [cube.lower for cube in found]
-    assert [tuple(corner) for corner in upper.tolist()] == [cube.upper for cube in found]
+    expected = cube_bounds(found, dimensions)
+    assert np.array_equal(lower, expected[0]) and np.array_equal(upper, expected[1])
 
 
 def test_the_last_cubes_before_and_after_the_limits_are_exact() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from qbeast_core.tree.extremes import Extremes, columns_of, may_satisfy
 from qbeast_core.tree.query import And, Anything, Comparison, In, IsNull, Or, Predicate
+from tests.support.oracles import holds
 
 KINDS: list[Any] = [
     st.integers(-5, 5),
@@ -63,31 +64,6 @@ def extremes_of(values: list[Any]) -> Extremes:
     )
 
 
-def holds(predicate: Predicate, row: dict[str, Any]) -> bool:
-    """Whether a row passes, as Spark compares."""
-    match predicate:
-        case And(parts):
-            return all(holds(part, row) for part in parts)
-        case Or(parts):
-            return any(holds(part, row) for part in parts)
-        case IsNull(column):
-            return row[column] is None
-        case In(column, values):
-            return any(holds(Comparison(column, "=", v), row) for v in values if v is not None)
-        case Comparison(column, op, value):
-            if row[column] is None:
-                return False
-            mine, other = ((v != v, 0 if v != v else v) for v in (row[column], value))
-            return {
-                "<": mine < other,
-                "<=": mine <= other,
-                "=": mine == other,
-                ">=": mine >= other,
-                ">": mine > other,
-            }[op]
-    raise AssertionError(predicate)
-
-
 @given(files())
 def test_a_file_with_a_row_that_passes_may_satisfy(
     drawn: tuple[dict[str, list[Any]], Predicate],
@@ -122,6 +98,14 @@ def test_a_file_with_a_row_that_passes_may_satisfy(
 def test_a_file_is_ruled_out_by_its_extremes(predicate: Predicate, expected: bool) -> None:
     extremes = {"a": Extremes(2, 4, no_nulls=True), "n": Extremes(only_nulls=True)}
     assert may_satisfy(predicate, extremes) is expected
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+def test_a_text_that_may_stand_for_other_bytes_rules_out_no_file(op: Any) -> None:
+    """Spark compares the bytes: X'FF' is above all characters, but is read as U+FFFD."""
+    smile = Extremes("\U0001f600", "\U0001f600")
+    assert may_satisfy(Comparison("s", op, "\ufffd"), {"s": smile})
+    assert may_satisfy(In("s", ("a\ufffd",)), {"s": smile})
 
 
 def test_extremes_decide_filters_on_columns_alone() -> None:

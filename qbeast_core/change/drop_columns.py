@@ -30,6 +30,7 @@ from qbeast_core.write.request import WriteRequest
 from qbeast_core.write.revision import COLUMN_STATS_KEY, CUBE_SIZE, chosen_automatically
 
 _CONSTRAINT_PREFIX = "delta.constraints."
+_PATHS_ARE_TABLES = {"spark.sql.runSQLOnFiles": "true"}
 
 
 def drop_columns(table: OpenTable, names: Sequence[str]) -> None:
@@ -65,8 +66,9 @@ def _drop_mapped(table: OpenTable, gone: Sequence[str]) -> None:
     name, listed = quoted(table.snapshot.location), ", ".join(map(quoted, gone))
     consult(PendingCommit("drop columns", table.snapshot.location, table.snapshot.version))
     failpoints.reach(failpoints.BEFORE_COMMIT)
+    statement = f"alter table delta.{name} drop columns ({listed})"
     try:
-        run_statement(table.spark, f"alter table delta.{name} drop columns ({listed})")
+        run_statement(table.spark, statement, _PATHS_ARE_TABLES)
     except Exception:
         # If only the reply to the commit was lost, the columns are gone.
         newest = OpenTable.newest(table.spark, table.address)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
@@ -18,6 +18,10 @@ from qbeast_core.model.datatypes import DataType
 from qbeast_core.tree.extremes import Extremes
 from qbeast_core.tree.query import REPLACED
 
+# `json.loads` with a parameter makes a new decoder for each text.
+_WITH_FLOATS = json.JSONDecoder()
+_WITH_DECIMALS = json.JSONDecoder(parse_float=Decimal)
+
 
 class StoredColumn(NamedTuple):
     """A column whose statistics can be read."""
@@ -27,12 +31,12 @@ class StoredColumn(NamedTuple):
     data_type: DataType
 
 
-def parse_statistics(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+def parse_statistics(text: str, decoder: json.JSONDecoder = _WITH_FLOATS) -> dict[str, Any]:
     """A file's statistics in the log; what cannot be understood is left out, as Delta does."""
     if not text:
         return {}
     try:
-        found = json.loads(text, parse_float=parse_float)
+        found = decoder.decode(text)
     except (ValueError, RecursionError):
         return {}
     if not isinstance(found, dict):
@@ -56,7 +60,7 @@ def stored_columns(schema: StructType, names: Collection[str]) -> dict[str, Stor
 
 def file_extremes(statistics: str, columns: Mapping[str, StoredColumn]) -> dict[str, Extremes]:
     """What a file's statistics, as JSON text, say of each column."""
-    parsed = parse_statistics(statistics, parse_float=Decimal)
+    parsed = parse_statistics(statistics, _WITH_DECIMALS)
     lowest, highest = parsed.get("minValues", {}), parsed.get("maxValues", {})
     nulls, rows = parsed.get("nullCount", {}), parsed.get("numRecords")
     found = {}

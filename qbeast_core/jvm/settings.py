@@ -73,12 +73,20 @@ def changed_settings(spark: SparkSession, changes: Mapping[str, str]) -> Iterato
                 conf.set(key, earlier)
 
 
-def run_statement(spark: SparkSession, statement: str) -> DataFrame:
+def run_statement(
+    spark: SparkSession, statement: str, settings: Mapping[str, str] | None = None
+) -> DataFrame:
     """Run a SQL statement of this library, in which `${...}` can only be part of a name.
 
     In users' statements, Spark replaces it by a setting or by a variable of the environment.
+
+    Args:
+        settings: settings that the statement needs; other statements do not see them.
     """
-    if "${" not in statement:
+    changes = dict(settings or {})
+    if "${" in statement:
+        changes["spark.sql.variable.substitute"] = "false"
+    if not changes:
         return spark.sql(statement)
-    with changed_settings(spark, {"spark.sql.variable.substitute": "false"}):
-        return spark.sql(statement)
+    with session_with(spark, changes) as session:
+        return DataFrame(session.sql(statement), spark)

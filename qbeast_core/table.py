@@ -651,10 +651,7 @@ class QbeastTable:
     @classmethod
     def _indexed(cls, table: OpenTable) -> QbeastTable:
         if not table.snapshot.exists:
-            raise NotAQbeastTable(
-                f"there is no Delta table at {table.label}; correct the path, or create the table "
-                "with write_table"
-            )
+            raise table.missing
         if not _has_index(table.snapshot):
             raise NotAQbeastTable(
                 f"{table.label} is a Delta table without a Qbeast index; "

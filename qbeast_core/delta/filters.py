@@ -14,6 +14,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core.jvm.gateway import Jvm
@@ -266,7 +267,8 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "smallint": int,
     "int": int,
     "bigint": int,
-    "float": float,
+    # py4j sends the shortest text of the 32-bit number, which is another number in 64 bits.
+    "float": lambda value: float(np.float32(value)),
     "double": float,
     "string": str,
     "decimal": lambda value: Decimal(str(value)),

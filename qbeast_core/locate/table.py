@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 from qbeast_core.delta.index import TableIndex
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Transaction
+from qbeast_core.errors import NotAQbeastTable
 from qbeast_core.locate.address import TableAddress
 from qbeast_core.model.revision import IndexConfiguration
 from qbeast_core.spark.alignment import widened
@@ -37,6 +38,20 @@ class OpenTable:
     def label(self) -> str:
         """The table's name or path, for messages."""
         return self.address.label
+
+    @property
+    def missing(self) -> NotAQbeastTable:
+        """The error for an address without a Delta table."""
+        address = self.address
+        if address.name is None:
+            return NotAQbeastTable(
+                f"there is no Delta table at {address.location}; correct the path, or create the "
+                "table with write_table"
+            )
+        return NotAQbeastTable(
+            f"{address.name} is in the catalog, but there is no Delta table at "
+            f"{address.location}; restore its files, or drop it and create it again"
+        )
 
     @property
     def schema(self) -> StructType:

@@ -158,6 +158,8 @@ def check_convertible(spark: SparkSession, table: str, slices: bool | None = Non
         _check_convertible(found, slices)
     elif found.address.format == PARQUET:
         _convertible_rows(spark, found.address)
+    else:
+        raise found.missing
 
 
 def _check_convertible(table: OpenTable, slices: bool | None) -> None:
@@ -189,7 +191,7 @@ def _convert_parquet(spark: SparkSession, table: OpenTable, options: IndexOption
 def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
     snapshot = table.snapshot
     if not snapshot.exists:
-        raise NotAQbeastTable(f"there is no Delta table at {table.label}; correct the name or path")
+        raise table.missing
     if table.configuration.last_revision_id is not None:
         return _indexed_already(table, options)
     _check_convertible(table, options.slices)

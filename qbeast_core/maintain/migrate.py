@@ -139,7 +139,7 @@ class _Survey:
 def _migrate(table: WritableTable, dry_run: bool) -> MigrateResult:
     snapshot = table.snapshot
     if not snapshot.exists:
-        raise NotAQbeastTable(f"there is no Delta table at {table.label}; correct the name or path")
+        raise table.missing
     # Also raises for a table without a readable index.
     table.index.check_columns(table.label)
     survey = _survey(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -85,7 +86,9 @@ def _may_hold(known: Extremes, op: str, value: Any) -> bool:
         case "<=":
             return reaches_down
         case ">":
-            return known.maximum is None or bool(known.maximum > value)
+            # NaN is above infinity, and is infinity in the statistics.
+            above = known.maximum is None or known.maximum > value
+            return bool(above or known.maximum == value == math.inf)
         case _:
             return known.minimum is None or bool(known.minimum < value)
 

@@ -248,6 +248,10 @@ def _places(
             # differ for characters from U+D800 on, where the surrogates start.
             if op != "=" and isinstance(value, str) and any(c >= "\ud800" for c in value):
                 raise ValueError("the order of this string depends on its encoding")
+            if op in ("<", "<=") and isinstance(value, str) and not value.isascii():
+                # Bytes that are not UTF-8 are placed as U+FFFD, but can be below the value's bytes.
+                ascii_part = next(i for i, c in enumerate(value) if not c.isascii())
+                stored = [value[:ascii_part] + "\uffff"]
         case _:
             raise ValueError("every value has the same coordinate")
     return [transformation.transform(each) for each in stored]

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from dbt.adapters.qbeast.spark.handle import SessionHandle
     from pyspark.sql import SparkSession
 
+_HARD_DELETES = ("ignore", "invalidate", "new_record")
+
 
 class QbeastAdapter(SparkAdapter):
     Relation = QbeastRelation
@@ -72,7 +74,21 @@ class QbeastAdapter(SparkAdapter):
     def pre_model_hook(self, config: Mapping[str, Any]) -> None:
         """Makes Delta the default of every table, snapshot and seed, also in dbt-spark's macros."""
         models.configuration.refuse_misplaced_keys(config)
-        models.configuration.default_to_delta(config)
+        node_config = getattr(getattr(config, "model", None), "config", None)
+        models.configuration.refuse_misspelt_keys(node_config or ())
+        models.configuration.default_to_delta(node_config)
+
+    @available.parse_none
+    @classmethod
+    def get_hard_deletes_behavior(cls, config: dict[str, str]) -> str:
+        """A snapshot's `hard_deletes`; dbt's own message about a wrong value does not name it."""
+        given = config.get("hard_deletes")
+        if given not in (None, *_HARD_DELETES):
+            raise DbtRuntimeError(
+                f"hard_deletes={given!r} is not known. Use one of "
+                f"{', '.join(map(repr, _HARD_DELETES))}"
+            )
+        return str(super().get_hard_deletes_behavior(config))
 
     def _build_spark_relation_list(self, row_list: Any, relation_info_func: Any) -> Any:
         """Leaves out the session's temporary views, which Spark lists in every schema."""
@@ -272,16 +288,14 @@ class QbeastAdapter(SparkAdapter):
         Warns about what the model's author may not expect (`models/increment_warnings.py`).
         """
         increment = models.configuration.model_increment(config, context["model"])
-        if increment is None:
-            return None
-        if increment.is_own:
+        if increment is not None and increment.is_own:
             try:
                 self.get_incremental_strategy_macro(context, increment.strategy)
             except DbtRuntimeError as error:
                 advice = models.increment.unknown_strategy(increment.strategy)
                 raise DbtRuntimeError(f"{error.msg}: {advice}") from None
         name = str(context["model"]["alias"])
-        for message in models.increment_warnings.warnings_of(increment, name, spec):
+        for message in models.increment_warnings.warnings_of(config, increment, name, spec):
             warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))
         return increment
 

@@ -14,7 +14,7 @@ from qbeast_core.read.sample import choose_files, where_filters
 ROWS = (
     "id",
     "cast(id as string) as s",
-    "cast(id % 100 as float) / 10 as f",
+    "cast(id % 100 / 10 as float) as f",
     "cast(id as double) as d",
     "date_add(date'2020-01-01', cast(id / 10 as int)) as day",
     "timestamp_seconds(id * 100) as ts",
@@ -26,6 +26,9 @@ DECIDED = [
     "id < 50",
     "ID < 50",
     "f = cast(0.5 as float)",
+    "f = 0.7F",
+    "f <= 0.1F",
+    "f in (0.1F, 0.9F)",
     "d > 1900.5",
     "day = date'2020-03-01'",
     "ts < timestamp'1970-01-01 02:00:00'",

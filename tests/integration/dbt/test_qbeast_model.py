@@ -286,8 +286,11 @@ class TestRefusals:
             f"{name}.sql": "{{ config(materialized='qbeast', " + config + ") }} select 1 as id"
             for name, (config, _) in REFUSED.items()
         }
+        misspelt = "{{{{ config(materialized='{}', {}='id') }}}} select 1 as id"
         return {
             **refused,
+            "misspelt_table.sql": misspelt.format("table", "column_to_index"),
+            "misspelt_key.sql": misspelt.format("incremental", "unique_keys"),
             "wrong_sql.sql": wrong_sql,
             "at_run_time.sql": at_run_time,
             "no_frame.py": NO_FRAME,
@@ -299,6 +302,8 @@ class TestRefusals:
         results, log = run_dbt_and_capture(["run"], expect_pass=False)
         for name, (_, expected) in REFUSED.items():
             assert expected in message_of(results, name), name
+        assert "did you mean 'columns_to_index'?" in message_of(results, "misspelt_table")
+        assert "did you mean 'unique_key'?" in message_of(results, "misspelt_key")
         assert "model() returned a builtins.list. Return a DataFrame" in message_of(
             results, "no_frame"
         )

@@ -145,6 +145,22 @@ ASKING = "select 1 {% if is_incremental() %} where x {% endif %}"
         ({"incremental_strategy": "replace_where", **PREDICATED}, ASKING, []),
         ({"incremental_strategy": "microbatch", **PREDICATED}, BLIND, []),
         ({"incremental_strategy": "my_own", **PREDICATED}, BLIND, []),
+        ({"unique_key": "id", "merge_exclude_columns": ["at"]}, BLIND, []),
+        (
+            {
+                "unique_key": "id",
+                "incremental_strategy": "delete+insert",
+                "merge_exclude_columns": ["at"],
+            },
+            BLIND,
+            [r"m: merge_exclude_columns=\['at'\] has no effect with .*'delete\+insert'"],
+        ),
+        (
+            {"unique_key": "id", "incremental_strategy": "append"},
+            ASKING,
+            ["m: unique_key='id' has no effect with .*'append'. .* 'merge' or 'delete\\+insert'"],
+        ),
+        ({"unique_key": "id", "incremental_strategy": "microbatch"}, BLIND, []),
     ],
 )
 def test_what_a_run_does_unexpectedly_is_told(
@@ -154,12 +170,24 @@ def test_what_a_run_does_unexpectedly_is_told(
     assert increment is not None
     model = {"name": "m", "alias": "m", "raw_code": code}
     spec = model_spec({"materialized": "incremental", "columns_to_index": "id", **config}, model)
-    found = list(warnings_of(increment, "m", spec))
+    config = {"materialized": "incremental", **config}
+    found = list(warnings_of(config, increment, "m", spec))
     assert len(found) == len(expected)
     for message, pattern in zip(found, expected, strict=True):
         assert re.match(pattern, message), message
-    without_index = list(warnings_of(increment, "m", None))
+    without_index = list(warnings_of(config, increment, "m", None))
     assert without_index == [message for message in found if "has no effect" in message]
+
+
+def test_a_model_that_is_rebuilt_is_told_which_keys_it_ignores() -> None:
+    keys = {"merge_update_columns": "a", **PREDICATED}
+    found = list(warnings_of({"materialized": "qbeast", **keys}, None, "m", None))
+    assert [message.split("=")[0] for message in found] == [
+        "m: merge_update_columns",
+        "m: incremental_predicates",
+    ]
+    assert all("which rebuilds the table" in message for message in found)
+    assert not list(warnings_of({"materialized": "table", **keys}, None, "m", None))
 
 
 def test_a_predicate_speaks_of_the_table() -> None:

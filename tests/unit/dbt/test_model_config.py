@@ -8,14 +8,19 @@ from dbt.adapters.qbeast.models.configuration import (
     ColumnComment,
     Descriptions,
     ModelSpec,
+    QbeastConfig,
     descriptions,
     is_incremental,
     is_indexed,
     model_increment,
     model_spec,
     refuse_misplaced_keys,
+    refuse_misspelt_keys,
     sample_of_test,
 )
+from dbt.adapters.qbeast.models.other_adapters import _OF_A_MERGE, _WITHOUT_INDEX_ONLY
+from dbt.artifacts.resources.v1.config import NodeConfig
+from dbt.artifacts.resources.v1.snapshot import SnapshotConfig
 from dbt_common.exceptions import DbtRuntimeError
 
 MODEL = {
@@ -230,12 +235,28 @@ def test_a_macro_is_no_key_of_the_configuration() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["cubeSize", "cubesize", "columnsToIndex", "column_to_index", "columnStats"]
+    ("key", "meant"),
+    [
+        ("cubeSize", "cube_size"),
+        ("cubesize", "cube_size"),
+        ("columnsToIndex", "columns_to_index"),
+        ("column_to_index", "columns_to_index"),
+        ("columnStats", "column_stats"),
+        ("merge_exclude_column", "merge_exclude_columns"),
+        ("unique_keys", "unique_key"),
+        ("incremental_stategy", "incremental_strategy"),
+        ("on_schema_changes", "on_schema_change"),
+    ],
 )
-def test_another_spelling_of_a_key_is_told(key: str) -> None:
-    config = {"materialized": "qbeast", "columns_to_index": ["id"], key: 10}
-    with pytest.raises(DbtRuntimeError, match=f"unknown key '{key}' .* did you mean '"):
-        model_spec(config, {**MODEL, "config": config})
+def test_another_spelling_of_a_key_is_told(key: str, meant: str) -> None:
+    with pytest.raises(DbtRuntimeError, match=f"unknown key '{key}' .* did you mean '{meant}'"):
+        refuse_misspelt_keys({"materialized": "table", key: 10})
+
+
+def test_no_key_of_dbt_or_of_an_adapter_counts_as_misspelt() -> None:
+    fields = (*NodeConfig.__dataclass_fields__, *SnapshotConfig.__dataclass_fields__)
+    others = (*_WITHOUT_INDEX_ONLY, *_OF_A_MERGE, "predicates", "cluster_by", "partitions")
+    refuse_misspelt_keys([*fields, *QbeastConfig.__dataclass_fields__, *others])
 
 
 def test_a_tests_sample_may_stand_in_its_meta() -> None:

@@ -108,6 +108,12 @@ def test_a_text_that_may_stand_for_other_bytes_rules_out_no_file(op: Any) -> Non
     assert may_satisfy(In("s", ("a\ufffd",)), {"s": smile})
 
 
+def test_nan_is_above_infinity() -> None:
+    """The statistics have infinity for a maximum of NaN."""
+    assert may_satisfy(Comparison("x", ">", math.inf), {"x": Extremes(1.0, math.inf)})
+    assert not may_satisfy(Comparison("x", ">", math.inf), {"x": Extremes(1.0, 2.0)})
+
+
 def test_extremes_decide_filters_on_columns_alone() -> None:
     condition = Or((Comparison("a", "=", 1), And((IsNull("b"), In("c", (1,))))))
     assert columns_of(condition) == {"a", "b", "c"}

@@ -12,7 +12,13 @@ from typing import Any
 from dbt.adapters.qbeast.models.configuration import ModelSpec
 from pyspark.sql import SparkSession
 
-from qbeast_core import IncompatibleTable, QbeastError, Remedy, check_convertible
+from qbeast_core import (
+    IncompatibleTable,
+    NotAQbeastTable,
+    QbeastError,
+    Remedy,
+    check_convertible,
+)
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
 _NOT_A_TEXT = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
@@ -39,13 +45,26 @@ def keeping_all_rows(table: str, spec: ModelSpec) -> str:
     return _write_call(table, _plain(table), "overwrite", spec)
 
 
-def to_get_an_index(session: SparkSession, table: str, spec: ModelSpec) -> str:
-    """How to give a Delta table without an index the one that its model asks for.
+def without_index(
+    session: SparkSession, table: str, spec: ModelSpec, node: str, configured: str
+) -> str:
+    """The message for a table that has no index, or no files, although its node asks for one.
 
     Args:
         table: the quoted name of the table.
+        node: what is stored in the table, such as "the snapshot orders".
+        configured: what has the configuration, such as "the snapshot".
     """
     problem = _hindrance(session, table, spec)
+    if isinstance(problem, NotAQbeastTable):
+        return str(problem)
+    return (
+        f"the table of {node} has no index yet, but {configured} has "
+        f"columns_to_index={spec.columns_to_index!r}. {_to_get_an_index(problem, table, spec)}"
+    )
+
+
+def _to_get_an_index(problem: QbeastError | None, table: str, spec: ModelSpec) -> str:
     if problem is None:
         return f"To add one, {_convert(table, spec)}"
     remedy = problem.remedy if isinstance(problem, IncompatibleTable) else None

@@ -25,6 +25,18 @@ INDEXED_MATERIALIZATIONS = ("qbeast", "table", "incremental")
 NEVER, AUTO, ALWAYS = "never", "auto", "always"
 _NO_INDEX = ("none", "")
 _OWN_KEYS = ("columns_to_index", "cube_size", "column_stats", "sample_key", "slices", "optimize")
+_KEYS_OF_DBT = (
+    "file_format",
+    "incremental_predicates",
+    "incremental_strategy",
+    "location_root",
+    "merge_exclude_columns",
+    "merge_update_columns",
+    "on_schema_change",
+    "partition_by",
+    "tblproperties",
+    "unique_key",
+)
 
 
 @dataclass
@@ -153,10 +165,9 @@ def model_spec(
         full_refresh: whether the run is a full refresh.
 
     Raises:
-        DbtRuntimeError: a key is missing, misspelt or incompatible with an index, or has a value
-            that is not allowed.
+        DbtRuntimeError: a key is missing or incompatible with an index, or has a value that is not
+            allowed.
     """
-    _refuse_misspelt_keys(model.get("config") or {})
     columns = config.get("columns_to_index")
     if not columns or _opts_out(columns):
         raise DbtRuntimeError(
@@ -228,13 +239,23 @@ def refuse_misplaced_keys(config: Any) -> None:
         )
 
 
-def default_to_delta(config: Any) -> None:
+def refuse_misspelt_keys(keys: Iterable[str]) -> None:
+    """Raises DbtRuntimeError for a misspelt key, because dbt accepts any key in a configuration."""
+    for key in keys:
+        close = closest(key, _OWN_KEYS, likeness=0.85) or closest(key, _KEYS_OF_DBT, likeness=0.9)
+        if close not in (None, key):
+            raise DbtRuntimeError(
+                f"unknown key {key!r} in the config: did you mean {close!r}? A key of your own "
+                "belongs in meta"
+            )
+
+
+def default_to_delta(node_config: Any) -> None:
     """Sets `file_format: delta` on the node unless its configuration sets another format.
 
     dbt-spark's macros read the key in many places, each with parquet as its default. The node's
     configuration is the only place where dbt lets an adapter set a default.
     """
-    node_config = getattr(getattr(config, "model", None), "config", None)
     if node_config is not None and not node_config.get("file_format"):
         node_config["file_format"] = "delta"
 
@@ -258,14 +279,6 @@ def _opts_out(columns: Any) -> bool:
 def _or(value: Any, default: Any) -> Any:
     """Unlike `or`, keeps 0 and '', so that they are rejected instead of replaced."""
     return default if value is None else value
-
-
-def _refuse_misspelt_keys(keys: Iterable[str]) -> None:
-    """Raises for misspelt keys, because dbt accepts any key in a configuration."""
-    for key in keys:
-        close = closest(key, _OWN_KEYS, likeness=0.85)
-        if close and key not in _OWN_KEYS:
-            raise DbtRuntimeError(f"unknown key {key!r} in the config: did you mean {close!r}?")
 
 
 def _has_contract(config: Any) -> bool:

@@ -1,25 +1,56 @@
 """Warnings about an incremental model whose configuration may not do what its author expects."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from dbt.adapters.qbeast.models.configuration import ModelSpec
-from dbt.adapters.qbeast.models.increment import APPEND, INSERT_OVERWRITE, MERGE, Increment
+from dbt.adapters.qbeast.models.increment import (
+    APPEND,
+    DELETE_INSERT,
+    INSERT_OVERWRITE,
+    MERGE,
+    MICROBATCH,
+    REPLACE_WHERE,
+    Increment,
+)
+
+_WITH_PREDICATES = "'merge' with a unique_key, 'delete+insert', 'replace_where' or 'microbatch'"
+_INSTEAD = {
+    "unique_key": "'merge' or 'delete+insert'",
+    "merge_update_columns": "'merge' with a unique_key",
+    "merge_exclude_columns": "'merge' with a unique_key",
+    "predicates": _WITH_PREDICATES,
+    "incremental_predicates": _WITH_PREDICATES,
+}
+"""The keys that some strategies ignore, and the strategies that use them."""
+_USED = {
+    DELETE_INSERT: {"unique_key", "predicates", "incremental_predicates"},
+    REPLACE_WHERE: {"predicates", "incremental_predicates"},
+    # Other platforms need a unique_key for their microbatches.
+    MICROBATCH: {"unique_key", "predicates", "incremental_predicates"},
+}
 
 
-def warnings_of(increment: Increment, model: str, spec: ModelSpec | None) -> Iterator[str]:
+def warnings_of(
+    config: Any, increment: Increment | None, model: str, spec: ModelSpec | None
+) -> Iterator[str]:
     """The warnings of a model, each in a sentence that begins with its name.
 
     Args:
+        config: the `config` object of dbt's context.
+        increment: what a run does with an existing table; None to rebuild it.
         model: the model's name.
         spec: the specification of a model with an index; None without one.
     """
-    if increment.predicates and not _uses_predicates(increment):
-        yield (
-            f"{model}: incremental_predicates={list(increment.predicates)!r} has no effect with "
-            f"{_describe(increment)}. Remove it, or use 'merge' with a unique_key, "
-            "'delete+insert', 'replace_where' or 'microbatch'"
-        )
-    if spec is None:
+    if config.get("materialized") not in ("qbeast", "incremental"):
+        return
+    for key, instead in _INSTEAD.items():
+        if config.get(key) and not _uses(increment, key):
+            yield (
+                f"{model}: {key}={config.get(key)!r} has no effect with {_describe(increment)}. "
+                f"Remove it, or use {instead}"
+            )
+    if spec is None or increment is None:
         return
     if increment.strategy == APPEND and not spec.tells_increments:
         yield (
@@ -34,12 +65,16 @@ def warnings_of(increment: Increment, model: str, spec: ModelSpec | None) -> Ite
         )
 
 
-def _uses_predicates(increment: Increment) -> bool:
-    if increment.strategy == MERGE:
-        return increment.matches_rows
-    return increment.strategy not in (APPEND, INSERT_OVERWRITE)
+def _uses(increment: Increment | None, key: str) -> bool:
+    if increment is None:
+        return False
+    if increment.is_own or increment.matches_rows:
+        return True
+    return key in _USED.get(increment.strategy, ())
 
 
-def _describe(increment: Increment) -> str:
+def _describe(increment: Increment | None) -> str:
+    if increment is None:
+        return "materialized='qbeast' without a strategy or a unique_key, which rebuilds the table"
     without_key = ", which appends without a unique_key" if increment.strategy == MERGE else ""
     return f"incremental_strategy={increment.strategy!r}{without_key}"

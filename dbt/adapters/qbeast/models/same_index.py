@@ -81,9 +81,7 @@ def require_same_index_of_snapshot(session: SparkSession, table: str, spec: Mode
         require_same_index(session, table, spec)
     except NotAQbeastTable as error:
         raise DbtRuntimeError(
-            f"the table of the snapshot {spec.name} has no index yet, but the snapshot has "
-            f"columns_to_index={spec.columns_to_index!r}. "
-            + advice.to_get_an_index(session, table, spec)
+            advice.without_index(session, table, spec, f"the snapshot {spec.name}", "the snapshot")
         ) from error
     except IndexMismatch as error:
         raise DbtRuntimeError(

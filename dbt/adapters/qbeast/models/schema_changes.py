@@ -19,10 +19,13 @@ from qbeast_core import (
     is_identity,
     known_part,
     maps_columns,
+    one_line,
     quoted,
     run_statement,
     same_type,
 )
+
+_WIDENING = "delta.enableTypeWidening"
 
 
 class Change(Enum):
@@ -250,8 +253,8 @@ def _require_unindexed(
             raise DbtRuntimeError(
                 f"{model} is indexed by {each.path[0]!r} or has it in its sample_key, but its "
                 "query no longer returns that column with the type it has in the table: keep the "
-                "column, or remove it from columns_to_index and sample_key. The next run then "
-                "shows the write_table call that keeps all rows. "
+                "column, or set columns_to_index and sample_key to other columns. The next run "
+                "then shows the write_table call that keeps all rows. "
                 f"{full_refresh(model)}"
             )
 
@@ -267,11 +270,16 @@ def _retype(session: SparkSession, table: str, retyped: Difference, model: str) 
             session, f"alter table {table} alter column {retyped.quoted} type {data_type}"
         )
     except Exception as error:
+        widening = ""
+        if Catalog(session).properties(table).get(_WIDENING) != "true":
+            widening = (
+                ", or, if that type is wider, turn on type widening: alter table "
+                f"{table} set tblproperties ('{_WIDENING}' = 'true')"
+            )
         raise DbtRuntimeError(
-            f"the column '{retyped}' of {table} cannot be changed to {data_type} in place: cast it "
-            "to the table's type in the model's query, or turn on type widening: alter "
-            f"table {table} set tblproperties ('delta.enableTypeWidening' = 'true'). "
-            f"{full_refresh(model)}"
+            f"the column '{retyped}' of {table} cannot be changed to {data_type} in place "
+            f"({one_line(error).rstrip('.')}): cast it to the table's type in the model's query"
+            f"{widening}. {full_refresh(model)}"
         ) from error
 
 

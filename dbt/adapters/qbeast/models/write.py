@@ -251,9 +251,7 @@ def _advising(session: SparkSession, table: str, spec: ModelSpec) -> Iterator[No
         yield
     except NotAQbeastTable as error:
         raise DbtRuntimeError(
-            f"the table of {spec.name} has no index yet, but the model has "
-            f"columns_to_index={spec.columns_to_index!r}. "
-            f"{advice.to_get_an_index(session, table, spec)}. "
+            f"{advice.without_index(session, table, spec, spec.name, 'the model')}. "
             f"{advice.full_refresh(spec.selector)}."
         ) from error
     except IndexMismatch as error:

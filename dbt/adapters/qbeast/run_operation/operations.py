@@ -41,9 +41,14 @@ def run(
 ) -> Report:
     """Runs an operation on `table`, on the tables of `models`, or on those of all indexed models.
 
-    Raises DbtRuntimeError if `models` selects no model of the project.
+    Raises DbtRuntimeError if `models` selects no model of the project, or if `dry_run` is not a
+    boolean.
     """
     given = {key: value for key, value in arguments.items() if value is not None}
+    if not isinstance(given.get("dry_run", True), bool):
+        raise DbtRuntimeError(
+            f"dry_run is true or false, not {given['dry_run']!r}; write it without quotes"
+        )
     named, selected = given.pop("table", None), given.pop("models", None)
     one_table = _OPERATIONS[operation]
     if operation == "convert_to_qbeast":

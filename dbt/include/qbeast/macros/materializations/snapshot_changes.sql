@@ -165,16 +165,30 @@
 {% endmacro %}
 
 
-{# The strategy's id of a row. Rows may share a key that has a NULL, so there each row gets its own id:
-   a record is closed by its id, also after `unique_key` has got columns that tell the rows apart. #}
+{# The strategy's id of a row, except where rows could share it, because a record is closed by its id.
+   Rows may share a key that has a NULL, so there each row gets its own id, which stays its own after
+   `unique_key` has got columns that tell the rows apart. And the strategy joins the columns of a key
+   with `|`, so with that character in a column, ('a|b', 'c') and ('a', 'b|c') would have one id. #}
 {% macro qbeast_snapshot_scd_id(strategy) -%}
-  if(
-    {%- for key in qbeast_snapshot_keys(strategy) -%}
-      ({{ key }}) is null {{- ' or ' if not loop.last }}
-    {%- endfor -%},
-    {{ snapshot_hash_arguments([strategy.scd_id, 'struct(*)']) }},
-    {{ strategy.scd_id }}
-  )
+  {%- set keys = qbeast_snapshot_keys(strategy) -%}
+  {%- set whole_row = "to_json(struct(*), map('ignoreNullFields', 'false'))" -%}
+  {%- set ambiguous = [] -%}
+  {%- set hashed = [strategy.scd_id] -%}
+  {%- for key in keys -%}
+    {% do ambiguous.append("contains(cast((" ~ key ~ ") as string), '|')") %}
+    {% do hashed.append('md5(cast((' ~ key ~ ') as string))') %}
+  {%- endfor -%}
+  case
+    when (
+      {%- for key in keys -%}
+        ({{ key }}) is null {{- ' or ' if not loop.last }}
+      {%- endfor -%}
+    ) then {{ snapshot_hash_arguments([strategy.scd_id, whole_row]) }}
+    {%- if keys | length > 1 %}
+    when {{ ambiguous | join(' or ') }} then {{ snapshot_hash_arguments(hashed) }}
+    {%- endif %}
+    else {{ strategy.scd_id }}
+  end
 {%- endmacro %}
 
 

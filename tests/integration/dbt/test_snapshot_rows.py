@@ -226,3 +226,32 @@ class TestSharedNullKeys:
         assert run(alone, first, second, fail={"check_record"})["time_closes"] == Counter([4, 2, 3])
         write_file(shared_yml("[id, v > 2]"), project.project_root, "snapshots", "histories.yml")
         assert run(alone, first, row(2, None, 7, "2024-06-01")) == all_have(4, 2, 7)
+
+
+KEY = "[\"split_part(part, '#', 1)\", \"split_part(part, '#', 2)\"]"
+SEPARATED = {
+    "time": f"unique_key: {KEY}, {TIME}",
+    "check_indexed": f"unique_key: {KEY}, {CHECK}: [v], columns_to_index: [id]",
+}
+
+
+class TestKeysWithTheSeparator:
+    """The ids of dbt-spark join the values of a key with `|`."""
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        return {"histories.yml": snapshots_yml(SEPARATED)}
+
+    def test_values_that_contain_it_are_told_apart(self, project: Any, spark: SparkSession) -> None:
+        histories = Histories(spark, project.test_schema)
+        one, other = "a|b#c", "a#b|c"
+        for rows, expected in (
+            ([row(1, one, 1)], {(one, 1)}),
+            ([row(1, one, 1), row(2, other, 2)], {(one, 1), (other, 2)}),
+            ([row(1, one, 1), row(2, other, 3, "2024-02-01")], {(one, 1), (other, 3)}),
+        ):
+            histories.write_source(*rows)
+            run_dbt(["snapshot"])
+            for name in SEPARATED:
+                valid = {(r.part, r.v) for r in histories.records(name) if r.until is None}
+                assert valid == expected, name

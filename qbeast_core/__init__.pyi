@@ -22,6 +22,7 @@ from .errors import IndexMismatch as IndexMismatch
 from .errors import InvalidOptions as InvalidOptions
 from .errors import NoSpace as NoSpace
 from .errors import NotAQbeastTable as NotAQbeastTable
+from .errors import NotRegistered as NotRegistered
 from .errors import QbeastError as QbeastError
 from .errors import Remedy as Remedy
 from .errors import ReplaceMismatch as ReplaceMismatch

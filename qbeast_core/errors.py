@@ -83,6 +83,10 @@ class ExecutionFailed(QbeastError):
     """Spark, Delta or storage failed while it ran the operation; `__cause__` has the full text."""
 
 
+class NotRegistered(ExecutionFailed):
+    """The rows of a new table are committed, but the catalog does not have it under its name."""
+
+
 class ConstraintViolated(ExecutionFailed):
     """A row violates a CHECK or NOT NULL constraint of the table, or the rule of a column."""
 

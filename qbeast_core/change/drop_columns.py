@@ -18,7 +18,7 @@ from qbeast_core.errors import InvalidOptions
 from qbeast_core.hooks import PendingCommit, consult
 from qbeast_core.jvm.settings import run_statement
 from qbeast_core.locate.address import RELATION_KEY
-from qbeast_core.locate.compatibility import check_planned, check_writable
+from qbeast_core.locate.compatibility import check_planned, check_removable, check_writable
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.names import quoted
@@ -49,6 +49,7 @@ def _attempt(table: OpenTable, names: Sequence[str], started: float) -> None:
         _drop_mapped(begun, gone)
         return
     check_writable(begun)
+    check_removable(begun)
     schema = StructType([field for field in snapshot.schema if field.name not in gone])
     whole = snapshot.dataframe(begun.index.with_rows)
     with begun.transaction.pinned_reads():

@@ -80,7 +80,10 @@ class Catalog:
         return found
 
     def register(self, name: str, location: str, *, managed: bool, comment: str | None) -> None:
-        """Register the Delta table at `location` under a name; keep an entry that exists."""
+        """Register the Delta table at `location` under a name; keep an entry that exists.
+
+        An entry that another writer made meanwhile can be of another table.
+        """
         table_types = self._jvm.singleton(_CATALOG + "CatalogTableType")
         table = self._jvm.new(
             _CATALOG + "CatalogTable",

@@ -265,6 +265,12 @@ class Change:
     """Delta's `AddFile` objects of the added files, as a Scala Seq."""
 
 
+def is_same_location(spark: SparkSession, one: str, other: str) -> bool:
+    """Whether two paths or URIs name the same directory."""
+    texts = [str(delta_log_of(spark, path).dataPath().toString()) for path in (one, other)]
+    return texts[0] == texts[1]
+
+
 def delta_log_of(spark: SparkSession, location: str) -> Any:
     """Delta's `DeltaLog` at `location`, whether or not a table exists there.
 

@@ -56,6 +56,8 @@ _DELTA = "org.apache.spark.sql.delta."
 _ACTIONS = _DELTA + "actions."
 _OPERATIONS = _DELTA + "DeltaOperations$"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_COUNT_ALL_FILES = {"spark.databricks.delta.incremental.commit.enabled": "false"}
+"""Otherwise, Delta's checksum counts a file again that a commit adds again. Checkpoints then fail."""
 _DICTIONARY = "parquet.enable.dictionary"
 _SKIPPED_INSIDE = {
     # Parquet has no statistics for the 96-bit timestamps that Spark writes by default.
@@ -442,6 +444,9 @@ class Transaction:
         self._store_new_schema()
         data_change = operation is not Operation.OPTIMIZE
         retagged = self._retagged(retags or {})
+        if retagged:
+            # Delta does not notice if another writer has removed a file that is added again.
+            self.track_reads(np.array(list(retags or ()), dtype=np.int64))
         kept_data = self._adds(retagged, data_change=False)
         added = self._adds(adds, data_change).appendedAll(kept_data)
         gone = frozenset([] if removes is None else removes.tolist())
@@ -460,12 +465,16 @@ class Transaction:
             self._register(metrics)
         jvm_operation = self._operation(operation, note.user_metadata, predicate)
         # Only write operations accept the user metadata; for the others, Delta has a setting.
-        text = {} if note.user_metadata is None else {_USER_METADATA: note.user_metadata}
+        settings = {} if note.user_metadata is None else {_USER_METADATA: note.user_metadata}
+        if retagged:
+            settings |= _COUNT_ALL_FILES
         done = [] if self._application is None else [self._application.action(self._jvm, millis)]
         others = self._jvm.seq([*self._other_actions, *done])
         actions = added.appendedAll(others).appendedAll(removed)
         commit = Commit(self.snapshot, self._delta_log, self._txn, jvm_operation)
-        version = commit.make(actions, text, self._jvm.scala_map(note.tags) if note.tags else None)
+        version = commit.make(
+            actions, settings, self._jvm.scala_map(note.tags) if note.tags else None
+        )
         failpoints.reach(failpoints.AFTER_COMMIT)
         committed(version)
         if self._application is not None:

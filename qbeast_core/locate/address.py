@@ -9,13 +9,15 @@ from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
 from qbeast_core.delta.catalog import Catalog
-from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.delta.snapshot import TableSnapshot, is_same_location
 from qbeast_core.errors import (
     CommitStateUnknown,
     IncompatibleTable,
     InvalidOptions,
     NotAQbeastTable,
+    NotRegistered,
 )
+from qbeast_core.jvm.failures import one_line
 from qbeast_core.names import quoted_text
 
 DELTA, PARQUET = "delta", "parquet"
@@ -51,10 +53,32 @@ class TableAddress:
         return self.name or self.location
 
     def register(self, spark: SparkSession, comment: str | None = None) -> None:
-        """Register the table in the catalog, if it is committed but has no entry yet."""
-        if self.name is not None and not self.is_registered:
-            Catalog(spark).register(
+        """Register the table in the catalog, if it is committed but has no entry yet.
+
+        Raises:
+            NotRegistered: the catalog refuses the entry, or has another table of that name.
+        """
+        if self.name is None or self.is_registered:
+            return
+        catalog = Catalog(spark)
+        try:
+            catalog.register(
                 self.name, self.location, managed=self.is_managed, comment=comment or None
+            )
+            found = catalog.find(self.name)
+        except Exception as error:
+            raise NotRegistered(
+                f"the rows of {self.name} are committed to {self.location}, but the catalog has "
+                f"no entry for it ({one_line(error)}). Run {self._registration}, and do not repeat "
+                "an append"
+            ) from error
+        is_own = found.provider == DELTA and not found.is_view
+        if not (is_own and is_same_location(spark, found.location, self.location)):
+            kind = "view" if found.is_view else f"table at {found.location}"
+            raise NotRegistered(
+                f"the rows of {self.name} are committed to {self.location}, but another writer has "
+                f"created a {kind} of this name meanwhile. Rename one of them; to register the "
+                f"rows, run CREATE TABLE ... USING delta LOCATION {quoted_text(self.location)}"
             )
 
     def check_adoptable(self, snapshot: TableSnapshot, *, keeps_rows: bool) -> None:

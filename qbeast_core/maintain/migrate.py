@@ -23,7 +23,7 @@ from qbeast_core.delta.transaction import Operation, StagedFile
 from qbeast_core.errors import IncompatibleTable, NotAQbeastTable
 from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.locate.address import DELTA, address_of_text
-from qbeast_core.locate.compatibility import check_own_files, check_supported
+from qbeast_core.locate.compatibility import check_own_files, check_removable, check_supported
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.model.block import Block, file_tags
@@ -148,6 +148,8 @@ def _migrate(table: WritableTable, dry_run: bool) -> MigrateResult:
         return MigrateResult(snapshot.version, dry_run=dry_run)
     check_supported(table)
     check_own_files(table)
+    if survey.copies:
+        check_removable(table)
     replicated = replicated_revisions(snapshot.configuration) | survey.copies.keys()
     for revision_id in sorted(replicated):
         _prove_copies(table, survey, revision_id)

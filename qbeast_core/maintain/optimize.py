@@ -103,13 +103,13 @@ def optimize_table(
 ) -> OptimizeResult:
     """Optimize the newest version of a table; the arguments are those of `QbeastTable.optimize`."""
     newest = OpenTable.newest(spark, address)
-    check_writable(newest)
     result = OptimizeResult(newest.snapshot.version, dry_run=dry_run)
     written_since = cache(partial(_bytes_written_since, newest.snapshot))
     for wanted in _revisions_to_optimize(newest, scope):
 
         def attempt(wanted: int = wanted) -> tuple[OptimizeResult, bool]:
             table = WritableTable.begin(spark, address)
+            check_writable(table)
             return _optimize_revision(table, wanted, scope, written_since, dry_run=dry_run)
 
         for _ in range(_ROUNDS):
@@ -169,6 +169,9 @@ def _optimize_revision(
     found = scope.of(table, revision_id)
     if revision_id == STAGING_REVISION_ID:
         revision = table.index.current
+    elif revision_id not in table.configuration.revisions:
+        # Another writer has replaced the table.
+        return OptimizeResult(snapshot.version, dry_run=dry_run), False
     else:
         revision = table.configuration.revisions[revision_id]
         candidates = {i: table.index.files[i] for i in found}

@@ -5,6 +5,7 @@ Rows are measured before they are written, unless they can be measured from the 
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -31,6 +32,8 @@ from qbeast_core.write.files import DoesNotFit
 from qbeast_core.write.index_options import IndexOptions
 from qbeast_core.write.new_index import own_properties
 from qbeast_core.write.request import WriteRequest, WriteResult
+
+logger = logging.getLogger(__name__)
 
 
 @typed_errors
@@ -202,8 +205,12 @@ def write_table(
                 request.address.label, lambda: _measured(request, begin(), source)
             )
     for warning in result.warnings if issue_warnings else ():
-        # The caller is behind `typed_errors`.
-        warnings.warn(warning, SampleWarning, stacklevel=3)
+        try:
+            # The caller is behind `typed_errors`.
+            warnings.warn(warning, SampleWarning, stacklevel=3)
+        except SampleWarning:
+            # The rows are committed, so a filter that makes errors of warnings is too late.
+            logger.warning("%s", warning)
     return result
 
 

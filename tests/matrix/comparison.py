@@ -23,6 +23,7 @@ from qbeast_core.model.cube import CubeId
 from qbeast_core.model.weight import weight_of_fraction
 from tests.integration.core.brute_force import as_number, assert_rows_of_blocks
 from tests.matrix.twin import INDEXED, PLAIN, Twin
+from tests.support.checksums import assert_checksum
 
 FILTERS = {
     "a between 20 and 60": "a",
@@ -63,6 +64,8 @@ def same_tables(twin: Twin, *, keeps_rows: bool = False) -> None:
     """
     assert twin.plain(INDEXED).dtypes == twin.plain().dtypes
     table = twin.indexed()
+    sizes = [file.size_bytes for file in table.files()]
+    assert_checksum(twin.location(INDEXED), table.version, sizes)
     rows = _Rows(twin, table)
     expected = twin.contents(twin.plain())
     assert rows.contents == expected, (

@@ -23,6 +23,7 @@ from qbeast_core.model.block import Block, parse_blocks
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
+from tests.support.checksums import assert_checksum
 from tests.support.oracles import point_of
 
 FRACTIONS = (0.01, 0.1, 0.5)
@@ -107,10 +108,12 @@ def assert_sound(
 ) -> QbeastTable:
     """Everything that holds for every table with an `id` column.
 
-    The files are those of the log, the plain reader sees `ids`, samples are what the weights
-    say and grow with the fraction, blocks count what their files hold, rows lie in their cubes
-    (docs/format.md 8.6).
+    The files are those of the log and of Delta's checksum, the plain reader sees `ids`, samples
+    are what the weights say and grow with the fraction, blocks count what their files hold, rows
+    lie in their cubes (docs/format.md 8.6).
     """
+    sizes = [add["size"] for add in live_adds(path).values()]
+    assert_checksum(path, last_version(path), sizes)
     table = QbeastTable.for_path(spark, str(path))
     assert TableSnapshot.load(spark, str(path)).files == files_of_log(path)
     weight = F.hash(*(F.col(quoted(name)) for name in weight_columns(path)))

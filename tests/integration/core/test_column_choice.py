@@ -84,6 +84,9 @@ def test_samples_of_groups_are_warned_of(spark: SparkSession, tmp_path: Path) ->
     assert len(result.warnings) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        # An error would hide that the rows are committed.
+        again = write_table(rows, path=str(tmp_path / "again"), columns_to_index="kind")
+        assert again.warnings == result.warnings
         write_table(rows, path=str(tmp_path / "id"), columns_to_index="kind,id")
         write_table(rows, path=str(tmp_path / "key"), columns_to_index="kind", sample_key="kind")
         write_table(rows.limit(900), path=str(tmp_path / "few"), columns_to_index="kind")

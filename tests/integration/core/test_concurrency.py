@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from delta.exceptions import ConcurrentDeleteReadException
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, failpoints, write_table
-from qbeast_core.errors import CommitConflict, IndexMismatch, InvalidOptions
+from qbeast_core.delta.transaction import Operation
+from qbeast_core.errors import CommitConflict, IndexMismatch, InvalidOptions, NotRegistered
+from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.retry import MAX_ATTEMPTS
+from qbeast_core.locate.table import WritableTable
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,
@@ -181,6 +185,53 @@ def test_a_name_that_another_writer_takes_meanwhile_is_not_replaced(spark: Spark
     location = spark.sql("describe database meanwhile").where("info_name = 'Location'").first()
     assert plain(spark, f"{location.info_value}/t").count() == 300
     spark.sql("drop database meanwhile cascade")
+
+
+def test_a_name_that_gets_another_table_meanwhile_is_no_success(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    spark.sql("create database if not exists taken")
+    other = f"create table taken.t (x int) using delta location '{tmp_path / 'other'}'"
+    with (
+        failpoints.at(failpoints.BEFORE_COMMIT, Once(lambda: spark.newSession().sql(other))),
+        pytest.raises(NotRegistered, match="are committed to .*another writer has created a table"),
+    ):
+        write_table(
+            rows(spark, 0, 300),
+            table="taken.t",
+            location=str(tmp_path / "own"),
+            columns_to_index="a",
+        )
+    assert spark.table("taken.t").columns == ["x"]
+    assert plain(spark, tmp_path / "own").count() == 300
+    spark.sql("drop database taken cascade")
+
+
+def test_tags_do_not_bring_back_a_file_that_another_writer_removes(
+    spark: SparkSession, path: str
+) -> None:
+    table = WritableTable.begin(spark, TableAddress(path))
+    (first, *_) = table.snapshot.files
+    spark.sql(f"delete from delta.`{path}`")
+    with pytest.raises(ConcurrentDeleteReadException):
+        table.transaction.commit(Operation.OPTIMIZE, [], retags={0: first.tags})
+    assert plain(spark, path).count() == 0
+
+
+def test_an_optimize_of_a_revision_that_another_writer_replaces_has_nothing_to_do(
+    spark: SparkSession, path: str
+) -> None:
+    for first in (2000, 2050):
+        write_table(rows(spark, first, 50, shift=5000), path=path)
+
+    def overwrite() -> None:
+        write_table(
+            rows(spark.newSession(), 0, 100), path=path, mode="overwrite", columns_to_index="a"
+        )
+
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(overwrite)):
+        assert not QbeastTable.for_path(spark, path).optimize(2).changed
+    assert_sound(spark, path, range(100))
 
 
 def test_an_overwrite_of_an_empty_table_beside_an_append_is_done_after_it(

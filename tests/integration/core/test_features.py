@@ -241,6 +241,7 @@ def test_rows_of_an_append_only_table_cannot_be_changed_even_if_there_are_none(
             lambda: table.replace_matching(failing, "id"),
             f"delete from delta.`{other}` where id = 100",
         ),
+        (lambda: table.drop_columns("n"), f"delete from delta.`{other}`"),
         (
             lambda: write_table(failing, path=path, mode="overwrite"),
             f"insert overwrite delta.`{other}` select 1L, 0",

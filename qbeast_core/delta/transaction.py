@@ -57,7 +57,7 @@ _ACTIONS = _DELTA + "actions."
 _OPERATIONS = _DELTA + "DeltaOperations$"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _COUNT_ALL_FILES = {"spark.databricks.delta.incremental.commit.enabled": "false"}
-"""Otherwise, Delta's checksum counts a file again that a commit adds again. Checkpoints then fail."""
+"""Without it, Delta's checksum counts a file twice that gets new tags, and checkpoints fail."""
 _DICTIONARY = "parquet.enable.dictionary"
 _SKIPPED_INSIDE = {
     # Parquet has no statistics for the 96-bit timestamps that Spark writes by default.

@@ -33,6 +33,7 @@ from qbeast_core.tree.anchors import violations
 from tests.fuzz.rows import Batch, Condition, Row, as_frame, conditions, far, near
 from tests.integration.core.brute_force import assert_rows_of_blocks, last_version, plain
 from tests.spark_session import SMALL_DATA
+from tests.support.checksums import assert_checksum
 
 FRACTIONS = (0.01, 0.1, 0.35, 0.8)
 VERSIONS_FOR_A_CHECK = 4
@@ -344,6 +345,7 @@ class TableMachine(RuleBasedStateMachine):
         if not self.state.columns:
             return
         self.table = QbeastTable.for_path(self.spark, self.path)
+        assert_checksum(self.path, version, [file.size_bytes for file in self.table.files()])
         self.weights[version] = {row.id: each[4] for row, each in zip(rows, read, strict=True)}
         self.assert_files_hold_samples(
             {row.id: each[5] for row, each in zip(rows, read, strict=True)}

@@ -17,6 +17,7 @@ from tests.integration.core.brute_force import (
     plain,
 )
 from tests.stress.history import Change, Read, Rows, matches, versions_of
+from tests.support.checksums import assert_checksum
 
 _VERSIONS_TO_TRAVEL_TO = 10
 
@@ -47,7 +48,9 @@ def judge(spark: SparkSession, path: str, reports: Sequence[Change | Read]) -> V
         older = spark.read.format("delta").option("versionAsOf", version).load(path)
         rows += _compare(older, expected[version], version)
 
-    problems = besides_lost_blocks(QbeastTable.for_path(spark, path).check().problems)
+    table = QbeastTable.for_path(spark, path)
+    assert_checksum(path, last, [file.size_bytes for file in table.files()])
+    problems = besides_lost_blocks(table.check().problems)
     assert not problems, problems
     assert_rows_in_their_cubes(spark, path)
     return Verdict(last + 1, len(reads), rows)

@@ -72,7 +72,7 @@ class QbeastAdapter(SparkAdapter):
         return list(models.increment.STRATEGIES)
 
     def pre_model_hook(self, config: Mapping[str, Any]) -> None:
-        """Makes Delta the default of every table, snapshot and seed, also in dbt-spark's macros."""
+        """Refuses wrong keys, and makes Delta the default of every table, snapshot and seed."""
         models.configuration.refuse_misplaced_keys(config)
         node_config = getattr(getattr(config, "model", None), "config", None)
         models.configuration.refuse_misspelt_keys(node_config or ())

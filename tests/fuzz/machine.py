@@ -34,6 +34,7 @@ from tests.fuzz.rows import Batch, Condition, Row, as_frame, conditions, far, ne
 from tests.integration.core.brute_force import assert_rows_of_blocks, last_version, plain
 from tests.spark_session import SMALL_DATA
 from tests.support.checksums import assert_checksum
+from tests.support.views import viewed
 
 FRACTIONS = (0.01, 0.1, 0.35, 0.8)
 VERSIONS_FOR_A_CHECK = 4
@@ -234,9 +235,9 @@ class TableMachine(RuleBasedStateMachine):
     def write_without_an_index(self, batch: Batch) -> None:
         """By plain Delta; the index's keys in the configuration go with `replace`."""
         rows = self.new_rows(batch)
-        self.frame(rows).createOrReplaceTempView("fuzzed")
         replacing = f"create or replace table delta.`{self.path}` using delta"
-        self.spark.sql(f"{replacing} as select * from fuzzed")
+        with viewed(self.frame(rows)):
+            self.spark.sql(f"{replacing} as select * from source")
         self.state = State({row.id: row for row in rows}, ())
 
     @change(indexed=False, layout=layouts, size=cube_sizes)

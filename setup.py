@@ -60,7 +60,6 @@ setup(
         "numpy>=1.26",
         "pyarrow>=15",
         "rich>=13",
-        "sqlglot>=26",
         "tenacity>=8.2",
     ],
     extras_require={
@@ -83,6 +82,7 @@ setup(
             "pytest-xdist>=3.6",
             "ruff>=0.9",
             "setuptools>=77",
+            "sqlglot>=26",
             "tpchgen-cli>=4",
         ],
         "python-models": ["pandas>=2.2,<3"],

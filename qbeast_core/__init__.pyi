@@ -51,6 +51,7 @@ from .jvm.parser import Sampled as Sampled
 from .jvm.parser import SampledStatement as SampledStatement
 from .jvm.parser import Span as Span
 from .jvm.parser import sampled_statement as sampled_statement
+from .jvm.qualified import qualified as qualified
 from .jvm.settings import changed_settings as changed_settings
 from .jvm.settings import copy_settings as copy_settings
 from .jvm.settings import run_statement as run_statement

@@ -85,8 +85,7 @@ def sampled_statement(spark: SparkSession, sql: str) -> SampledStatement:
     if not _CLAUSE.search(sql):
         return SampledStatement(sql)
     jvm = Jvm(spark)
-    if "${" in sql:
-        sql = str(jvm.new("org.apache.spark.sql.internal.VariableSubstitution").substitute(sql))
+    sql = with_variables(jvm, sql)
     parse = jvm.session.sessionState().sqlParser().parsePlan
     plan = parse(sql)
     if plan.nodeName() == "ExplainCommand":
@@ -107,6 +106,13 @@ def sampled_statement(spark: SparkSession, sql: str) -> SampledStatement:
         stores_text=kind in _STORED or _is_lasting_view(plan, kind),
         is_script=kind == "CompoundBody",
     )
+
+
+def with_variables(jvm: Jvm, sql: str) -> str:
+    """The text with Spark's variables (`${...}`) replaced by their values, as the parser does."""
+    if "${" not in sql:
+        return sql
+    return str(jvm.new("org.apache.spark.sql.internal.VariableSubstitution").substitute(sql))
 
 
 def _is_lasting_view(plan: Any, kind: str) -> bool:

@@ -10,7 +10,7 @@ from dbt.adapters.qbeast.models.increment import (
     Increment,
     batch_condition,
     increment_of,
-    of_table,
+    strategy_of,
     unknown_strategy,
 )
 from dbt.adapters.qbeast.models.increment_warnings import warnings_of
@@ -28,14 +28,17 @@ from dbt_common.exceptions import DbtRuntimeError
         ({"unique_key": "id", "incremental_strategy": "append"}, None, "append"),
         ({"incremental_strategy": "insert_overwrite"}, None, "insert_overwrite"),
         ({"incremental_strategy": "my_own"}, None, "my_own"),
+        ({"incremental_strategy": "default"}, None, "append"),
+        ({"incremental_strategy": "default", "unique_key": "id"}, None, "merge"),
     ],
 )
 def test_the_strategy_of_a_configuration(
     config: dict[str, Any], default: str | None, strategy: str | None
 ) -> None:
-    found = increment_of(config, default)
-    assert (found.strategy if found else None) == strategy
-    assert (found is not None and found.is_own) == (strategy == "my_own")
+    found = strategy_of(config, default)
+    assert found == strategy
+    if found is not None:
+        assert increment_of(config, found).is_own == (strategy == "my_own")
 
 
 def test_names_may_be_one_or_a_list_and_are_taken_once() -> None:
@@ -46,7 +49,7 @@ def test_names_may_be_one_or_a_list_and_are_taken_once() -> None:
             "incremental_predicates": ["x > 0"],
             "on_schema_change": "fail",
         },
-        None,
+        "merge",
     )
     assert found == Increment(
         "merge",
@@ -58,9 +61,8 @@ def test_names_may_be_one_or_a_list_and_are_taken_once() -> None:
 
 
 def test_partitions_are_named_as_the_table_has_them() -> None:
-    config = {"incremental_strategy": "insert_overwrite", "partition_by": ["a", "`b c`"]}
-    found = increment_of(config, None)
-    assert found is not None and found.partition_by == ("a", "b c")
+    found = increment_of({"partition_by": ["a", "`b c`"]}, "insert_overwrite")
+    assert found.partition_by == ("a", "b c")
 
 
 def test_a_batch_is_bounded_as_dbt_bounds_its_sources() -> None:
@@ -102,13 +104,12 @@ BATCH = {
     ],
 )
 def test_all_conditions_select_the_rows_to_replace(config: dict[str, Any], condition: str) -> None:
-    found = increment_of(config, None)
-    assert found is not None and found.replaced_rows() == condition
+    found = increment_of(config, config["incremental_strategy"])
+    assert found.replaced_rows() == condition
 
 
 def test_a_microbatch_model_without_batches_replaces_nothing() -> None:
-    found = increment_of({"incremental_strategy": "microbatch", "predicates": "a"}, None)
-    assert found is not None
+    found = increment_of({"predicates": "a"}, "microbatch")
     with pytest.raises(DbtRuntimeError, match="Rename the macro"):
         found.replaced_rows()
 
@@ -166,8 +167,7 @@ ASKING = "select 1 {% if is_incremental() %} where x {% endif %}"
 def test_what_a_run_does_unexpectedly_is_told(
     config: dict[str, Any], code: str, expected: list[str]
 ) -> None:
-    increment = increment_of(config, None)
-    assert increment is not None
+    increment = increment_of(config, strategy_of(config, None) or "")
     model = {"name": "m", "alias": "m", "raw_code": code}
     spec = model_spec({"materialized": "incremental", "columns_to_index": "id", **config}, model)
     config = {"materialized": "incremental", **config}
@@ -188,10 +188,6 @@ def test_a_model_that_is_rebuilt_is_told_which_keys_it_ignores() -> None:
     ]
     assert all("which rebuilds the table" in message for message in found)
     assert not list(warnings_of({"materialized": "table", **keys}, None, "m", None))
-
-
-def test_a_predicate_speaks_of_the_table() -> None:
-    assert of_table("id != 2 and s.n > 0", "t") == "t.id <> 2 AND s.n > 0"
 
 
 def test_a_misspelt_strategy_is_told_with_the_one_that_is_meant() -> None:
@@ -221,6 +217,15 @@ def test_not_null_becomes_a_check() -> None:
     assert checks[1].name.startswith("id_not_null_")
     assert len({check.name for check in checks}) == 4
     assert properties_of(checks[:1]) == {"delta.constraints.positive": "id > 0"}
+
+
+def test_a_constraint_is_called_as_delta_drops_it() -> None:
+    named = {"type": "check", "name": "Positive", "expression": "id > 0"}
+    model = {**CONTRACTED, "constraints": [named, {**named, "name": "POSITIVE"}], "columns": {}}
+    assert checks_of(model) == (Check("positive", "id > 0"),)
+    other = {**named, "name": "positive", "expression": "id > 1"}
+    with pytest.raises(DbtRuntimeError, match="two constraints called 'positive'"):
+        checks_of({**model, "constraints": [named, other]})
 
 
 def test_without_an_enforced_contract_there_is_no_constraint() -> None:

@@ -1,5 +1,6 @@
 """A model's configuration becomes one checked value."""
 
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -79,6 +80,7 @@ def test_zero_is_not_taken_for_nothing() -> None:
     [
         ("qbeast", None, False),
         ("qbeast", "append", True),
+        ("qbeast", "default", True),
         ("incremental", None, True),
         ("incremental", "append", True),
         ("table", None, False),
@@ -89,6 +91,23 @@ def test_when_rows_are_added(materialized: str, strategy: str | None, adds: bool
     config = {"materialized": materialized, "incremental_strategy": strategy}
     assert (model_increment(config) is not None) is adds
     assert is_incremental(config) is adds
+
+
+def test_is_incremental_says_what_a_run_does() -> None:
+    strategies = (None, "", "default", "append", "merge", "insert_overwrite", "my_own")
+    for materialized, strategy, key, predicates in product(
+        ("qbeast", "incremental", "table", "view"),
+        strategies,
+        (None, "", [], "id", ["id", "x"]),
+        (None, "x > 0"),
+    ):
+        config = {
+            "materialized": materialized,
+            "incremental_strategy": strategy,
+            "unique_key": key,
+            "incremental_predicates": predicates,
+        }
+        assert is_incremental(config) == (model_increment(config) is not None), config
 
 
 def test_what_is_known_of_columns_is_passed_on() -> None:

@@ -123,28 +123,24 @@ def is_indexed(config: Any) -> bool:
 
 def is_incremental(config: Mapping[str, Any]) -> bool:
     """Whether runs of a model change its table instead of rebuilding it."""
-    if config.get("materialized") == "incremental":
-        return True
-    adds = config.get("incremental_strategy") or config.get("unique_key")
-    return config.get("materialized") == "qbeast" and bool(adds)
+    return _strategy(config) is not None
 
 
 def model_increment(config: Any, model: Mapping[str, Any] | None = None) -> Increment | None:
     """What a run of a model does with an existing table; None to rebuild it."""
-    materialized = config.get("materialized")
-    if materialized not in ("qbeast", "incremental"):
+    strategy = _strategy(config)
+    if strategy is None:
         return None
-    increment = increment_of(config, _default_strategy(config), model)
-    if increment is not None:
-        refuse_keys_of_a_merge(config, increment)
-    if materialized == "qbeast" and increment is not None and increment.strategy == MICROBATCH:
+    increment = increment_of(config, strategy, model)
+    refuse_keys_of_a_merge(config, increment)
+    if config.get("materialized") == "qbeast" and strategy == MICROBATCH:
         raise DbtRuntimeError(
             "incremental_strategy='microbatch' needs materialized='incremental', because dbt runs "
             "no other models in batches. Set it instead of materialized='qbeast' and keep "
             "columns_to_index: the table is still stored with its index"
         )
     # dbt checks this itself for materialized='incremental' only.
-    if increment is not None and _has_contract(config):
+    if _has_contract(config):
         _require_mode_of_a_contract(increment.on_schema_change)
     return increment
 
@@ -297,14 +293,16 @@ def _require_mode_of_a_contract(on_schema_change: str) -> None:
         )
 
 
-def _default_strategy(config: Any) -> str | None:
-    """The strategy of a model that sets neither a strategy nor a key; None to rebuild it."""
-    return APPEND if config.get("materialized") == "incremental" else None
+def _strategy(config: Any) -> str | None:
+    """The incremental strategy of a model; None if each run rebuilds its table."""
+    materialized = config.get("materialized")
+    if materialized not in ("qbeast", "incremental"):
+        return None
+    return strategy_of(config, APPEND if materialized == "incremental" else None)
 
 
 def _refuse_what_does_not_go_with_an_index(config: Any) -> None:
-    adds = is_incremental(config)
-    refuse_with_an_index(config, strategy_of(config, _default_strategy(config)) if adds else None)
+    refuse_with_an_index(config, _strategy(config))
     if config.get("sample") not in (None, False):
         raise DbtRuntimeError(
             f"sample={config.get('sample')!r} is for data tests. To read a sample in a model, use "

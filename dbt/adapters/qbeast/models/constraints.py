@@ -35,6 +35,9 @@ def checks_of(model: Mapping[str, Any]) -> tuple[Check, ...]:
 
     Args:
         model: the `model` of dbt's context.
+
+    Raises:
+        DbtRuntimeError: a constraint has no expression, or two have one name.
     """
     if not (model.get("config") or {}).get("contract", {}).get("enforced"):
         return ()
@@ -42,7 +45,13 @@ def checks_of(model: Mapping[str, Any]) -> tuple[Check, ...]:
     for column, constraint in _constraints(model):
         check = _check(column, constraint)
         if check is not None:
-            checks.setdefault(check.name, check)
+            same = checks.setdefault(check.name, check)
+            if same != check:
+                raise DbtRuntimeError(
+                    f"{model.get('name')} has two constraints called {check.name!r}: "
+                    f"{same.expression} and {check.expression}. Delta ignores the case of their "
+                    "names: give one of them another name"
+                )
         elif constraint.get("warn_unsupported", True):
             _warn(model, constraint)
     return tuple(checks.values())
@@ -90,7 +99,8 @@ def _check(column: str | None, constraint: Mapping[str, Any]) -> Check | None:
         readable = re.sub(r"\W+", "_", f"{(column or '').strip('`')}_{kind}").strip("_")
         digest = hashlib.md5(str(expression).encode(), usedforsecurity=False).hexdigest()
         given = f"{readable}_{digest[:8]}"
-    return Check(str(given), str(expression))
+    # Delta stores a constraint, and drops it, by its name in lower case.
+    return Check(str(given).lower(), str(expression))
 
 
 def _violated(check: Check) -> str:

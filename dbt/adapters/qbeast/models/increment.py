@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import sqlglot
 from dbt.adapters.qbeast.column import unquoted
 from dbt_common.exceptions import DbtRuntimeError
-from sqlglot import exp
 
 from qbeast_core import closest, quoted
 
@@ -17,6 +15,8 @@ DELETE_INSERT = "delete+insert"
 INSERT_OVERWRITE = "insert_overwrite"
 REPLACE_WHERE = "replace_where"
 MICROBATCH = "microbatch"
+DEFAULT = "default"
+"""dbt's name for the strategy that an adapter chooses."""
 STRATEGIES = (APPEND, MERGE, DELETE_INSERT, INSERT_OVERWRITE, REPLACE_WHERE, MICROBATCH)
 IGNORE, FAIL, APPEND_NEW, SYNC_ALL = "ignore", "fail", "append_new_columns", "sync_all_columns"
 ON_SCHEMA_CHANGE = (IGNORE, FAIL, APPEND_NEW, SYNC_ALL)
@@ -78,27 +78,24 @@ class Increment:
 def strategy_of(config: Any, default: str | None) -> str | None:
     """The configured strategy; `default` if neither a strategy nor a key is configured."""
     strategy = config.get("incremental_strategy")
-    if strategy in (None, "", "default"):
-        return MERGE if config.get("unique_key") else default
+    if strategy in (None, "", DEFAULT):
+        if config.get("unique_key"):
+            return MERGE
+        return APPEND if strategy == DEFAULT else default
     return str(strategy)
 
 
-def increment_of(
-    config: Any, default: str | None, model: Mapping[str, Any] | None = None
-) -> Increment | None:
-    """The increment of a configuration; None for a model that every run rebuilds.
+def increment_of(config: Any, strategy: str, model: Mapping[str, Any] | None = None) -> Increment:
+    """The increment of a configuration.
 
     Args:
         config: the `config` object of dbt's context.
-        default: the strategy if neither a strategy nor a key is configured; None to rebuild.
+        strategy: what `strategy_of` says.
         model: the `model` of dbt's context, which has the columns; None if they do not matter.
 
     Raises:
         DbtRuntimeError: keys are incompatible, or a value is missing or not allowed.
     """
-    strategy = strategy_of(config, default)
-    if strategy is None:
-        return None
     increment = Increment(
         strategy,
         unique_key=_texts(config.get("unique_key")),
@@ -132,19 +129,6 @@ def batch_condition(config: Any, model: Mapping[str, Any]) -> str:
     return " and ".join(
         f"{column} {operator} '{bound}'" for operator, bound in ((">=", start), ("<", end)) if bound
     )
-
-
-def of_table(condition: str, alias: str) -> str:
-    """The condition, with unqualified columns taken as columns of `alias`.
-
-    >>> of_table("id != 2 and source.n > 0", "target")
-    'target.id <> 2 AND source.n > 0'
-    """
-    expression = sqlglot.parse_one(condition, read="spark")
-    for column in expression.find_all(exp.Column):
-        if not column.table:
-            column.set("table", exp.to_identifier(alias))
-    return expression.sql(dialect="spark")
 
 
 def unknown_strategy(name: str) -> str:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
-from dbt.adapters.events.types import AdapterEventInfo, AdapterEventWarning
+from dbt.adapters.events.types import AdapterEventInfo
+from dbt.adapters.qbeast import after_commit
 from dbt.adapters.qbeast.models import advice
 from dbt.adapters.qbeast.models.configuration import ModelSpec
 from dbt.adapters.qbeast.models.descriptions import with_comments
@@ -17,15 +17,15 @@ from dbt.adapters.qbeast.models.increment import (
     MICROBATCH,
     REPLACE_WHERE,
     Increment,
-    of_table,
 )
 from dbt.adapters.qbeast.models.response import QbeastAdapterResponse as Response
 from dbt.adapters.qbeast.models.response import response_of_rewrite, response_of_write
 from dbt.adapters.qbeast.models.same_index import require_known_columns, require_same_index
 from dbt.adapters.qbeast.models.schema_changes import bring_up_to_date, fit_to_table, table_schema
 from dbt.adapters.qbeast.sampling import run_sample
-from dbt_common.events.functions import fire_event, warn_or_error
+from dbt_common.events.functions import fire_event
 from dbt_common.exceptions import DbtRuntimeError
+from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
@@ -39,7 +39,9 @@ from qbeast_core import (
     aligned,
     is_always_generated,
     is_identity,
+    one_line,
     parse_automatic,
+    qualified,
     quoted,
     write_table,
 )
@@ -291,7 +293,7 @@ def _respond(spec: ModelSpec, done: str, result: WriteResult) -> Response:
     """The response to a write; first logs the chosen columns and any warnings through dbt."""
     _report_choice(spec, result.column_choice)
     for warning in result.warnings:
-        _warn(f"{spec.name}: {warning}")
+        after_commit.warn(f"{spec.name}: {warning}")
     return response_of_write(done, result)
 
 
@@ -303,7 +305,7 @@ def _respond_to_rewrite(spec: ModelSpec, done: str, result: RewriteResult) -> Re
 
 def _report_choice(spec: ModelSpec, choice: ColumnChoice | None) -> None:
     if choice is not None:
-        fire_event(AdapterEventInfo(**_event(f"{spec.name}: {choice}")))
+        fire_event(AdapterEventInfo(name="Qbeast", base_msg=f"{spec.name}: {choice}", args=[]))
 
 
 def _append(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
@@ -336,14 +338,26 @@ def _merge(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) 
 
 
 def _delete_insert(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
-    result = QbeastTable.for_name(frame.sparkSession, table).replace_matching(
+    session = frame.sparkSession
+    result = QbeastTable.for_name(session, table).replace_matching(
         frame,
         on=list(increment.unique_key),
-        where=[of_table(predicate, _TARGET) for predicate in increment.predicates] or None,
+        where=[_of_table(session, table, each) for each in increment.predicates] or None,
         source_alias=_SOURCE,
         target_alias=_TARGET,
     )
     return _respond_to_rewrite(spec, "replaced", result)
+
+
+def _of_table(session: SparkSession, table: str, predicate: str) -> str:
+    """A predicate whose unqualified columns are those of the table."""
+    try:
+        return qualified(session, predicate, session.table(table).columns, _TARGET)
+    except ParseException as error:
+        raise DbtRuntimeError(
+            f"incremental_predicates has {predicate!r}, which Spark cannot read as a condition "
+            f"({one_line(error).rstrip('.')}): correct it"
+        ) from error
 
 
 def _insert_overwrite(
@@ -376,11 +390,3 @@ _STRATEGIES: dict[str, Callable[[DataFrame, str, ModelSpec, Increment], Response
     REPLACE_WHERE: _replace_where,
     MICROBATCH: _replace_where,
 }
-
-
-def _warn(message: str) -> None:
-    warn_or_error(AdapterEventWarning(**_event(message)))
-
-
-def _event(message: str) -> dict[str, Any]:
-    return {"name": "Qbeast", "base_msg": message, "args": []}

@@ -24,12 +24,16 @@ TYPED = """code,amount,payload,moment
 007,0.10,,2024-01-02 03:04:05.123456
 010,99999999999999999999.99,a\\b,
 """
+DECIMALS = """whole,long
+10.00,12345678901234567890123456789.5
+-2.0,0.25
+"""
 
 
 class TestSeedValues:
     @pytest.fixture(scope="class")
     def seeds(self) -> dict[str, Any]:
-        return {"inferred.csv": VALUES, "typed.csv": TYPED}
+        return {"inferred.csv": VALUES, "typed.csv": TYPED, "decimals.csv": DECIMALS}
 
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:
@@ -83,6 +87,15 @@ class TestSeedValues:
             ("007", Decimal("0.10"), None, dt.datetime(2024, 1, 2, 3, 4, 5, 123456)),
             ("010", Decimal("99999999999999999999.99"), "a\\b", None),
         ]
+        decimals = spark.table(f"{project.test_schema}.decimals")
+        assert dict(decimals.dtypes) == {"whole": "bigint", "long": "decimal(38,2)"}
+        assert sorted(map(tuple, decimals.collect())) == [
+            (-2, Decimal("0.25")),
+            (10, Decimal("12345678901234567890123456789.50")),
+        ]
+
+
+HUGE = "9" * 40
 
 
 class TestColumnTypes:
@@ -93,6 +106,7 @@ class TestColumnTypes:
             "misspelt.csv": "code,n\n007,3\n",
             "large.csv": "n\n1\n\n3000000000\n",
             "words.csv": "n\nabc\n",
+            "huge.csv": f"n\n{HUGE}\n",
         }
 
     @pytest.fixture(scope="class")
@@ -109,7 +123,7 @@ class TestColumnTypes:
     def test_names_are_found_and_values_fit_or_are_told(
         self, project: Any, spark: SparkSession, ansi: str
     ) -> None:
-        for name in ("large", "words"):
+        for name in ("large", "words", "huge"):
             before = "using delta as select 'before' as n"
             spark.sql(f"create or replace table {project.test_schema}.{name} {before}")
         spark.conf.set("spark.sql.ansi.enabled", ansi)
@@ -123,9 +137,13 @@ class TestColumnTypes:
         told = message_of(results, "misspelt")
         assert "column_types names 'cod', which the seed's file does not have" in told
         assert "Its columns are 'code', 'n'" in told
-        for name, value in (("large", "3000000000"), ("words", "abc")):
+        for name, value, data_type in (
+            ("large", "3000000000", "int"),
+            ("words", "abc", "int"),
+            ("huge", HUGE, "decimal(38,0)"),
+        ):
             told = message_of(results, name)
-            assert f"value '{value}' in the column 'n' does not fit the type int" in told
+            assert f"value '{value}' in the column 'n' does not fit the type {data_type}" in told
             assert spark.table(f"{project.test_schema}.{name}").collect() == [("before",)]
 
 

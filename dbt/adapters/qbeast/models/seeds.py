@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import MAX_PREC, Decimal, getcontext, localcontext
 from typing import TYPE_CHECKING, Any
 
 from dbt_common.clients.agate_helper import from_csv
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _BIGINT = (-(2**63), 2**63 - 1)
 _DIGITS_OF_A_DOUBLE = 15
+_DIGITS_OF_A_PRINTED_DOUBLE = 17
 _LARGEST_PRECISION = 38
 
 
@@ -56,7 +57,8 @@ def with_types(
     """The seed's table and its `column_types`, with the columns spelled as in the file.
 
     If `column_types` spells a column in another case, dbt guesses its type and reads 007 as 7. The
-    file is then read again, with that column as text.
+    file is then read again, with that column as text. It is also read again if it has numbers with
+    more digits than dbt keeps.
 
     Raises:
         DbtRuntimeError: `column_types` names a column that the file does not have.
@@ -69,9 +71,21 @@ def with_types(
             f"have. Its columns are {', '.join(map(repr, table.column_names))}"
         )
     types = {names[name.lower()]: data_type for name, data_type in column_types.items()}
-    if types.keys() == column_types.keys():
+    if types.keys() == column_types.keys() and not _may_be_rounded(table):
         return table, types
-    return from_csv(table.original_abspath, text_columns=types, delimiter=delimiter), types
+    with localcontext() as exact:
+        exact.prec = MAX_PREC
+        return from_csv(table.original_abspath, text_columns=types, delimiter=delimiter), types
+
+
+def _may_be_rounded(table: "agate.Table") -> bool:
+    """Whether a number has as many digits as dbt keeps when it reads a file."""
+    kept = getcontext().prec
+    return any(
+        isinstance(value, Decimal) and len(value.as_tuple().digits) >= kept
+        for row in table.rows
+        for value in row
+    )
 
 
 def check_values(session: SparkSession, table: "agate.Table", types: Mapping[str, str]) -> None:
@@ -102,22 +116,33 @@ def insert_seed(
 def number_type(values: list[Decimal]) -> str:
     """The Spark type for a column of numbers: bigint or double if they are exact, else decimal.
 
-    >>> number_type([Decimal(1)]), number_type([Decimal(2**63)]), number_type([Decimal("0.5")])
+    A number with many decimals is a double if it has no more digits than programs print for one, or
+    if no decimal has room for its column.
+
+    >>> number_type([Decimal("1.00")]), number_type([Decimal(2**63)]), number_type([Decimal("0.5")])
     ('bigint', 'decimal(38,0)', 'double')
     """
-    scale = max((_scale(value) for value in values), default=0)
+    if not all(value.is_finite() for value in values):
+        return "double"
+    parts = [_plain(value).lstrip("-").partition(".") for value in values]
+    scale = max((len(decimals) for _, _, decimals in parts), default=0)
     if scale == 0:
         fits = all(_BIGINT[0] <= value <= _BIGINT[1] for value in values)
         return "bigint" if fits else f"decimal({_LARGEST_PRECISION},0)"
-    digits = max(len(value.normalize().as_tuple().digits) for value in values)
-    if digits <= _DIGITS_OF_A_DOUBLE or scale > _LARGEST_PRECISION // 2:
+    digits = max(len((whole + decimals).strip("0")) for whole, _, decimals in parts)
+    if digits <= _DIGITS_OF_A_DOUBLE:
+        return "double"
+    whole_digits = max(len(whole.lstrip("0")) for whole, _, _ in parts)
+    has_room = whole_digits + scale <= _LARGEST_PRECISION
+    if scale > _LARGEST_PRECISION // 2 and (digits <= _DIGITS_OF_A_PRINTED_DOUBLE or not has_room):
         return "double"
     return f"decimal({_LARGEST_PRECISION},{scale})"
 
 
-def _scale(value: Decimal) -> int:
-    exponent = value.normalize().as_tuple().exponent
-    return max(0, -exponent) if isinstance(exponent, int) else 0
+def _plain(value: Decimal) -> str:
+    """All digits of a number; a whole number without decimals, which no integer type accepts."""
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _text(value: Any) -> str | None:
@@ -126,7 +151,7 @@ def _text(value: Any) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Decimal):
-        return format(value, "f")
+        return _plain(value)
     if isinstance(value, (datetime, date)):
         return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
     return str(value)

@@ -1,20 +1,29 @@
 """Incremental models with an index, in each strategy."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from dbt.adapters.qbeast.models.schema_changes import drop_columns
 from dbt.tests.util import (
     patch_microbatch_end_time,
     run_dbt,
     run_dbt_and_capture,
     write_file,
 )
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable
-from tests.integration.dbt.projects import adapter_response, comments, message_of, versions
+from tests.integration.dbt.projects import (
+    adapter_response,
+    comments,
+    message_of,
+    properties,
+    versions,
+)
 
 QUERY = """
 {% if is_incremental() %}
@@ -37,6 +46,7 @@ STRATEGIES = {
     "replaced": "incremental_strategy='replace_where', incremental_predicates=['id >= 2']",
     "appended": "incremental_strategy='append', incremental_predicates=['id > 2']",
     "own": "incremental_strategy='doubling', on_schema_change='fail'",
+    "defaulted": "incremental_strategy='default'",
 }
 # Of tables without an index.
 PLAIN_STRATEGIES = {
@@ -55,6 +65,9 @@ ROWS = {
     "replaced": [(1, 1.0), (2, 20.0), (3, 30.0)],
     "appended": [(1, 1.0), (2, 2.0), (2, 20.0), (3, 30.0)],
     "own": [(1, 1.0), (2, 2.0), (2, 40.0), (3, 60.0)],
+    "defaulted": [(1, 1.0), (2, 2.0), (2, 20.0), (3, 30.0)],
+    "conditioned": [(1, 1.0), (2, 20.0), (3, 30.0), (4, 4.0), (4, 40.0)],
+    "plain_conditioned": [(1, 1.0), (2, 20.0), (3, 30.0), (4, 4.0), (4, 40.0)],
     "plain_replaced": [(1, 1.0), (2, 20.0), (3, 30.0)],
     "plain_partitions": [(1, 1.0), (2, 20.0), (3, 30.0)],
     "plain_promised": [(1, 1.0), (2, 20.0), (3, 30.0)],
@@ -65,6 +78,19 @@ CONTINUED = """
 {{ config(materialized='qbeast', columns_to_index='id', incremental_strategy='append') }}
 select id, price from {{ ref('in_folder') }}
 {% if is_incremental() %} where id > (select max(id) from {{ this }}) {% endif %}
+"""
+# The condition has a field of a struct, an escaped quote, a format and a lambda function.
+CONDITIONED = """
+{{ config(materialized='incremental', columns_to_index=COLUMNS, unique_key='id',
+          incremental_strategy='delete+insert',
+          incremental_predicates=[
+            "st.town = 'L''Aquila'",
+            "to_date('02.01.2026', 'dd.MM.yyyy') = make_date(2026, 1, least(id, 2))",
+            "exists(array(id), x -> x = id and x < 4)",
+            "current_date > date'2026-01-01'"]) }}
+select id, price, named_struct('town', "L'Aquila") as st
+from values {% if is_incremental() %} (2, 20d), (3, 30d), (4, 40d)
+            {% else %} (1, 1d), (2, 2d), (4, 4d) {% endif %} as t(id, price)
 """
 UNIT_TESTS = """
 unit_tests:
@@ -80,11 +106,12 @@ CONTRACT = """
 models:
   - name: own
     config: &config {contract: {enforced: true}}
+    constraints: &constraints [{type: check, name: Positive, expression: id > 0}]
     columns: &columns
       - {name: id, data_type: int}
       - {name: kind, data_type: string}
       - {name: price, data_type: TYPE}
-  - {name: plain_promised, config: *config, columns: *columns}
+  - {name: plain_promised, config: *config, constraints: *constraints, columns: *columns}
 """
 OWN = """
 {% macro get_incremental_doubling_sql(arg_dict) %}
@@ -103,6 +130,8 @@ class TestStrategies:
             **{f"{name}.sql": text for name, text in texts.items()},
             "folder": {"in_folder.sql": QUERY},
             "continued.sql": CONTINUED,
+            "conditioned.sql": CONDITIONED.replace("COLUMNS", "'id'"),
+            "plain_conditioned.sql": CONDITIONED.replace("COLUMNS", "none"),
             "unit_tests.yml": UNIT_TESTS,
             "schema.yml": CONTRACT.replace("TYPE", "double"),
         }
@@ -151,7 +180,12 @@ class TestStrategies:
         results = run_dbt(["run", "-s", "own", "plain_promised"], expect_pass=False)
         for name, rows in (("own", 4), ("plain_promised", 3)):
             assert "This model has an enforced contract that failed" in message_of(results, name)
-            assert spark.table(f"{project.test_schema}.{name}").count() == rows, name
+            table = f"{project.test_schema}.{name}"
+            assert spark.table(table).count() == rows, name
+            # A constraint is dropped by its name, whatever its case.
+            assert properties(spark, table)["delta.constraints.positive"] == "id > 0", name
+            spark.sql(f"alter table {table} drop constraint Positive")
+            assert "delta.constraints.positive" not in properties(spark, table), name
 
 
 # The partitions of the first run and of the second, and what the second does, or the error.
@@ -404,7 +438,20 @@ CHANGES: dict[str, tuple[str, str, list[Any] | str]] = {
         UNKNOWN_ID,
     ),
     "key_gone": ("unique_key='id'", WITHOUT_INDEXED, "'id', which is not a column of the model"),
+    "no_condition": (
+        "unique_key='id', incremental_strategy='delete+insert', "
+        "incremental_predicates=['id = = 2']",
+        "2 as id, 'b' as old, 2 as n",
+        "incremental_predicates has 'id = = 2', which Spark cannot read as a condition",
+    ),
 }
+OTHER_FORMATS = ("parquet", "orc")
+WITHOUT_OLD = (
+    OTHER_COLUMNS.replace("materialized='qbeast', columns_to_index='id'", "materialized=FORM")
+    .replace("FORM", "'incremental', file_format='FORMAT'")
+    .replace("CONFIG", "on_schema_change='sync_all_columns'")
+    .replace("COLUMNS", "2 as id, 2 as n, 9 as more")
+)
 
 
 class TestOtherColumns:
@@ -413,7 +460,7 @@ class TestOtherColumns:
         return {
             f"{name}.sql": OTHER_COLUMNS.replace("CONFIG", config).replace("COLUMNS", columns)
             for name, (config, columns, _) in CHANGES.items()
-        }
+        } | {f"{name}.sql": WITHOUT_OLD.replace("FORMAT", name) for name in OTHER_FORMATS}
 
     def test_each_change_is_taken_or_refused(self, project: Any, spark: SparkSession) -> None:
         run_dbt(["run"])
@@ -427,6 +474,18 @@ class TestOtherColumns:
             else:
                 assert rows == expected, name
         assert dict(spark.table(f"{project.test_schema}.widened").dtypes)["n"] == "bigint"
+
+        for name in OTHER_FORMATS:
+            table = f"{project.test_schema}.{name}"
+            told = f"because it is stored as {name}, and columns can be dropped only from a Delta"
+            assert told in message_of(results, name), message_of(results, name)
+            with pytest.raises(DbtRuntimeError, match="id cannot be dropped from"):
+                drop_columns(spark, table, ["id"])
+            assert [row.asDict() for row in spark.table(table).collect()] == [
+                {"id": 1, "old": "a", "n": 1}
+            ]
+            (path,) = spark.table(table).inputFiles()
+            assert not Path(path.removeprefix("file:")).parent.joinpath("_delta_log").exists()
 
 
 # Only in backticks is `the-time` a name.

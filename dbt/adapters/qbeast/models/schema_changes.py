@@ -134,7 +134,11 @@ def add_columns(session: SparkSession, table: str, found: Iterable[Difference]) 
 
 
 def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> None:
-    """Drops columns like `QbeastTable.drop_columns`, also from a Delta table without an index."""
+    """Drops columns like `QbeastTable.drop_columns`, also from a Delta table without an index.
+
+    Raises DbtRuntimeError if the table is not stored as Delta.
+    """
+    _require_delta(session, table, columns)
     if QbeastTable.is_qbeast(session, table):
         QbeastTable.for_name(session, table).drop_columns(columns)
         return
@@ -147,6 +151,19 @@ def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> N
     (detail,) = session.sql(f"describe detail {table}").collect()
     writer = kept.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     writer.partitionBy(*detail.partitionColumns).save(detail.location)
+
+
+def _require_delta(session: SparkSession, table: str, dropped: Sequence[str]) -> None:
+    """Raises DbtRuntimeError if columns or fields are to be dropped from another format."""
+    provider = Catalog(session).find(table).provider
+    if dropped and provider != "delta":
+        raise DbtRuntimeError(
+            f"{', '.join(dropped)} cannot be dropped from {table}, because it is stored as "
+            f"{provider}, and columns can be dropped only from a Delta table: keep the columns in "
+            "the query, or set on_schema_change to 'append_new_columns', which leaves them empty "
+            "in new rows. To store the table as Delta, remove file_format and run with "
+            "--full-refresh, which keeps only the rows that the query returns"
+        )
 
 
 def _require_rewritable(session: SparkSession, table: str, dropped: Sequence[str]) -> None:
@@ -212,6 +229,8 @@ def _synchronise(
 ) -> None:
     """Retypes columns and fields, after checking that those that are gone can be dropped."""
     changed = [each for each in found if each.change is not Change.NEW]
+    gone = [str(each) for each in changed if each.change is Change.GONE]
+    _require_delta(session, table, gone)
     _require_unindexed(session, table, changed, model)
     fields = [each for each in changed if each.change is Change.GONE and len(each.path) > 1]
     if fields and not _is_mapped(session, table):
@@ -270,8 +289,9 @@ def _retype(session: SparkSession, table: str, retyped: Difference, model: str) 
             session, f"alter table {table} alter column {retyped.quoted} type {data_type}"
         )
     except Exception as error:
-        widening = ""
-        if Catalog(session).properties(table).get(_WIDENING) != "true":
+        widening, catalog = "", Catalog(session)
+        is_delta = catalog.find(table).provider == "delta"
+        if is_delta and catalog.properties(table).get(_WIDENING) != "true":
             widening = (
                 ", or, if that type is wider, turn on type widening: alter table "
                 f"{table} set tblproperties ('{_WIDENING}' = 'true')"

@@ -17,7 +17,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt.adapters.events.types import AdapterEventWarning
 from dbt.adapters.exceptions import SnapshotTargetNotSnapshotTableError
-from dbt.adapters.qbeast import metadata, models, run_operation, sampling, spark
+from dbt.adapters.qbeast import after_commit, metadata, models, run_operation, sampling, spark
 from dbt.adapters.qbeast.column import QbeastColumn
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
 from dbt.adapters.qbeast.current_node import at_node, current_node
@@ -340,6 +340,15 @@ class QbeastAdapter(SparkAdapter):
             models.column_lists.require_known_columns("check_cols", list(map(str, names)), schema)
 
     @available.parse_none
+    def qbeast_clone_onto(self, relation: BaseRelation, sql: str) -> AdapterResponse:
+        """Replaces the rows of a Delta table by running a CLONE statement (`models/clone.py`)."""
+        with self._running(sql) as session:
+            statement = partial(self.execute, sql)
+            response: AdapterResponse
+            response, _ = models.clone.clone_onto(session, _table(relation), statement)
+            return response
+
+    @available.parse_none
     def qbeast_refuse_other_format(
         self, relation: QbeastRelation, model: Mapping[str, Any], spec: "ModelSpec | None"
     ) -> None:
@@ -518,11 +527,25 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_optimize_after_run(self, relation: BaseRelation, spec: "ModelSpec") -> str | None:
-        """Applies the model's `optimize` after a run; returns what was done, None for nothing."""
-        with self._running(f"optimize {relation}") as session:
-            return run_operation.operations.optimize_after_run(
-                session, _table(relation), spec.optimize
+        """Applies the model's `optimize` after a run; returns what was done, None for nothing.
+
+        A failure is a warning, unless the node was cancelled: the rows are committed, and a failed
+        model would add them again in `dbt retry`.
+        """
+        try:
+            with self._running(f"optimize {relation}") as session:
+                return run_operation.operations.optimize_after_run(
+                    session, _table(relation), spec.optimize
+                )
+        except DbtRuntimeError as error:
+            if self._handle().is_cancelled:
+                raise
+            after_commit.warn(
+                f"the rows of {relation.render()} were written, but the optimize after them "
+                f"failed: {error.msg.rstrip('.')}. To run it again: `dbt run-operation optimize "
+                f"--args '{{models: {spec.name}}}'`"
             )
+            return None
 
     @available.parse_none
     def qbeast_operation(

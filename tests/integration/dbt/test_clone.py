@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable
 from qbeast_core.model.weight import weight_of_fraction
-from tests.integration.dbt.projects import message_of
+from tests.integration.dbt.projects import message_of, versions
 
 EVENTS = """
 {{ config(materialized='qbeast', columns_to_index=['id', 'kind'], cube_size=200,
-          incremental_strategy='append') }}
+          incremental_strategy='append', alias='Events') }}
 select id, cast(id % 7 as string) as kind from range({{ var('first') }}, {{ var('first') + 1000 }})
 {% if is_incremental() %} where id >= 0 {% endif %}
 """
@@ -84,3 +84,21 @@ class TestClone:
         assert (rows.count(), spark.table(f"{project.test_schema}.events").count()) == (3000, 2000)
         below = f"hash(id, kind) < {weight_of_fraction(0.1)}"
         assert sampled(grown) == sorted(row.id for row in rows.where(below).collect())
+
+        # A clone onto the state's own table changes nothing, whatever the case of its name.
+        again = [*cloning[:3], "--full-refresh", "-s", "events", *cloning[5:]]
+        before = versions(spark, f"{project.test_schema}.events")
+        _, log = run_dbt_and_capture(again)
+        assert "skipping clone for relation" in log
+        assert versions(spark, f"{project.test_schema}.events") == before
+
+        # Rows are replaced by those of the clone, and kept if it fails.
+        run_dbt([*again, *of_other])
+        assert spark.table(f"{other_schema}.events").count() == 2000
+        run_dbt(["run", "-s", "events", *of_other, "--vars", "{first: 5500}"])
+        mapped = "set tblproperties ('delta.columnMapping.mode' = 'name')"
+        spark.sql(f"alter table {other_schema}.events {mapped}")
+        (failed,) = run_dbt([*again, *of_other], expect_pass=False)
+        assert "column mapping mode" in failed.message.lower(), failed.message
+        assert spark.table(f"{other_schema}.events").count() == 3000
+        assert QbeastTable.for_name(spark, f"{other_schema}.events").check().ok

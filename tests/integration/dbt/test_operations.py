@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable
 from tests.integration.core.brute_force import last_version, live_adds
+from tests.integration.dbt.projects import versions
 
 EVENTS = """
 {{ config(materialized='qbeast', columns_to_index=['id', 'kind'], cube_size=2000,
@@ -117,6 +118,18 @@ class TestOperations:
             ["run", "-s", "kept", "--vars", "{when: daily}"], expect_pass=False
         )
         assert "optimize='daily' is not known" in log
+
+        # An optimize that fails does not fail the run, whose rows are committed.
+        run("{qbeast_skip_optimize: true}")
+        for path in spark.table(table).inputFiles():
+            Path(path.removeprefix("file:")).unlink()
+        before = versions(spark, table)
+        command = ["--warn-error", "run", "-s", "kept", "--vars", "{when: always}"]
+        _, log = run_dbt_and_capture(command)
+        told = " ".join(log.split())
+        assert f"the rows of {table} were written, but the optimize after them failed: " in told
+        assert "dbt run-operation optimize --args '{models: kept}'" in told
+        assert versions(spark, table) == before + 1
 
     def test_vacuum_counts_first_and_keeps_to_the_retention(
         self, project: Any, spark: SparkSession

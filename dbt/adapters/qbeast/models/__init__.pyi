@@ -1,4 +1,5 @@
 from . import advice as advice
+from . import clone as clone
 from . import column_lists as column_lists
 from . import configuration as configuration
 from . import constraints as constraints

@@ -95,6 +95,10 @@ class SessionHandle:
             sql = self._with_all_rows(sql) if self._is_unit_test else self._with_samples(sql)
         return self.session.sql(sql) if bindings is None else self.session.sql(sql, list(bindings))
 
+    @property
+    def is_cancelled(self) -> bool:
+        return self._cancelled
+
     def cancel(self) -> None:
         """Cancels this node's jobs, including those that it is about to start. Returns at once."""
         self._cancelled = True

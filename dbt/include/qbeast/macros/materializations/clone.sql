@@ -20,20 +20,23 @@
   {%- endif -%}
   {%- set target_relation = this.incorporate(type='table', is_delta=true) -%}
   {%- do apply_grants(this, config.get('grants'), should_revoke=false) -%}
-  {%- if target_relation.render() == source.render() -%}
+  {# Spark ignores the case of names, and lists them in lower case. #}
+  {%- if target_relation.render() | lower == source.render() | lower -%}
     {% do log('The state describes this target: skipping clone for relation ' ~ target_relation, info=true) %}
     {{ return({'relations': [target_relation]}) }}
   {%- endif -%}
 
+  {%- set clone_sql = create_or_replace_clone(target_relation, source) -%}
   {%- if existing is not none and existing.is_delta -%}
-    {# Delta clones only onto empty tables. #}
-    {% do truncate_relation(existing) %}
-  {%- elif existing is not none -%}
-    {% do adapter.drop_relation(existing) %}
+    {% do store_result('main', response=adapter.qbeast_clone_onto(target_relation, clone_sql)) %}
+  {%- else -%}
+    {%- if existing is not none -%}
+      {% do adapter.drop_relation(existing) %}
+    {%- endif -%}
+    {%- call statement('main') -%}
+      {{ clone_sql }}
+    {%- endcall -%}
   {%- endif -%}
-  {%- call statement('main') -%}
-    {{ create_or_replace_clone(target_relation, source) }}
-  {%- endcall -%}
   {% do persist_docs(target_relation, model) %}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

@@ -1,0 +1,60 @@
+"""Clones a Delta table onto one that has rows."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from dbt.adapters.qbeast.spark.errors import as_dbt_error
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import SparkSession
+
+from qbeast_core import Catalog, TableSnapshot, run_statement
+
+_Result = TypeVar("_Result")
+
+
+def clone_onto(session: SparkSession, table: str, clone: Callable[[], _Result]) -> _Result:
+    """Deletes the rows of a table and clones another table onto it.
+
+    Delta clones only onto empty tables, so this takes two commits. If the clone fails, the rows are
+    restored.
+
+    Args:
+        table: the quoted name, `schema`.`table`.
+        clone: runs the statement.
+
+    Raises:
+        DbtRuntimeError: the clone failed, and the rows could not be restored.
+    """
+    before = _version(session, table)
+    run_statement(session, f"delete from {table}")
+    try:
+        return clone()
+    except Exception as error:
+        _restore(session, table, before, error)
+        raise
+
+
+def _restore(session: SparkSession, table: str, before: int, error: Exception) -> None:
+    """Restores a version, unless others have changed the table since its rows were deleted."""
+    statement = f"restore table {table} to version as of {before}"
+    try:
+        now = _version(session, table)
+        if now == before + 1:
+            run_statement(session, statement)
+        elif now > before:
+            raise DbtRuntimeError("other writers have changed the table since")
+    except Exception as problem:
+        raise DbtRuntimeError(
+            f"the clone onto {table} failed: {_told(error)}. Its rows are still in version "
+            f"{before}, but they could not be restored: {_told(problem)}. To restore them, run "
+            f"`{statement}`"
+        ) from error
+
+
+def _version(session: SparkSession, table: str) -> int:
+    return TableSnapshot.load(session, Catalog(session).find(table).location).version
+
+
+def _told(error: Exception) -> str:
+    told = as_dbt_error(error)
+    return str(getattr(told, "msg", told)).rstrip(".")

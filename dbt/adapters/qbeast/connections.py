@@ -4,7 +4,6 @@ dbt imports this module to register the adapter. To report errors that need no S
 warehouse) at once, it does not import PySpark: modules that need PySpark are imported on first use.
 """
 
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +30,6 @@ logger = AdapterLogger("Qbeast")
 
 # dbt commands that always open the warehouse, so that a busy one is reported before parsing.
 _COMMANDS_WITH_A_SESSION = {"build", "run", "seed", "snapshot", "test", "run-operation", "debug"}
-_QUERY = re.compile(r"\s*(/\*.*?\*/\s*|--[^\n]*\n\s*)*(select|with|values|from)\b", re.I | re.S)
 
 
 class QbeastConnectionManager(SparkConnectionManager):
@@ -103,8 +101,7 @@ class QbeastConnectionManager(SparkConnectionManager):
         with self.exception_handler(sql):
             if fetch:
                 return response, self.get_result_from_cursor(cursor, limit)
-            if _QUERY.match(sql):
-                cursor.run()
+            cursor.run()
         return response, empty_table()
 
     def cancel(self, connection: Connection) -> None:

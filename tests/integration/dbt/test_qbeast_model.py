@@ -250,6 +250,15 @@ REFUSED = {
         "merge_exclude_columns='b'",
         "merge_update_columns or merge_exclude_columns, not both",
     ),
+    # Spark runs a query only when its rows are read, also that of a hook.
+    "in_parentheses": (
+        "columns_to_index='id', pre_hook=\"(select raise_error('in parentheses'))\"",
+        "[USER_RAISED_EXCEPTION] in parentheses",
+    ),
+    "after_a_comment": (
+        "columns_to_index='id', pre_hook=\"/* a /* b */ c */ select raise_error('after it')\"",
+        "[USER_RAISED_EXCEPTION] after it",
+    ),
     "bad_mode": (
         "columns_to_index='id', unique_key='id', on_schema_change='sync'",
         "on_schema_change='sync' is not known",

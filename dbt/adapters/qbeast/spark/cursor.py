@@ -41,8 +41,11 @@ class Cursor:
             self._frame = self._handle.frame(sql, bindings)
 
     def run(self) -> None:
-        """Runs a query for its effects (`assert_true`, a failing cast) without fetching rows."""
-        if self._frame is not None and self._frame.columns:
+        """Runs a query for its effects (`assert_true`, a failing cast) without fetching rows.
+
+        A command has run already: its result is local.
+        """
+        if self._frame is not None and not self._frame.isLocal() and self._frame.columns:
             with self._handle.running():
                 self._frame.write.format("noop").mode("overwrite").save()
 

@@ -155,8 +155,8 @@ def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> N
 
 def _require_delta(session: SparkSession, table: str, dropped: Sequence[str]) -> None:
     """Raises DbtRuntimeError if columns or fields are to be dropped from another format."""
-    provider = Catalog(session).find(table).provider
-    if dropped and provider != "delta":
+    provider = Catalog(session).find(table).provider if dropped else "delta"
+    if provider != "delta":
         raise DbtRuntimeError(
             f"{', '.join(dropped)} cannot be dropped from {table}, because it is stored as "
             f"{provider}, and columns can be dropped only from a Delta table: keep the columns in "

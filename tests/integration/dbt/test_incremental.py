@@ -421,7 +421,7 @@ CHANGES: dict[str, tuple[str, str, list[Any] | str]] = {
     "retyped": (
         "unique_key='id', on_schema_change='sync_all_columns'",
         WIDER,
-        "cannot be changed to bigint in place: cast it",
+        "from INT to BIGINT): cast it to the table's type in the model's query, or, if",
     ),
     "widened": (
         "unique_key='id', on_schema_change='sync_all_columns', "

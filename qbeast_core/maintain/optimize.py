@@ -44,7 +44,7 @@ class OptimizeResult:
     """The result of an optimize or of its dry run, in files, bytes and rows."""
 
     version: int
-    """The table's version afterwards."""
+    """The version of its last commit; without a change, the table's version."""
     files_removed: int = 0
     files_added: int = 0
     """An estimate in a dry run."""
@@ -254,8 +254,9 @@ def _bytes_written_since(snapshot: TableSnapshot) -> int:
 
 
 def _sum(first: OptimizeResult, then: OptimizeResult) -> OptimizeResult:
+    # Without a change, `then.version` can be the commit of another writer.
     return OptimizeResult(
-        version=then.version,
+        version=then.version if then.changed or not first.changed else first.version,
         files_removed=first.files_removed + then.files_removed,
         files_added=first.files_added + then.files_added,
         bytes_removed=first.bytes_removed + then.bytes_removed,

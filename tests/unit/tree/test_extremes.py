@@ -108,6 +108,11 @@ def test_a_text_that_may_stand_for_other_bytes_rules_out_no_file(op: Any) -> Non
     assert may_satisfy(In("s", ("a\ufffd",)), {"s": smile})
 
 
+@pytest.mark.parametrize("op", OPERATORS)
+def test_nan_rules_out_no_file(op: Any) -> None:
+    assert may_satisfy(Comparison("x", op, math.nan), {"x": Extremes(1.0, math.inf)})
+
+
 def test_nan_is_above_infinity() -> None:
     """The statistics have infinity for a maximum of NaN."""
     assert may_satisfy(Comparison("x", ">", math.inf), {"x": Extremes(1.0, math.inf)})

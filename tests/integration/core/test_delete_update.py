@@ -72,6 +72,15 @@ def test_an_update_of_an_indexed_column_moves_the_rows(spark: SparkSession, tmp_
     assert_walkable(spark, path)
 
 
+def test_rows_that_an_update_moves_beyond_the_range_are_found(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = create(spark, tmp_path)
+    assert QbeastTable.for_path(spark, path).update({"a": "a + 5000"}, "id < 20").rows_updated == 20
+    table = assert_sound(spark, path, range(1500), where="a > 4000")
+    assert table.sample(1.0, where="a > 4000").count() == 20
+
+
 @pytest.mark.parametrize("told", [False, True])
 def test_random_values_are_computed_once(spark: SparkSession, tmp_path: Path, told: bool) -> None:
     path = create(spark, tmp_path, **{"delta.enableChangeDataFeed": str(told).lower()})

@@ -207,7 +207,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "types nested three deep",
         columns={
-            "n": (
+            "nested": (
                 "array<map<string,struct<p:int,q:array<string>>>>",
                 "array(map('k', struct(cast(id % 3 as int) as p, array(concat('q', id)) as q)))",
             )
@@ -215,7 +215,7 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "timestamps without a time zone",
-        columns={"n": ("timestamp_ntz", "timestamp_ntz'2018-11-04' + make_interval(0,0,0,0,id)")},
+        columns={"ntz": ("timestamp_ntz", "timestamp_ntz'2018-11-04' + make_interval(0,0,0,0,id)")},
         note="A column of this type cannot be indexed.",
     ),
     Feature(

@@ -28,6 +28,7 @@ from tests.integration.core.brute_force import (
     plain,
     weight_columns,
 )
+from tests.support.checksums import assert_checksum
 
 SAMPLED = f"{SLICE_COLUMN} >= 7"
 
@@ -88,6 +89,10 @@ def test_every_change_keeps_the_slices_right(spark: SparkSession, tmp_path: Path
     table = QbeastTable.for_path(spark, path)
     changed = read().where("id < 40").withColumn("a", F.lit(3)).withColumn(SLICE_COLUMN, F.lit(9))
     assert table.merge(changed, on="id").rows_updated == 40
+    # A file of an older revision has got new tags, and is counted once.
+    version, live = last_version(path), live_adds(path)
+    assert [add["dataChange"] for add in actions(path, version, "add")].count(False) == 1
+    assert_checksum(path, version, [add["size"] for add in live.values()])
     assert table.merge(read().where("id = 60"), on="id", update=["text"]).rows_updated == 1
     table.update({"a": "a + 1"}, "id between 100 and 120")
     table.delete("id % 10 = 3")

@@ -444,9 +444,6 @@ class Transaction:
         self._store_new_schema()
         data_change = operation is not Operation.OPTIMIZE
         retagged = self._retagged(retags or {})
-        if retagged:
-            # Delta does not notice if another writer has removed a file that is added again.
-            self.track_reads(np.array(list(retags or ()), dtype=np.int64))
         kept_data = self._adds(retagged, data_change=False)
         added = self._adds(adds, data_change).appendedAll(kept_data)
         gone = frozenset([] if removes is None else removes.tolist())
@@ -521,6 +518,8 @@ class Transaction:
         if not retags:
             return []
         kept = self.snapshot.add_actions(np.array(list(retags), dtype=np.int64))
+        # Otherwise, Delta does not notice if another writer removes a file that is added again.
+        self._txn.trackFilesRead(kept)
         return [
             StagedFile(action).tagged(tags)
             for action, tags in zip(

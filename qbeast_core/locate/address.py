@@ -77,8 +77,8 @@ class TableAddress:
             kind = "view" if found.is_view else f"table at {found.location}"
             raise NotRegistered(
                 f"the rows of {self.name} are committed to {self.location}, but another writer has "
-                f"created a {kind} of this name meanwhile. Rename one of them; to register the "
-                f"rows, run CREATE TABLE ... USING delta LOCATION {quoted_text(self.location)}"
+                f"created a {kind} of this name meanwhile. To use the rows, choose another name "
+                f"and run CREATE TABLE <name> USING delta LOCATION {quoted_text(self.location)}"
             )
 
     def check_adoptable(self, snapshot: TableSnapshot, *, keeps_rows: bool) -> None:

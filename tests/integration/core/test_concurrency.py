@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, failpoints, write_table
+from qbeast_core.delta.catalog import Catalog
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import CommitConflict, IndexMismatch, InvalidOptions, NotRegistered
 from qbeast_core.locate.address import TableAddress
@@ -205,6 +207,24 @@ def test_a_name_that_gets_another_table_meanwhile_is_no_success(
     assert spark.table("taken.t").columns == ["x"]
     assert plain(spark, tmp_path / "own").count() == 300
     spark.sql("drop database taken cascade")
+
+
+def test_a_new_table_that_the_catalog_refuses_can_be_registered_as_the_error_says(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("the metastore is away")
+
+    spark.sql("create database if not exists away")
+    with monkeypatch.context() as patched:
+        patched.setattr(Catalog, "register", refuse)
+        with pytest.raises(NotRegistered, match="the metastore is away") as told:
+            write_table(rows(spark, 0, 300), table="away.t", columns_to_index="a")
+    statement = re.search(r"Run (CREATE TABLE .*), and do not repeat", str(told.value))
+    assert statement is not None
+    spark.sql(statement[1])
+    assert QbeastTable.for_name(spark, "away.t").sample(1.0).count() == 300
+    spark.sql("drop database away cascade")
 
 
 def test_tags_do_not_bring_back_a_file_that_another_writer_removes(

@@ -45,21 +45,18 @@ def keeping_all_rows(table: str, spec: ModelSpec) -> str:
     return _write_call(table, _plain(table), "overwrite", spec)
 
 
-def without_index(
-    session: SparkSession, table: str, spec: ModelSpec, node: str, configured: str
-) -> str:
+def without_index(session: SparkSession, table: str, spec: ModelSpec, kind: str) -> str:
     """The message for a table that has no index, or no files, although its node asks for one.
 
     Args:
         table: the quoted name of the table.
-        node: what is stored in the table, such as "the snapshot orders".
-        configured: what has the configuration, such as "the snapshot".
+        kind: "model" or "snapshot".
     """
     problem = _hindrance(session, table, spec)
     if isinstance(problem, NotAQbeastTable):
         return str(problem)
     return (
-        f"the table of {node} has no index yet, but {configured} has "
+        f"the table of the {kind} {spec.name} has no index yet, but the {kind} has "
         f"columns_to_index={spec.columns_to_index!r}. {_to_get_an_index(problem, table, spec)}"
     )
 

@@ -80,9 +80,7 @@ def require_same_index_of_snapshot(session: SparkSession, table: str, spec: Mode
     try:
         require_same_index(session, table, spec)
     except NotAQbeastTable as error:
-        raise DbtRuntimeError(
-            advice.without_index(session, table, spec, f"the snapshot {spec.name}", "the snapshot")
-        ) from error
+        raise DbtRuntimeError(advice.without_index(session, table, spec, "snapshot")) from error
     except IndexMismatch as error:
         raise DbtRuntimeError(
             f"{error}. Or rewrite the table with all its rows in Python: "

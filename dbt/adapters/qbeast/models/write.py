@@ -253,7 +253,7 @@ def _advising(session: SparkSession, table: str, spec: ModelSpec) -> Iterator[No
         yield
     except NotAQbeastTable as error:
         raise DbtRuntimeError(
-            f"{advice.without_index(session, table, spec, spec.name, 'the model')}. "
+            f"{advice.without_index(session, table, spec, 'model')}. "
             f"{advice.full_refresh(spec.selector)}."
         ) from error
     except IndexMismatch as error:

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pytest import TerminalReporter
 
+from qbeast_core.delta import statistics
 from tests.integration.core.faulty_store import FaultyStore, installed
 from tests.matrix.features import FEATURES
 from tests.matrix.operations import STEPS
@@ -17,6 +18,14 @@ from tests.matrix.operations import STEPS
 def store(spark: SparkSession) -> Iterator[FaultyStore]:
     with installed(spark) as faulty:
         yield faulty
+
+
+@pytest.fixture(scope="module", autouse=True)
+def statistics_as_of_large_writes() -> Iterator[None]:
+    """Statistics come from the files' footers, where the schema allows it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(statistics, "LEAST_ROWS", 0)
+        yield
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:

@@ -244,6 +244,11 @@ FEATURES: tuple[Feature, ...] = (
             **_TWO_COMMITS,
         },
     ),
+    Feature(
+        "no nested types",
+        columns={"s": ("string", "concat('y', id)")},
+        note="Statistics of large writes come from the files' footers.",
+    ),
     Feature("append only", {"delta.appendOnly": "true"}, note="`optimize` works."),
     Feature("statistics of one column", {"delta.dataSkippingStatsColumns": "id"}),
     Feature("no statistics", {"delta.dataSkippingNumIndexedCols": "0"}),

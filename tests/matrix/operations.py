@@ -131,11 +131,16 @@ def _rows_beyond(twin: Twin) -> DataFrame:
     return twin.rows(2000, 20, a=f"cast(10000 + id as {kind})")
 
 
+def _rows_within(twin: Twin) -> DataFrame:
+    """Rows within the range of the first append: with a new revision, no commit can be repeated."""
+    return twin.rows(5000, 10, ts="timestamp_seconds(1700000000 + 1020 * 3607)")
+
+
 def _append_without_reply(twin: Twin) -> None:
     """Append while storage writes the commit, but says that another writer was faster."""
     before = twin.version(INDEXED)
     with twin.store.fails(REPLY_LOST):
-        twin.append(INDEXED, twin.rows(5000, 10))
+        twin.append(INDEXED, _rows_within(twin))
     # A second commit of the same files has the same rows, but streams would tell them twice.
     history = twin.spark.sql(f"describe history {INDEXED}")
     assert history.where(f"version > {before} and operation = 'WRITE'").count() == 1
@@ -322,7 +327,7 @@ STEPS: Sequence[Operation] = (
     Operation(
         "append: no reply",
         _append_without_reply,
-        lambda twin: twin.append(PLAIN, twin.rows(5000, 10)),
+        lambda twin: twin.append(PLAIN, _rows_within(twin)),
     ),
     _on_both("append: put back", _put_back),
     _merges("merge", _merge_source),

@@ -74,6 +74,11 @@ CELLS = (
         operations=("convert", "optimize", "alter", "append", "optimize: all"),
     ),
     Cell(("log cleanup",), operations=_REWRITES),
+    Cell(
+        ("no nested types",),
+        settings={"calendar": "legacy"},
+        operations=("convert", "append", "merge", "delete"),
+    ),
     Cell(("an indexed column is renamed",), operations=("convert", "alter", "append", "update")),
     Cell(("row tracking",), operations=_REFUSALS),
     Cell(("liquid clustering",), operations=_REFUSALS[1:]),

@@ -86,6 +86,8 @@ class BlockArrays:
     """int64[blocks]: the index of the block's file."""
     min_weight: NDArray[np.int64]
     """int64[blocks]: the smallest weight of the block's rows. Blocks without rows are left out."""
+    rows: NDArray[np.int64]
+    """int64[blocks]: the number of the block's rows, including deleted ones."""
     cubes: Sequence[CubeId]
     """The block's cube."""
 
@@ -230,6 +232,7 @@ class TableIndex:
             revision=revision,
             file=np.array(owners, dtype=np.int64),
             min_weight=np.array([block.min_weight for block in blocks], dtype=np.int64),
+            rows=np.array([block.element_count for block in blocks], dtype=np.int64),
             cubes=[block.cube for block in blocks],
         )
 

@@ -57,6 +57,13 @@ class Population:
     """The factor for ratios of y to z; None for totals of groups of unknown size."""
     extremes: tuple[float, float] | None = None
     """The smallest and the largest y of a single row; None if unknown."""
+    least_rows: float = 0.0
+    """The fewest rows that samples are drawn from, if the exact number is unknown."""
+
+    @property
+    def row_limits(self) -> tuple[float, float]:
+        """The fewest and the most rows that samples may be drawn from."""
+        return (self.least_rows, np.inf) if self.rows is None else (self.rows, self.rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +104,7 @@ def grow(
         population: what is known about all rows.
         largest_fraction: the fraction beyond which it is better to read all rows.
     """
-    rows = population.rows
+    limits = population.row_limits
     if population.about_rows * largest_fraction < 2 * FEWEST_CLUSTERS:
         return exact_outcome(_NOT_CHEAPER)
     fraction = min(_first_fraction(goal, population), largest_fraction)
@@ -107,9 +114,7 @@ def grow(
         look = look_at(fraction)
         intervals = _intervals_of(look.moments, goal, population)
         precise, small = intervals.within(goal.tolerance), _is_small(look.rows_of_group)
-        if rows is not None and not rows_agree(
-            look.moments.fraction, look.rows, look.squared_rows, rows
-        ):
+        if not rows_agree(look.moments.fraction, look.rows, look.squared_rows, *limits):
             return exact_outcome("too many rows share a weight to sample them")
         if len(precise) and bool(np.all(precise | small)):
             return Outcome(look, intervals, small & ~precise)

@@ -10,6 +10,9 @@ others count as few.
 Normal theory fails if a single cluster can move the estimate. The skewness of the estimate shows
 whether one can. It is computed from the sample and, if the Delta log has the minimum and maximum of
 the column, from these too, so extreme values outside the sample also count.
+
+If all clusters of a sample are alike, this does not show that all clusters of the table are. With
+confidence 1 - alpha, the share of others is at most `-ln(alpha) / n` (for 95 %, the rule of three).
 """
 
 from __future__ import annotations
@@ -115,7 +118,9 @@ def total_intervals(
     return _intervals(moments, confidence, nothing, scale, moments.sums[1, 0] * scale, extremes)
 
 
-def rows_agree(fraction: float, rows: float, squares: float, known_rows: float) -> bool:
+def rows_agree(
+    fraction: float, rows: float, squares: float, at_least: float, at_most: float
+) -> bool:
     """Whether a sample has as many rows as expected, within four standard deviations.
 
     Detects a sample that misses a weight with very many rows, for example because half of a table
@@ -125,10 +130,10 @@ def rows_agree(fraction: float, rows: float, squares: float, known_rows: float) 
         fraction: the sample fraction.
         rows: the number of rows in the sample.
         squares: the sum of the squared number of rows over all weights in the sample.
-        known_rows: the number of all rows.
+        at_least, at_most: limits of the number of all rows.
     """
-    deviation = np.sqrt((1.0 - fraction) * squares) / fraction
-    return bool(abs(rows / fraction - known_rows) <= 4.0 * deviation)
+    slack = 4.0 * np.sqrt((1.0 - fraction) * squares) / fraction
+    return bool(at_least - slack <= rows / fraction <= at_most + slack)
 
 
 def student_quantile(probability: float, degrees: _Floats) -> _Floats:
@@ -176,6 +181,9 @@ def _intervals(
         deviation = np.abs(scale) * np.sqrt((1.0 - f) * squares * n / (n - 1))
         critical = student_quantile(0.5 + confidence / 2, np.maximum(degrees, 3.0))
         half_width = np.where(n > 1, critical * deviation, np.inf)
+        unseen = np.abs(scale) * moments.sums[0, 1] * -np.log(1.0 - confidence) / n
+        unseen *= _unseen_residual(ratio, extremes)
+        half_width = np.where(rounding, np.maximum(half_width, unseen), half_width)
     half_width = np.where(np.isfinite(half_width), half_width, np.inf)
     return Intervals(
         f,
@@ -187,11 +195,26 @@ def _intervals(
     )
 
 
+def _unseen_residual(ratio: _Floats, extremes: tuple[float, float] | None) -> _Floats:
+    """How far a row can be from the ratio that all rows of the sample have.
+
+    Without known extremes, as far as zero; if they are all zero, nothing is known about others.
+    """
+    if extremes is not None:
+        return _most_extreme(ratio, extremes)
+    return np.where(ratio == 0.0, np.inf, np.abs(ratio))
+
+
+def _most_extreme(ratio: _Floats, extremes: tuple[float, float]) -> _Floats:
+    residual: _Floats = np.maximum(np.abs(extremes[0] - ratio), np.abs(extremes[1] - ratio))
+    return residual
+
+
 def _known_skewness(
     f: float, ratio: _Floats, squares: _Floats, extremes: tuple[float, float]
 ) -> _Floats:
     """The skewness of the estimate that a single row with the most extreme value causes."""
-    residual = np.maximum(np.abs(extremes[0] - ratio), np.abs(extremes[1] - ratio))
+    residual = _most_extreme(ratio, extremes)
     of_all = np.maximum(squares / f, residual**2)
     share: _Floats = np.where(residual > 0, residual**2 / of_all, 0.0)
     skewness: _Floats = share**1.5 * (1.0 - 2.0 * f) / np.sqrt(f * (1.0 - f))

@@ -18,7 +18,7 @@ class FunctionCall:
     name: str
     """The function's name in lower case."""
     argument: Column | None
-    """None for a star."""
+    """None for a star, and for `count` of a literal, which Spark's parser makes of `count(*)`."""
     column: str | None
     """The argument's name as written, if it is a plain column."""
 
@@ -44,6 +44,8 @@ def function_call(spark: SparkSession, text: str) -> FunctionCall | None:
     kind = argument.getClass().getSimpleName()
     if kind == "UnresolvedStar":
         return FunctionCall(name, None, None) if argument.target().isEmpty() else None
+    if name == "count" and kind == "Literal" and argument.value() is not None:
+        return FunctionCall(name, None, None)
     parts = jvm.elements(argument.nameParts()) if kind == "UnresolvedAttribute" else []
     return FunctionCall(
         name,

@@ -32,7 +32,13 @@ from qbeast_core.estimation.growing import (
 from qbeast_core.jvm.expressions import FunctionCall, function_call
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, weight_of_fraction
-from qbeast_core.read.sample import lowest_weights, row_weight, rows_below, where_filters
+from qbeast_core.read.sample import (
+    least_rows,
+    lowest_weights,
+    row_weight,
+    rows_below,
+    where_filters,
+)
 from qbeast_core.spark import moments
 from qbeast_core.spark.moments import Cluster, SampledGroups, sampled_groups
 
@@ -99,8 +105,9 @@ class _Query:
         self.lowest = lowest_weights(table, None)
         # All cubes of a file count, whatever the filter, so that the number of sampled rows can be
         # compared with that of the table unless the filter prunes files.
-        if (filters := where_filters(table, where)) is not None:
-            self.lowest[lowest_weights(table, filters) == np.inf] = np.inf
+        self.filters = where_filters(table, where)
+        if self.filters is not None:
+            self.lowest[lowest_weights(table, self.filters) == np.inf] = np.inf
         self.sizes = np.array([file.size_bytes for file in table.snapshot.files], dtype=np.int64)
         self.files_read = np.zeros(len(self.sizes), dtype=np.bool_)
         self.bytes_read, self.looks = 0, 0
@@ -236,10 +243,22 @@ class _Query:
         scale: float | None = 1.0
         if self.function != "avg":
             scale = None if self._total_rows is None else float(self._total_rows)
-        extremes = None
-        if self.function != "count" and self.call.column is not None:
-            extremes = column_extremes(self.table, self.lowest < np.inf, self.call.column)
-        return Population(self._known_rows, self._about_rows, scale, extremes)
+        least = least_rows(self.table, self.filters, self.lowest < np.inf)
+        return Population(self._known_rows, self._about_rows, scale, self._extremes, least)
+
+    @property
+    def _extremes(self) -> tuple[float, float] | None:
+        """The smallest and largest number that a row adds; None if unknown."""
+        if self.function == "count":
+            counts_all = self.call.argument is None and self.where is None
+            return (1.0, 1.0) if counts_all and self._total_rows is not None else None
+        if self.call.column is None:
+            return None
+        found = column_extremes(self.table, self.lowest < np.inf, self.call.column)
+        if found is None or self.function == "avg":
+            return found
+        # A row that has no value, or that the filter drops, adds nothing to a sum.
+        return min(found[0], 0.0), max(found[1], 0.0)
 
     def _largest_fraction(self) -> float:
         """The largest fraction whose sample reads at most `LARGEST_SHARE` of the bytes."""

@@ -27,6 +27,7 @@ def trips(spark: SparkSession) -> DataFrame:
         "cast(pmod(hash(id, 1), 20000) as int) as place",
         "10 + pmod(hash(id, 2), 1000) / 100D as fare",
         "if(id % 10 = 0, null, pmod(hash(id, 3), 500)) as tip",
+        "cast(null as int) as blank",
         "case when id < 30 then 'rare' when id % 3 = 0 then 'cash' else 'card' end as kind",
         "cast(10 + pmod(hash(id, 4), 1000) / 100D as decimal(10, 2)) as price",
         "if(id = 777, 1e12, 1.0) as giant",
@@ -118,6 +119,28 @@ def test_an_exact_answer_where_a_sample_will_not_do(table: QbeastTable) -> None:
         assert estimate.groups[0].rows == rows.count()
 
 
+def test_rare_values_that_the_sample_lacks_are_not_taken_for_none(table: QbeastTable) -> None:
+    for expression, expected in (
+        ("count(case when id = 7 then 1 end)", 1),
+        ("sum(if(id = 7, 1, 0))", 1),
+        ("count(nullif(id, 7))", COUNT - 1),
+        ("sum(blank)", None),
+    ):
+        estimate = table.estimate(expression, tolerance=0.3)
+        if expected is None:
+            assert estimate.value is None
+        else:
+            assert estimate.low <= expected <= estimate.high, expression
+
+
+def test_a_sum_has_room_for_rows_without_a_value(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    rows = spark.range(60_000).selectExpr("id", "if(id in (7, 77), null, 5) as five")
+    write_table(rows, path=path, columns_to_index=["id"], cube_size=1500)
+    estimate = QbeastTable.for_path(spark, path).estimate("sum(five)", tolerance=0.1)
+    assert estimate.low <= 5 * 59_998 <= estimate.high
+
+
 def test_exact_groups_have_all_rows_and_exact_numbers(table: QbeastTable) -> None:
     estimate = table.estimate("sum(price)", group_by=["kind"], tolerance=0.0001)
     exact = dict(table.dataframe().groupBy("kind").agg(F.sum("price")).collect())
@@ -157,6 +180,20 @@ def test_half_of_the_rows_in_one_weight_are_noticed(spark: SparkSession, tmp_pat
     estimate = QbeastTable.for_path(spark, path).estimate("count(*)", "other % 4 < 2")
     assert estimate.exact
     assert estimate.value == 10_000
+
+
+def test_half_of_the_rows_of_a_filter_in_one_weight_are_noticed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A filter that rules out files leaves the number of rows unknown, but not their least."""
+    path = str(tmp_path / "t")
+    rows = spark.range(0, 80_000, 1, 2).selectExpr(
+        "id % 40 as day", "if(id % 40 >= 30 and id % 2 = 0, 0, id) as customer"
+    )
+    write_table(rows, path=path, columns_to_index=["day", "customer"], cube_size=500)
+    estimate = QbeastTable.for_path(spark, path).estimate("count(*)", "day >= 30")
+    assert estimate.files < estimate.table_files
+    assert estimate.low <= 20_000 <= estimate.high
 
 
 def test_rows_without_an_index_count_as_well(spark: SparkSession, tmp_path: Path) -> None:

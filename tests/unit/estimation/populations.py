@@ -86,16 +86,18 @@ class Table:
         *,
         known_size: bool = False,
         known_extremes: bool = True,
+        prunes_files: bool = False,
         confidence: float = 0.95,
         largest_fraction: float = 0.5,
     ) -> Outcome:
         scale: float | None = float(len(self.values)) if known_size else None
         extremes = (float(self.values.min()), float(self.values.max()))
         population = Population(
-            len(self.values),
+            None if prunes_files else len(self.values),
             len(self.values),
             1.0 if function == "avg" else scale,
             extremes if known_extremes and function != "count" else None,
+            least_rows=float(len(self.values)),
         )
         return grow(
             lambda fraction: self.look(function, fraction, known_size),

@@ -43,9 +43,44 @@ def test_a_total_is_scaled_up_and_its_variance_is_that_of_poisson_sampling() -> 
 
 def test_a_ratio_does_not_depend_on_how_many_clusters_were_drawn() -> None:
     rows = np.tile([1.0, 2.0, 5.0], 100)
-    found = ratio_intervals(moments_of_clusters(0.1, 7.0 * rows, rows), 0.95, scale=1000.0)
+    moments = moments_of_clusters(0.1, 7.0 * rows, rows)
+    found = ratio_intervals(moments, 0.95, scale=1000.0, extremes=(7.0, 7.0))
     assert (found.value[0], found.half_width[0]) == (7000.0, 0.0)
     assert found.within(0.001)[0]
+
+
+def test_a_sample_of_equal_values_leaves_room_for_others() -> None:
+    moments = moments_of_clusters(0.1, np.full(1000, 7.0), np.ones(1000))
+    found = ratio_intervals(moments, 0.95)
+    assert found.value[0] == 7.0
+    assert found.half_width[0] == pytest.approx(7.0 * 3 / 1000, rel=0.01)
+
+
+@pytest.mark.parametrize("known_size", [True, False])
+def test_a_sample_of_zeros_says_nothing(known_size: bool) -> None:
+    moments = moments_of_clusters(0.01, np.zeros(5000), np.ones(5000))
+    found = (
+        ratio_intervals(moments, 0.95, scale=1e6) if known_size else total_intervals(moments, 0.95)
+    )
+    assert np.isinf(found.half_width[0])
+    assert not found.within(1.0)[0]
+
+
+@pytest.mark.parametrize("hits", [1, 2, 4])
+@pytest.mark.parametrize("rare", [True, False])
+def test_rare_rows_are_not_rounded_away(rare: bool, hits: int) -> None:
+    """Most samples have none of the few rows that a filter keeps, or drops."""
+    covered = []
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        table = Table(np.ones(ROWS), np.arange(ROWS), random)
+        table.kept = np.full(ROWS, not rare)
+        table.kept[random.choice(ROWS, hits, replace=False)] = rare
+        covered += [
+            table.covered(function, 0.1, known_size=True, known_extremes=False)[0]
+            for function in ("count", "sum")
+        ]
+    assert np.mean(covered) >= 0.95
 
 
 def test_equal_values_in_a_weight_count_once() -> None:
@@ -92,8 +127,10 @@ def test_student(degrees: float, expected: float) -> None:
 
 
 def test_the_number_of_rows_reveals_a_heavy_weight_outside_the_sample() -> None:
-    assert rows_agree(0.01, 1000, 1000, 100_000)
-    assert not rows_agree(0.01, 500, 500, 100_000)
+    assert rows_agree(0.01, 1000, 1000, 100_000, 100_000)
+    assert not rows_agree(0.01, 500, 500, 100_000, 100_000)
+    assert rows_agree(0.01, 1500, 1500, 100_000, np.inf)
+    assert not rows_agree(0.01, 1500, 1500, 100_000, 100_000)
 
 
 def half_in_one_weight(random: np.random.Generator) -> Table:
@@ -101,8 +138,10 @@ def half_in_one_weight(random: np.random.Generator) -> Table:
     return Table(random.normal(10, 3, ROWS), weights, random)
 
 
-def test_a_table_with_half_of_its_rows_in_one_weight_is_read_whole() -> None:
-    outcome = half_in_one_weight(np.random.default_rng(3)).estimate("count", 0.05)
+@pytest.mark.parametrize("prunes_files", [False, True])
+def test_a_table_with_half_of_its_rows_in_one_weight_is_read_whole(prunes_files: bool) -> None:
+    table = half_in_one_weight(np.random.default_rng(3))
+    outcome = table.estimate("count", 0.05, prunes_files=prunes_files)
     assert outcome.exact_because is not None
 
 

@@ -25,14 +25,14 @@ from qbeast_core.delta.filters import filters_on
 from qbeast_core.delta.reads import reads_table
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
+from qbeast_core.jvm.catalyst import check_executable
 from qbeast_core.locate.source import Source
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.spark.alignment import absent_value, assigned
 from qbeast_core.spark.changes import data_rows, insertions, of, together, updates
 from qbeast_core.spark.conditions import (
     check_row_values,
-    freeze_clock,
-    holds,
+    parse_condition,
     reporting_invalid_sql,
 )
 from qbeast_core.spark.evaluation import checkpointed, is_repeatable
@@ -122,9 +122,10 @@ class Matching:
         for name in self.keys:
             column_of(source.schema, name, "on", "the source")
         self.both = table.snapshot.dataframe().alias(match.target).crossJoin(self.source)
-        conditions = [freeze_clock(self.both, text, "where") for text in match.where]
+        conditions = [parse_condition(self.both, text, "where") for text in match.where]
         same = [of(name, match.target) == of(name, match.source) for name in self.keys]
-        self.condition = reduce(Column.__and__, [*same, *map(F.expr, conditions)])
+        self.condition = reduce(Column.__and__, [*same, *(each.column for each in conditions)])
+        self.uses_python = any(each.uses_python for each in conditions)
 
     def candidates(self) -> Candidates:
         """The files that may contain a match, according to the index and Delta's statistics."""
@@ -169,8 +170,14 @@ class _Plan:
         self.matching = Matching(table, source, merge.match)
         self.updated = self._values(source, merge.update, "update", self.matching.both)
         self.inserted = self._values(source, merge.insert, "insert", self.matching.source)
-        self.update_where = self._settled(self.matching.both, merge.update_where, "update_where")
-        self.insert_where = self._settled(self.matching.source, merge.insert_where, "insert_where")
+        self.update_where, uses_python = self._parsed(
+            self.matching.both, merge.update_where, "update_where"
+        )
+        self.insert_where, _ = self._parsed(
+            self.matching.source, merge.insert_where, "insert_where"
+        )
+        if self.matching.uses_python or uses_python:
+            self._check_python()
 
     def rewrite(self) -> Rewrite:
         candidates = self.matching.candidates()
@@ -288,7 +295,7 @@ class _Plan:
             return None
         schema, label = self.schema, self.table.label
         if isinstance(choice, Mapping):
-            return expressions_of(schema, choice, option, label)
+            return expressions_of(schema, choice, option, label) or None
         given = {name.lower() for name in source.columns}
         if choice is True:
             names = [name for name in schema.fieldNames() if name.lower() in given]
@@ -320,8 +327,19 @@ class _Plan:
             f"the row with {values}; keep one row for each key in the source"
         )
 
-    def _settled(self, rows: DataFrame, text: str | None, option: str) -> Column:
-        return F.lit(True) if text is None else holds(freeze_clock(rows, text, option))
+    def _parsed(self, rows: DataFrame, text: str | None, option: str) -> tuple[Column, bool]:
+        """Whether the condition holds, and whether it calls a Python function."""
+        if text is None:
+            return F.lit(True), False
+        condition = parse_condition(rows, text, option)
+        return condition.holds, condition.uses_python
+
+    def _check_python(self) -> None:
+        """Raise InvalidOptions if a Python function needs both sides, which Spark cannot join."""
+        target = self.table.snapshot.dataframe().alias(self.merge.match.target)
+        condition = self.matching.condition & self.update_where
+        with reporting_invalid_sql("where or update_where", self.matching.both):
+            check_executable(target.join(self.matching.source, condition, "left"))
 
 
 def _check(table: WritableTable, source: DataFrame, merge: Merge) -> None:

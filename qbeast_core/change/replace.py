@@ -26,7 +26,7 @@ from qbeast_core.locate.source import Source
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.spark.alignment import aligned
 from qbeast_core.spark.changes import copies, deletions, insertions, together
-from qbeast_core.spark.conditions import freeze_clock, holds
+from qbeast_core.spark.conditions import Condition, parse_condition
 from qbeast_core.spark.evaluation import checkpointed, evaluated_once
 from qbeast_core.spark.slices import own_rows
 
@@ -38,7 +38,7 @@ def replace_rows_where(
     newest = _begin(table, commit)
     if isinstance(newest, RewriteResult):
         return newest
-    condition = freeze_clock(newest.snapshot.dataframe(), where, "where")
+    condition = parse_condition(newest.snapshot.dataframe(), where, "where")
     given = own_rows(df, newest.snapshot.stores_slices)
     fitting = _fitting(newest, given, merge_schema)
     reads_itself = reads_table(fitting, table.address.location)
@@ -124,10 +124,10 @@ def _with_insertions(rewrite: Rewrite, new: DataFrame, given: DataFrame) -> Rewr
     return replace(rewrite, changes=together(parts), given=given)
 
 
-def _check_satisfying(new: DataFrame, condition: str) -> None:
-    stranger = new.where(~holds(condition)).first()
+def _check_satisfying(new: DataFrame, condition: Condition) -> None:
+    stranger = new.where(~condition.holds).first()
     if stranger is not None:
         raise ReplaceMismatch(
-            f"a new row does not satisfy where {condition!r}: {stranger.asDict()!r:.300}; "
+            f"a new row does not satisfy where {condition.text!r}: {stranger.asDict()!r:.300}; "
             "replace_where only accepts rows that do: filter the rows, or widen the condition"
         )

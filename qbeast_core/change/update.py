@@ -19,8 +19,7 @@ from qbeast_core.spark.alignment import assigned
 from qbeast_core.spark.changes import updates
 from qbeast_core.spark.conditions import (
     check_row_values,
-    freeze_clock,
-    holds,
+    parse_condition,
     reporting_invalid_sql,
 )
 
@@ -47,18 +46,18 @@ def _update(table: WritableTable, assignments: Mapping[str, str], where: str | N
     snapshot = table.snapshot
     present = snapshot.dataframe()
     expressions = expressions_of(snapshot.schema, assignments, "update", table.label)
-    condition = freeze_clock(present, "true" if where is None else where, "where")
+    condition = parse_condition(present, "true" if where is None else where, "where")
     with reporting_invalid_sql(f"update {dict(assignments)!r}", present):
         check_row_values(present, expressions.values())
         values = assigned(present, snapshot.schema, expressions, table.label)
-    candidates = Candidates.of(table, where_filters(table, condition))
-    found = candidates.holding(candidates.rows().where(condition), F.count(F.lit(1)))
+    candidates = Candidates.of(table, where_filters(table, condition.column))
+    found = candidates.holding(candidates.rows().where(condition.column), F.count(F.lit(1)))
     removed = np.array(sorted(found), dtype=np.int64)
     moves_rows = not values.keys().isdisjoint(table.configuration.latest.layout_columns)
     changes = placed_alike = None
     if found:
         rows = snapshot.dataframe(removed)
-        changes = updates(rows, snapshot.schema, holds(condition), values)
+        changes = updates(rows, snapshot.schema, condition.holds, values)
         placed_alike = None if moves_rows else rows
     return Rewrite(
         operation=Operation.UPDATE,
@@ -68,5 +67,5 @@ def _update(table: WritableTable, assignments: Mapping[str, str], where: str | N
         moves_rows=moves_rows,
         placed_alike=placed_alike,
         rows_updated=sum(count for (count,) in found.values()),
-        predicate=None if where is None else condition,
+        predicate=where,
     )

@@ -283,22 +283,49 @@ class ConditionSummary:
     is_deterministic: bool
     classes: frozenset[str]
     """The JVM classes of its expressions."""
-    at_one_time: str | None
-    """The condition as SQL with the present time in place of the clock; None if it has no clock."""
+    at_one_time: Column | None
+    """The condition with the present time in place of the clock; None if it has no clock."""
 
 
-def condition_of(filtered: DataFrame) -> ConditionSummary:
-    """The summary of the last `where` of a DataFrame."""
+def condition_of(filtered: DataFrame) -> ConditionSummary | None:
+    """The summary of the last `where` of a DataFrame.
+
+    None if the condition needs more than the columns of the rows, such as the result of a SQL
+    function, for which Spark adds a node to the plan.
+    """
+    jvm = Jvm(filtered.sparkSession)
     analyzed = filtered._jdf.queryExecution().analyzed()
-    rule = Jvm(filtered.sparkSession).singleton(
-        "org.apache.spark.sql.catalyst.optimizer.ComputeCurrentTime"
-    )
-    condition, settled = analyzed.condition(), rule.apply(analyzed).condition()
+    if _class_name(analyzed) != _CATALYST + "plans.logical.Filter":
+        return None
+    rule = jvm.singleton(_CATALYST + "optimizer.ComputeCurrentTime")
+    condition, fixed = analyzed.condition(), rule.apply(analyzed).condition()
+    has_clock = not fixed.fastEquals(condition)
     return ConditionSummary(
         is_deterministic=bool(condition.deterministic()),
         classes=frozenset(_classes_in(json.loads(condition.toJSON()))),
-        at_one_time=None if settled.fastEquals(condition) else str(settled.sql()),
+        at_one_time=JavaCalls(jvm).column(_by_names(jvm, fixed)) if has_clock else None,
     )
+
+
+def _by_names(jvm: Jvm, expression: Any) -> Any:
+    """A resolved expression that other plans with columns of the same names can use.
+
+    Its text would not do: Spark prints some functions without an argument, and times without
+    their offset.
+    """
+    if _class_name(expression) == _CATALYST + "expressions.AttributeReference":
+        parts = expression.qualifier().appended(expression.name())
+        return jvm.new(_CATALYST + "analysis.UnresolvedAttribute", parts)
+    children = jvm.elements(expression.children())
+    named = [_by_names(jvm, child) for child in children]
+    if all(after is before for before, after in zip(children, named, strict=True)):
+        return expression
+    return expression.withNewChildren(jvm.seq(named))
+
+
+def check_executable(df: DataFrame) -> None:
+    """Plan a query without running it. Raises AnalysisException if Spark cannot run it."""
+    df._jdf.queryExecution().executedPlan()
 
 
 def max_rows(df: DataFrame) -> int | None:

@@ -1,9 +1,10 @@
-"""SQL conditions given as text: checked once, then with the same meaning in every evaluation."""
+"""SQL conditions given as text: checked once, then with the same meaning in every query."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame
@@ -15,8 +16,25 @@ from qbeast_core.jvm.catalyst import condition_of
 _SUBQUERIES = ("Exists", "InSubquery", "ListQuery", "ScalarSubquery")
 
 
-def freeze_clock(rows: DataFrame, text: str, option: str) -> str:
-    """The condition as text that has the same meaning in every later query.
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """A SQL condition that has the same meaning in every query."""
+
+    text: str
+    """As the user wrote it."""
+    column: Column
+    """Without functions of the clock."""
+    uses_python: bool = False
+    """Whether it calls a Python function."""
+
+    @property
+    def holds(self) -> Column:
+        """Whether it is true; false if it is null."""
+        return F.coalesce(self.column, F.lit(False))
+
+
+def parse_condition(rows: DataFrame, text: str, option: str) -> Condition:
+    """Parse a condition and check it.
 
     Args:
         rows: the rows that the condition applies to; it may use their aliases.
@@ -26,12 +44,17 @@ def freeze_clock(rows: DataFrame, text: str, option: str) -> str:
 
     Raises:
         InvalidOptions: the text is not a condition on these columns, is not deterministic, or has
-            a subquery.
+            a subquery or a function that is defined in SQL.
     """
     if not isinstance(text, str) or not text.strip():
         raise InvalidOptions(f"{option} {text!r} is not a SQL condition; write one like 'id > 5'")
     with reporting_invalid_sql(f"{option} {text!r}", rows):
         condition = condition_of(rows.where(text))
+    if condition is None:
+        raise InvalidOptions(
+            f"{option} {text!r} calls a function that is defined in SQL, or has a metadata column, "
+            "which is not supported; write what the function computes"
+        )
     simple = {name.rpartition(".")[2] for name in condition.classes}
     if found := simple.intersection(_SUBQUERIES):
         raise InvalidOptions(
@@ -42,7 +65,8 @@ def freeze_clock(rows: DataFrame, text: str, option: str) -> str:
         raise InvalidOptions(
             f"{option} {text!r} is not deterministic; remove rand(), uuid() and the like"
         )
-    return condition.at_one_time or text
+    column = F.expr(text) if condition.at_one_time is None else condition.at_one_time
+    return Condition(text, column, uses_python="PythonUDF" in simple)
 
 
 def check_row_values(rows: DataFrame, values: Iterable[Column]) -> None:
@@ -64,8 +88,3 @@ def reporting_invalid_sql(what: str, rows: DataFrame) -> Iterator[None]:
         raise InvalidOptions(
             f"{what} is not valid: {first_line} The columns are {', '.join(rows.columns)}"
         ) from problem
-
-
-def holds(text: str) -> Column:
-    """Whether the condition is true; false if it is null."""
-    return F.coalesce(F.expr(text), F.lit(False))

@@ -12,7 +12,9 @@ from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import IncompatibleTable, InvalidOptions, ReplaceMismatch, UnknownColumn
+from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.model.weight import weight_of_fraction
+from qbeast_core.spark.conditions import parse_condition
 from tests.counters import counting
 from tests.integration.core.brute_force import (
     actions,
@@ -56,6 +58,71 @@ def test_a_condition_that_is_null_deletes_nothing(spark: SparkSession, tmp_path:
     assert [action["operation"] for action in actions(path, 3, "commitInfo")] == ["DELETE"]
     write_table(data, path=path)
     assert_sound(spark, path, [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "b ilike 'A!_%' escape '!'",
+        "b like any ('a!%', 'b%')",
+        r"b rlike '^a\d$'",
+        "exists(n, x -> timestamp_seconds(x) < now())",
+        "s.at < current_date()",
+        "cast(now() as bigint) > n[0]",
+    ],
+)
+@pytest.mark.parametrize("escaped", [False, True], ids=["usual", "escaped"])
+def test_a_condition_on_the_time_means_what_it_means_to_delta(
+    spark: SparkSession, tmp_path: Path, condition: str, escaped: bool
+) -> None:
+    texts = "array('a_b', 'a!b', 'a1', 'b2')"
+    data = spark.range(40).selectExpr(
+        "id",
+        f"{texts}[id % 4] as b",
+        "array(id * 100000000) as n",
+        "named_struct('at', date_add(date'2020-01-01', cast(id * 200 as int))) as s",
+    )
+    ours, twin = str(tmp_path / "ours"), str(tmp_path / "twin")
+    write_table(data, path=ours, columns_to_index=["id"], cube_size=10)
+    data.write.format("delta").save(twin)
+    if not escaped:
+        condition = condition.replace("\\", "\\\\")
+    where = f"{condition} and now() > timestamp'2020-01-01'"
+    settings = {
+        "spark.sql.parser.escapedStringLiterals": str(escaped).lower(),
+        "spark.sql.timestampType": "TIMESTAMP_NTZ" if escaped else "TIMESTAMP_LTZ",
+    }
+    with changed_settings(spark, settings):
+        changed = QbeastTable.for_path(spark, ours).delete(where).rows_deleted
+        spark.sql(f"delete from delta.`{twin}` where {where}")
+        left, expected = ({row.id for row in plain(spark, each).collect()} for each in (ours, twin))
+        assert left == expected
+        assert changed == 40 - len(left) and 0 < len(left) < 40
+
+
+def test_the_hour_that_comes_twice_is_the_one_that_it_is(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The text of a time in the session's zone would name the first of two hours."""
+    zone = {"spark.sql.session.timeZone": "America/New_York"}
+    second = "timestamp_seconds(1793514600)"
+    with changed_settings(spark, zone):
+        hours = spark.range(1).selectExpr(f"{second} as at")
+        condition = "at = make_timestamp(2026, 11, 1, 1, 30, 0, 'America/New_York')"
+        first = spark.sql(f"select {condition} as same from (select {second} as at)").first().same
+        column = parse_condition(hours, f"at <= {second} and at < now()", "where").column
+        assert not first and hours.where(column).count() == 1
+
+
+def test_random_vectors_are_drawn_once(spark: SparkSession, tmp_path: Path) -> None:
+    path = create(spark, tmp_path, **{"delta.enableChangeDataFeed": "true"})
+    secret = "base64(aes_encrypt(cast(id as string), '0000111122223333'))"
+    QbeastTable.for_path(spark, path).update({"s": secret}, "id < 20")
+    feed = spark.read.option("readChangeFeed", "true").option("startingVersion", 1)
+    told = feed.format("delta").load(path).where("_change_type = 'update_postimage'")
+    stored = plain(spark, path).where("id < 20")
+    assert stored.select("s").distinct().count() == 20
+    assert {*told.select("id", "s").collect()} == {*stored.select("id", "s").collect()}
 
 
 def test_an_update_of_an_indexed_column_moves_the_rows(spark: SparkSession, tmp_path: Path) -> None:
@@ -132,6 +199,7 @@ def test_replacing_takes_one_commit(spark: SparkSession, tmp_path: Path) -> None
         (lambda t, df: t.delete("id in (select 1)"), InvalidOptions, "subquery"),
         (lambda t, df: t.delete("rand() > 0.5"), InvalidOptions, "not deterministic"),
         (lambda t, df: t.delete(""), InvalidOptions, "where ''"),
+        (lambda t, df: t.delete("later(id) > 5"), InvalidOptions, "defined in SQL"),
         (lambda t, df: t.update({}), InvalidOptions, "{}"),
         (lambda t, df: t.update({"x": "1"}), UnknownColumn, "'x'"),
         (lambda t, df: t.update({"a": "x"}), InvalidOptions, "x"),
@@ -143,8 +211,12 @@ def test_replacing_takes_one_commit(spark: SparkSession, tmp_path: Path) -> None
 def test_bad_input_is_told(
     spark: SparkSession, unchanged: str, change: Any, error: type[Exception], told: str
 ) -> None:
-    with pytest.raises(error, match=told):
-        change(QbeastTable.for_path(spark, unchanged), rows(spark, 0, 5))
+    spark.sql("create temporary function later(x bigint) returns bigint return x + 1")
+    try:
+        with pytest.raises(error, match=told):
+            change(QbeastTable.for_path(spark, unchanged), rows(spark, 0, 5))
+    finally:
+        spark.sql("drop temporary function later")
     assert last_version(unchanged) == 0
 
 

@@ -366,6 +366,12 @@ def test_keys_in_a_narrow_range_touch_few_files(
         ({"on": "id", "where": ""}, InvalidOptions, "''"),
         ({"on": "id", "insert_where": "target.a > 5"}, InvalidOptions, "target"),
         ({"on": "id", "update": False, "insert": False}, InvalidOptions, "nothing"),
+        ({"on": "id", "update": {}, "insert": {}}, InvalidOptions, "nothing"),
+        (
+            {"on": "id", "update_where": "newer(source.a, target.a)"},
+            InvalidOptions,
+            "update_where is not valid: .*PYTHON_UDF_IN_ON_CLAUSE",
+        ),
         ({"on": "id", "source_alias": "T", "target_alias": "t"}, InvalidOptions, "the same alias"),
     ],
 )
@@ -376,6 +382,7 @@ def test_what_cannot_be_done_is_told_before_anything_is_read(
     error: type[Exception],
     told: str,
 ) -> None:
+    spark.udf.register("newer", lambda ours, others: ours > others, "boolean")
     failing = rows(spark, 0, 5).withColumn("s", F.expr("raise_error('the source was read')"))
     with pytest.raises(error, match=told):
         QbeastTable.for_path(spark, unchanged).merge(failing, **options)

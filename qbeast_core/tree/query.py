@@ -38,6 +38,9 @@ from qbeast_core.model.transformer import HashTransformer, Transformer
 
 DATE_SLACK_MILLIS = 26 * 3_600_000
 """Dates are midnights; other writers use those of their own time zone, up to a day off."""
+_CALENDAR_SLACK_MILLIS = 11 * 86_400_000
+_GREGORIAN_MILLIS = to_millis(datetime.date(1582, 11, 1))
+_STANDARD_TIME_MILLIS = to_millis(datetime.date(1900, 1, 1))
 
 
 @dataclass(frozen=True)
@@ -235,10 +238,11 @@ def _places(
             if data_type is DataType.DATE:
                 if is_instant:
                     raise ValueError("comparing dates and timestamps depends on the time zone")
-                midnight = to_millis(value)
-                stored = [midnight - DATE_SLACK_MILLIS, midnight + DATE_SLACK_MILLIS]
+                stored = _stored_millis(to_millis(value), is_date=True)
             elif is_instant is not (data_type is DataType.TIMESTAMP):
                 raise ValueError("timestamps are only compared with timestamps")
+            elif is_instant:
+                stored = _stored_millis(to_millis(value), is_date=False)
         case HashTransformation():
             if op != "=" or not isinstance(transformer, HashTransformer):
                 raise ValueError("a hash has no order")
@@ -255,6 +259,19 @@ def _places(
         case _:
             raise ValueError("every value has the same coordinate")
     return [transformation.transform(each) for each in stored]
+
+
+def _stored_millis(millis: float, *, is_date: bool) -> list[float]:
+    """The range of numbers that writers may have placed a date or a timestamp at.
+
+    qbeast-spark uses `java.util.Date`, which has the Julian calendar until October 1582 and, in
+    most time zones, local mean time until the 19th century.
+    """
+    is_local = is_date or millis < _STANDARD_TIME_MILLIS
+    slack = DATE_SLACK_MILLIS if is_local else 0
+    if millis < _GREGORIAN_MILLIS:
+        slack += _CALENDAR_SLACK_MILLIS
+    return [millis - slack, millis + slack]
 
 
 def _hashed_values(value: Any, transformer: HashTransformer) -> list[Any]:

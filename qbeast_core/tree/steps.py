@@ -136,7 +136,8 @@ class _Writing:
                 return Bound(date, f"date '{date}'", str(date))
             case DataType.TIMESTAMP:
                 instant = EPOCH + datetime.timedelta(milliseconds=int(number))
-                text = f"{instant:%Y-%m-%d %H:%M:%S}"
+                # The year of `strftime` can have fewer than four digits.
+                text = f"{instant.year:04d}-{instant:%m-%d %H:%M:%S}"
                 if instant.microsecond:
                     text += f".{instant.microsecond // 1000:03d}"
                 label = text.removesuffix(":00").removesuffix(" 00:00")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qbeast_core.model.datatypes import DataType
+from qbeast_core.model.datatypes import DataType, to_millis
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import (
     HashTransformation,
@@ -137,6 +137,25 @@ def test_dates_reach_into_the_neighbouring_days() -> None:
     assert quarters(In("d", (datetime.date(1970, 1, 1),)), dates) == [0]
     noon = datetime.datetime(1970, 1, 1, 12, tzinfo=datetime.timezone.utc)
     assert quarters(Comparison("d", "=", noon), dates) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("data_type", [DataType.DATE, DataType.TIMESTAMP])
+def test_old_dates_may_be_those_of_another_calendar(data_type: DataType) -> None:
+    """qbeast-spark places them as `java.util.Date` does, for which 1582 had ten days less."""
+
+    def at(year: int, month: int, day: int) -> datetime.date:
+        date = datetime.datetime(year, month, day, tzinfo=datetime.timezone.utc)
+        return date.date() if data_type is DataType.DATE else date
+
+    julian = to_millis(at(1500, 1, 10))
+    column = revision(linear("d", julian, to_millis(at(2020, 1, 1)), data_type))
+    for op in ("=", "<=", "<"):
+        assert 0 in quarters(Comparison("d", op, at(1500, 1, 1)), column)
+    few_days = revision(
+        linear("d", to_millis(at(1700, 1, 1)), to_millis(at(1700, 1, 9)), data_type)
+    )
+    assert quarters(Comparison("d", "=", at(1700, 1, 5)), few_days) == [1, 2]
+    assert quarters(Comparison("d", "=", at(1582, 10, 16)), few_days) == []
 
 
 def test_timestamps_are_floored_to_milliseconds() -> None:

@@ -56,6 +56,11 @@ def test_few_whole_numbers_are_a_step_each() -> None:
             None,
             "timestamp '1970-01-02 00:00:00 UTC'",
         ),
+        (
+            linear(-58_000_000_000_000, -57_999_999_993_600, DataType.TIMESTAMP),
+            None,
+            "timestamp '0132-01-20 16:53:20.100 UTC'",
+        ),
         (linear(0, 6400, DataType.TIMESTAMP), None, "timestamp '1970-01-01 00:00:00.100 UTC'"),
         (linear(0.0, 64.0, DataType.DOUBLE), None, "1D"),
         (linear(0.0, 6.4e300, DataType.DOUBLE), None, "1.0E+299D"),

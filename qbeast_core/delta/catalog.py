@@ -15,6 +15,7 @@ from qbeast_core.errors import InvalidOptions, UnknownSchema
 from qbeast_core.jvm.gateway import Jvm
 
 _ALLOWED_NAME = re.compile(r"[A-Za-z0-9_]+")
+_SESSION_CATALOG = "spark_catalog"
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
 
 
@@ -144,8 +145,10 @@ class Catalog:
 
     def _identifier(self, name: str) -> Any:
         parts = self.parts(name)
-        if len(parts) == 3 and parts[0].lower() == "spark_catalog":
+        if len(parts) == 3 and parts[0].lower() == _SESSION_CATALOG:
             parts = parts[1:]
+        else:
+            self._require_session_catalog(name)
         if len(parts) > 2:
             raise InvalidOptions(
                 f"{name!r} is not in Spark's session catalog; name the table as schema.table"
@@ -157,6 +160,15 @@ class Catalog:
             self._jvm.option(None),
         )
         return self._catalog.qualifyIdentifier(identifier)
+
+    def _require_session_catalog(self, name: str) -> None:
+        """Spark would look the name up in another catalog, if that is the current one."""
+        current = self._jvm.session.sessionState().catalogManager().currentCatalog().name()
+        if current != _SESSION_CATALOG:
+            raise InvalidOptions(
+                f"{name!r} names a table of the current catalog {current}, and indexed tables are "
+                f"in {_SESSION_CATALOG}; name it {_SESSION_CATALOG}.schema.table"
+            )
 
     def _is_temporary_view(self, name: str) -> bool:
         parser = self._jvm.session.sessionState().sqlParser()

@@ -168,7 +168,7 @@ def address_to_write(
         location: the directory of a new table named `table`, which is then external.
 
     Raises:
-        InvalidOptions: not exactly one of `table` and `path` is set.
+        InvalidOptions: not exactly one of `table` and `path` is set, or `location` is not absolute.
         IncompatibleTable: the name belongs to a view or to a table in another format.
     """
     if (table is None) == (path is None):
@@ -176,6 +176,11 @@ def address_to_write(
     if path is not None:
         return TableAddress(path)
     assert table is not None
+    if location is not None and not _ABSOLUTE.match(location):
+        # The catalog takes it as relative to the schema, Delta to the working directory.
+        raise InvalidOptions(
+            f"the location {location!r} of {table} is not absolute; give a full path or a URI"
+        )
     entry = Catalog(spark).find(table)
     if entry.is_view:
         raise IncompatibleTable(f"{entry.name} is a view; drop it or choose another name")

@@ -19,6 +19,7 @@ from qbeast_core.counts import counted
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import IncompatibleTable, IndexMismatch, NotAQbeastTable
 from qbeast_core.jvm.failures import typed_errors
+from qbeast_core.jvm.settings import run_statement
 from qbeast_core.locate.address import PARQUET, TableAddress, address_of_text
 from qbeast_core.locate.compatibility import (
     check_no_slice_column,
@@ -179,12 +180,12 @@ def _convert_parquet(spark: SparkSession, table: OpenTable, options: IndexOption
         check_planned(WritableTable.begin(spark, address), schema, {})
     statement = f"CONVERT TO DELTA {address.name or f'parquet.{quoted(address.location)}'}"
     try:
-        spark.sql(statement)
+        run_statement(spark, statement)
     except Exception:
         if table.snapshot.exists or not OpenTable.newest(spark, address).snapshot.exists:
             raise
         # Only the reply to the commit was lost. What is left is to change the catalog's entry.
-        spark.sql(statement)
+        run_statement(spark, statement)
     failpoints.reach(failpoints.AFTER_COMMIT)
 
 

@@ -157,6 +157,26 @@ def test_an_unknown_mode_is_refused_with_the_known_ones(spark: SparkSession, ind
         write_table(rows(spark), path=indexed, columns_to_index="price,brand", mode="apend")
 
 
+def test_a_name_of_another_catalog_is_refused(spark: SparkSession) -> None:
+    other, jdbc = "spark.sql.catalog.other", "org.apache.spark.sql.execution.datasources.v2.jdbc"
+    spark.conf.set(other, f"{jdbc}.JDBCTableCatalog")
+    spark.conf.set(f"{other}.url", "jdbc:derby:memory:other;create=true")
+    try:
+        spark.sql("use other")
+        for name in ("sales", "default.sales"):
+            with pytest.raises(InvalidOptions, match=r"spark_catalog\.schema\.table"):
+                write_table(rows(spark), table=name, columns_to_index="price")
+    finally:
+        spark.sql("use spark_catalog")
+    assert not spark.catalog.tableExists("default.sales")
+
+
+def test_a_relative_location_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(InvalidOptions, match="'data/t' of relative is not absolute"):
+        write_table(rows(spark), table="relative", location="data/t", columns_to_index="price")
+    assert not Path("data/t").exists()
+
+
 def test_a_new_table_needs_columns_to_index(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(InvalidOptions, match="columns_to_index is needed"):
         write_table(rows(spark), path=str(tmp_path / "t"))

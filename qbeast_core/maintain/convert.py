@@ -47,7 +47,7 @@ from qbeast_core.write.sizing import automatic_cube_size
 class ConvertResult:
     """The result of a conversion: the columns to index, the rows per cube, and what is left to do.
 
-    `str()` returns it as a sentence.
+    `str()` describes it in one line.
     """
 
     version: int
@@ -65,11 +65,12 @@ class ConvertResult:
 
     def __str__(self) -> str:
         if not self.changed:
-            return f"is already indexed by {', '.join(self.columns)}"
+            return f"already indexed by {', '.join(self.columns)}"
         chosen = f" ({self.column_choice})" if self.column_choice else ""
         return (
-            f"will be indexed by {', '.join(self.columns)}{chosen}; {counted(self.rows, 'row')} in "
-            f"{counted(self.files, 'file')} are not indexed until you run optimize"
+            f"indexed by {', '.join(self.columns)}{chosen} from now on; "
+            f"{counted(self.rows, 'row')} in {counted(self.files, 'file')} are not indexed until "
+            "you run optimize"
         )
 
 

@@ -68,7 +68,7 @@ class MigrateResult:
 
     def __str__(self) -> str:
         if not self.changed:
-            return "has nothing in the old format"
+            return "nothing in the old format"
         would = "would be " if self.dry_run else ""
         parts = [f"{counted(self.files_retagged, 'file')} {would}retagged"]
         if self.files_unindexed:

@@ -65,7 +65,7 @@ class OptimizeResult:
 
     def __str__(self) -> str:
         if not self.changed:
-            return "nothing to gain"
+            return "no file needs rewriting"
         verb = "would rewrite" if self.dry_run else "rewrote"
         about = "about " if self.dry_run else ""
         return (

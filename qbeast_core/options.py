@@ -10,6 +10,7 @@ from enum import Enum
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from qbeast_core.errors import InvalidOptions, UnknownColumn, UnsupportedColumnType
+from qbeast_core.model.revision import is_storable_name
 from qbeast_core.model.transformer import Transformer, transformer_for
 from qbeast_core.names import closest
 from qbeast_core.spark.schema import is_identity
@@ -114,11 +115,6 @@ def parse_flag(option: str, value: bool | None) -> bool | None:
     if value is None or isinstance(value, bool):
         return value
     raise InvalidOptions(f"{option} must be true or false, got {value!r}")
-
-
-def can_be_named(column: str) -> bool:
-    """Whether the format can store the name of an indexed column."""
-    return not set(column) & set(",:")
 
 
 def resolve_columns(
@@ -257,7 +253,7 @@ def _parse_column(item: object) -> IndexedColumn:
             "write names like 'ts' or 'user_id:hash'"
         )
     name, kind = match["name"], match["kind"]
-    if not can_be_named(name):
+    if not is_storable_name(name):
         raise InvalidOptions(
             f"column {name!r} cannot be indexed: the format cannot store a name with a comma or "
             f"colon, and the kinds of index are {_list(_KINDS)}; rename the column"

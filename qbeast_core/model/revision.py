@@ -163,6 +163,11 @@ class Revision:
             raise CorruptMetadata(f"{problem!s:.500}") from None
 
 
+def is_storable_name(column: str) -> bool:
+    """Whether `columnsToIndex` can store the name of an indexed column."""
+    return not set(column) & set(",:")
+
+
 def next_revision(
     current: Revision,
     observed: Sequence[Transformation],

@@ -58,7 +58,7 @@ def _attempt(table: OpenTable, names: Sequence[str], started: float) -> None:
         rows = whole.select(*(column(field.name) for field in schema))
         _check_constraints(begun, rows, gone)
         check_planned(begun, schema, snapshot.configuration)
-        kept = snapshot.rows_in_log(begun.index.with_rows)
+        kept = snapshot.row_count_in_log(begun.index.with_rows)
         create(_as_before(begun, started), begun, rows, schema, rows_kept=kept)
 
 

@@ -201,7 +201,7 @@ def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
     columns, choice = options.columns_for(snapshot.dataframe(), snapshot.schema)
     transformers = resolve_columns(columns, snapshot.schema)
     slices = options.slices is True
-    rows = snapshot.rows()
+    rows = snapshot.row_count()
     staging = Revision.staging(
         Revision(
             revision_id=1,

@@ -28,6 +28,7 @@ STAGING_REVISION_ID = 0
 
 LAST_REVISION_KEY = "qbeast.lastRevisionID"
 COLUMNS_KEY = "columnsToIndex"
+CUBE_SIZE_KEY = "cubeSize"
 REVISION_KEY_PREFIX = "qbeast.revision."
 SAMPLE_KEY = "qbeast.sampleKey"
 """The key for the columns from which weights are computed, if not from the indexed columns."""

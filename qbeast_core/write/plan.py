@@ -18,7 +18,7 @@ from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.weight import MAX_WEIGHT
 from qbeast_core.spark import columns
-from qbeast_core.spark.location import cells
+from qbeast_core.spark.paths import cells
 from qbeast_core.spark.slices import row_slice
 from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.assignment import Assignment

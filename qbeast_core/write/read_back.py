@@ -22,8 +22,8 @@ from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
 from qbeast_core.spark import columns
-from qbeast_core.spark.location import WorkingColumns
 from qbeast_core.spark.statistics import RowSample
+from qbeast_core.spark.working_columns import WorkingColumns
 from qbeast_core.tree.path import PathLayout
 from qbeast_core.write.plan import RowLayout, TreePlan
 from qbeast_core.write.sizing import MOST_SAMPLE_ROWS

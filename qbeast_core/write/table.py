@@ -222,7 +222,7 @@ def _in_one_pass(
         return table
     if request.mode is WriteMode.OVERWRITE:
         return rebuild_by_tree(request, table, request.aligned(table, rows))
-    if request.appends(table) and not request.decides(table):
+    if request.appends(table) and not request.decides_columns(table):
         return append_single_file(request, table, rows)
     return DoesNotFit()
 

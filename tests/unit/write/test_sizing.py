@@ -10,7 +10,7 @@ from qbeast_core.tree.assignment import Assignment
 from qbeast_core.tree.build import estimate_weights
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import PathLayout
-from qbeast_core.write.sizing import automatic_cube_size, outgrown_cube_size, sample_rows
+from qbeast_core.write.sizing import automatic_cube_size, outgrown_cube_size, planned_sample_size
 
 SCHEMA = StructType().add("id", LongType()).add("x", DoubleType()).add("s", StringType())
 SMALLEST, LARGEST = automatic_cube_size(0, SCHEMA), automatic_cube_size(10**12, SCHEMA)
@@ -55,7 +55,7 @@ def test_a_size_is_kept_until_eight_times_as_much_is_asked_for(
 def test_a_sample_has_128_rows_for_each_cube_within_bounds(
     rows: int, cube_size: int | None, drawn: int
 ) -> None:
-    assert sample_rows(rows, cube_size, SCHEMA) == drawn
+    assert planned_sample_size(rows, cube_size, SCHEMA) == drawn
 
 
 @pytest.mark.parametrize("dimensions", [1, 2])

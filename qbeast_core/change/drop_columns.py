@@ -113,7 +113,11 @@ def _as_before(table: OpenTable, started: float) -> WriteRequest:
     return WriteRequest(
         address=replace(table.address, name=stored.get(RELATION_KEY)),
         mode=WriteMode.OVERWRITE,
-        options=IndexOptions.parse(None, cube_size, stored.get(COLUMN_STATS_KEY) or None),
+        options=IndexOptions.parse(
+            columns_to_index=None,
+            cube_size=cube_size,
+            column_stats=stored.get(COLUMN_STATS_KEY) or None,
+        ),
         properties=None,
         comment=None,
         user_metadata=None,

@@ -124,7 +124,12 @@ def convert_to_qbeast(
         QbeastTable.for_name(spark, "db.events").optimize("unindexed")
         ```
     """
-    options = IndexOptions.parse(columns_to_index, cube_size, sample_key=sample_key, slices=slices)
+    options = IndexOptions.parse(
+        columns_to_index=columns_to_index,
+        cube_size=cube_size,
+        sample_key=sample_key,
+        slices=slices,
+    )
     address = address_of_text(spark, table)
     found = OpenTable.newest(spark, address)
     # If Delta's conversion was cut off, the log exists and the catalog still has a Parquet table.

@@ -154,7 +154,12 @@ def write_table(
         address=address_to_write(spark, table=table, path=path, location=location),
         mode=WriteMode.parse(mode),
         options=IndexOptions.parse(
-            columns_to_index, cube_size, column_stats, sample_key, slices, rechoose
+            columns_to_index=columns_to_index,
+            cube_size=cube_size,
+            column_stats=column_stats,
+            sample_key=sample_key,
+            slices=slices,
+            rechoose=rechoose,
         ),
         properties=properties,
         comment=comment,

@@ -33,7 +33,7 @@ CASES ?=
 .PHONY: help
 help:  ## List the commands.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1@\2/p' Makefile | while IFS=@ read -r name text; do \
-		printf '  make %-15s %s\n' "$$name" "$$text"; done
+		printf '  make %-16s %s\n' "$$name" "$$text"; done
 
 .PHONY: venv
 venv: $(INSTALLED)  ## Create the virtual environment .venv with all development dependencies.
@@ -72,16 +72,16 @@ test-changed: java $(INSTALLED)  ## Run the tests affected by changes since the 
 	$(PYTHON) -m pytest --testmon $(TESTS)
 
 .PHONY: test-all
-test-all: test test-exhaustive matrix scale test-matrix fuzz stress mutants  ## Run every test suite (hours).
+test-all: test test-exhaustive matrix scale test-older-spark fuzz stress mutants  ## Run every test suite (hours).
 	sh scripts/conformance.sh $(PYTHON) qbeast
 
 .PHONY: matrix
 matrix: java $(INSTALLED)  ## Compare every feature of Delta with a plain table, step by step (over an hour).
 	$(PYTHON) -m pytest -n 2 tests/matrix
 
-.PHONY: test-matrix
-test-matrix: java $(INSTALLED)  ## Run the core's tests on older versions of Spark.
-	sh scripts/matrix.sh $(PYTHON) $(OLDER_SPARK)
+.PHONY: test-older-spark
+test-older-spark: java $(INSTALLED)  ## Run the core's tests on older versions of Spark.
+	sh scripts/older_spark.sh $(PYTHON) $(OLDER_SPARK)
 
 .PHONY: scale
 scale: java $(INSTALLED)  ## Test tables of a million rows or 100,000 blocks (10 minutes).

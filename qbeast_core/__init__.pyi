@@ -35,6 +35,7 @@ from .errors import UnsupportedColumnType as UnsupportedColumnType
 from .errors import UnsupportedEnvironment as UnsupportedEnvironment
 from .errors import ValueDoesNotFit as ValueDoesNotFit
 from .estimation.answer import Estimate as Estimate
+from .estimation.answer import GroupEstimate as GroupEstimate
 from .hooks import CommitFile as CommitFile
 from .hooks import CommitHook as CommitHook
 from .hooks import CommitNote as CommitNote

@@ -42,3 +42,13 @@ def closest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | Non
     by_lower = {each.lower(): each for each in known}
     found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=likeness)
     return by_lower[found[0]] if found else None
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The part of a message that suggests the known name closest to a misspelt one.
+
+    >>> suggestion("Apend", ["append", "merge"]), suggestion("x", ["append", "merge"])
+    (" (did you mean 'append'?)", '')
+    """
+    close = closest(name, known)
+    return f" (did you mean {close!r}?)" if close else ""

@@ -10,8 +10,9 @@ from enum import Enum
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from qbeast_core.errors import InvalidOptions, UnknownColumn, UnsupportedColumnType
+from qbeast_core.model.revision import is_storable_name
 from qbeast_core.model.transformer import Transformer, transformer_for
-from qbeast_core.names import closest
+from qbeast_core.names import suggestion
 from qbeast_core.spark.schema import is_identity
 
 AUTO = "auto"
@@ -114,11 +115,6 @@ def parse_flag(option: str, value: bool | None) -> bool | None:
     if value is None or isinstance(value, bool):
         return value
     raise InvalidOptions(f"{option} must be true or false, got {value!r}")
-
-
-def can_be_named(column: str) -> bool:
-    """Whether the format can store the name of an indexed column."""
-    return not set(column) & set(",:")
 
 
 def resolve_columns(
@@ -257,14 +253,14 @@ def _parse_column(item: object) -> IndexedColumn:
             "write names like 'ts' or 'user_id:hash'"
         )
     name, kind = match["name"], match["kind"]
-    if not can_be_named(name):
+    if not is_storable_name(name):
         raise InvalidOptions(
             f"column {name!r} cannot be indexed: the format cannot store a name with a comma or "
             f"colon, and the kinds of index are {_list(_KINDS)}; rename the column"
         )
     if kind is not None and kind.lower() not in _KINDS:
         raise InvalidOptions(
-            f"column {name!r} cannot be indexed as {kind!r}{_meant(kind.lower(), _KINDS)}; "
+            f"column {name!r} cannot be indexed as {kind!r}{suggestion(kind.lower(), _KINDS)}; "
             f"use one of {_list(_KINDS)}"
         )
     return IndexedColumn(name, _KINDS[kind.lower()] if kind else None)
@@ -291,7 +287,7 @@ def _field_of(
         found = next((field for field in schema.fields if field.name.lower() == lowered), None)
     if found is None:
         raise UnknownColumn(
-            f"column {name!r} {what} does not exist{_meant(name, schema.fieldNames())}; "
+            f"column {name!r} {what} does not exist{suggestion(name, schema.fieldNames())}; "
             f"the columns are {_list(schema.fieldNames())}"
         )
     return found
@@ -316,11 +312,6 @@ def _has_hash(data_type: DataType) -> bool:
     if isinstance(data_type, ArrayType):
         return _has_hash(data_type.elementType)
     return not isinstance(data_type, MapType) and data_type.simpleString() not in _WITHOUT_HASH
-
-
-def _meant(word: str, known: Iterable[str]) -> str:
-    close = closest(word, known)
-    return f" (did you mean {close!r}?)" if close else ""
 
 
 def _list(names: Iterable[str] | Mapping[str, str]) -> str:

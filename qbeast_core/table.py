@@ -25,7 +25,7 @@ from qbeast_core.jvm.failures import typed_errors_of_methods
 from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.maintain.optimize import OptimizeResult, Scope, optimize_table
-from qbeast_core.model.revision import Revision
+from qbeast_core.model.revision import LAST_REVISION_KEY, Revision
 from qbeast_core.options import ALL, parse_flag, parse_fraction
 from qbeast_core.read import sample as sampling
 from qbeast_core.read.check import CheckReport, check_table
@@ -653,12 +653,9 @@ class QbeastTable:
         if not table.snapshot.exists:
             raise table.missing
         if not _has_index(table.snapshot):
-            raise NotAQbeastTable(
-                f"{table.label} is a Delta table without a Qbeast index; "
-                "convert it with convert_to_qbeast, which keeps its rows and history"
-            )
+            raise table.unindexed
         return cls(table)
 
 
 def _has_index(snapshot: TableSnapshot) -> bool:
-    return snapshot.exists and "qbeast.lastRevisionID" in snapshot.configuration
+    return snapshot.exists and LAST_REVISION_KEY in snapshot.configuration

@@ -18,7 +18,7 @@ from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.read.sample import choose_files
 from qbeast_core.spark.columns import column, file_metadata
-from qbeast_core.spark.location import WorkingColumns
+from qbeast_core.spark.working_columns import WorkingColumns
 
 
 @dataclass(frozen=True, eq=False)

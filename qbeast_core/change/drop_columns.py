@@ -58,7 +58,7 @@ def _attempt(table: OpenTable, names: Sequence[str], started: float) -> None:
         rows = whole.select(*(column(field.name) for field in schema))
         _check_constraints(begun, rows, gone)
         check_planned(begun, schema, snapshot.configuration)
-        kept = snapshot.rows_in_log(begun.index.with_rows)
+        kept = snapshot.row_count_in_log(begun.index.with_rows)
         create(_as_before(begun, started), begun, rows, schema, rows_kept=kept)
 
 
@@ -113,7 +113,11 @@ def _as_before(table: OpenTable, started: float) -> WriteRequest:
     return WriteRequest(
         address=replace(table.address, name=stored.get(RELATION_KEY)),
         mode=WriteMode.OVERWRITE,
-        options=IndexOptions.parse(None, cube_size, stored.get(COLUMN_STATS_KEY) or None),
+        options=IndexOptions.parse(
+            columns_to_index=None,
+            cube_size=cube_size,
+            column_stats=stored.get(COLUMN_STATS_KEY) or None,
+        ),
         properties=None,
         comment=None,
         user_metadata=None,

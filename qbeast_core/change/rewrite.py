@@ -29,7 +29,7 @@ from qbeast_core.spark.evaluation import evaluated_once, is_repeatable
 from qbeast_core.tree.column_choice import ColumnChoice
 from qbeast_core.write.files import WrittenFiles, check_none_lost
 from qbeast_core.write.joined_index import JoinedIndex
-from qbeast_core.write.known_index import KnownIndex, is_open
+from qbeast_core.write.known_index import KnownIndex, columns_are_undecided
 from qbeast_core.write.writer import IndexWriter
 
 
@@ -121,7 +121,7 @@ class Rewrite:
 
     def rows_kept(self, table: OpenTable) -> int:
         """The number of rows of the removed files that are written back."""
-        return table.snapshot.rows(self.removed) - self.rows_deleted
+        return table.snapshot.row_count(self.removed) - self.rows_deleted
 
 
 def begin_change(table: OpenTable, commit: CommitOptions) -> WritableTable | RewriteResult:
@@ -182,7 +182,7 @@ def _do(table: WritableTable, rewrite: Rewrite, user_metadata: str | None) -> Re
             return _unchanged(table, rewrite)
         writer = IndexWriter(table, JoinedIndex.of(KnownIndex.of(table), removed=rewrite.removed))
         return _commit(writer, rewrite, _nothing(table), 0, user_metadata)
-    if is_open(table):
+    if columns_are_undecided(table):
         # The columns chosen now may place rows differently than the guess did.
         rewrite = replace(rewrite, placed_alike=None)
     with _changes(table, rewrite, changes) as (changes, measured):

@@ -140,8 +140,8 @@ def column_chunks(
                 for which in ("Min", "Max")
                 if extreme
             )
-            told = F.array(*map(calls.column, (path_of, *counts)), *extremes)
-            known = F.when(calls.column(path_of).isin(its_paths), told).otherwise(known)
+            texts = F.array(*map(calls.column, (path_of, *counts)), *extremes)
+            known = F.when(calls.column(path_of).isin(its_paths), texts).otherwise(known)
         return calls.expression(known)
 
     def of_group(group: Any) -> Any:

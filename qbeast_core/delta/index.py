@@ -277,8 +277,10 @@ class TableIndex:
         except ValueError as problem:
             return _untrusted(str(problem))
         counted = sum(block.element_count for block in blocks)
-        if file.stored_rows is not None and counted != file.stored_rows:
-            return _untrusted(f"its blocks count {counted} rows, the file has {file.stored_rows}")
+        if file.stored_row_count is not None and counted != file.stored_row_count:
+            return _untrusted(
+                f"its blocks count {counted} rows, the file has {file.stored_row_count}"
+            )
         if not blocks:
             return _untrusted("its list of blocks is empty")
         return IndexedFile(revision.revision_id, blocks, highest_weight=_highest(file.tags))

@@ -39,7 +39,7 @@ class DataFile:
     path: str
     size_bytes: int
     modification_millis: int
-    stored_rows: int | None
+    stored_row_count: int | None
     """The number of rows in the file; None if the log does not have it."""
     deleted_rows: int
     """The number of these rows that a deletion vector hides."""
@@ -57,7 +57,7 @@ class DataFile:
             path=add["path"],
             size_bytes=add["size"],
             modification_millis=add["modificationTime"],
-            stored_rows=rows if type(rows) is int and rows >= 0 else None,
+            stored_row_count=rows if type(rows) is int and rows >= 0 else None,
             deleted_rows=deletion_vector.get("cardinality", 0),
             tags=add.get("tags") or {},
             stats=stats,
@@ -66,7 +66,9 @@ class DataFile:
     @property
     def rows(self) -> int | None:
         """The number of rows that readers see; None if the log does not have it."""
-        return None if self.stored_rows is None else self.stored_rows - self.deleted_rows
+        if self.stored_row_count is None:
+            return None
+        return self.stored_row_count - self.deleted_rows
 
 
 class TableSnapshot:
@@ -162,14 +164,17 @@ class TableSnapshot:
             self._delta_log.createDataFrame(self._snapshot, adds, False, self._jvm.none)
         )
 
-    def rows(self, indices: NDArray[np.int64] | None = None) -> int:
-        """The rows in the files at `indices` (default: all files); counted if not in the log."""
+    def row_count(self, indices: NDArray[np.int64] | None = None) -> int:
+        """The number of rows in the files at `indices` (default: all files).
+
+        If the log does not have it, Spark counts the rows.
+        """
         files = self.files if indices is None else [self.files[i] for i in indices.tolist()]
         known = [file.rows for file in files if file.rows is not None]
         return sum(known) if len(known) == len(files) else self.dataframe(indices).count()
 
-    def rows_in_log(self, indices: NDArray[np.int64]) -> int:
-        """The rows in these files, without those of files whose number the log does not have."""
+    def row_count_in_log(self, indices: NDArray[np.int64]) -> int:
+        """The number of rows in those of these files for which the log has it."""
         return sum(self.files[i].rows or 0 for i in indices.tolist())
 
     def matching(self, filters: PushedFilters, among: NDArray[np.int64]) -> NDArray[np.bool_]:

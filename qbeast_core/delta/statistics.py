@@ -211,13 +211,13 @@ def _in_footers(schema: StructType, spark: SparkSession) -> dict[str, Kind]:
     Depending on its settings, it may write dates and timestamps in the legacy calendar, or
     timestamps in a format without minimum and maximum.
     """
-    told_otherwise: set[Kind] = set()
+    unreadable: set[Kind] = set()
     if setting(spark, _CALENDAR_KEY) == "LEGACY":
-        told_otherwise |= {Kind.DATE, Kind.INSTANT}
+        unreadable |= {Kind.DATE, Kind.INSTANT}
     if is_set(spark, TIMESTAMPS_KEY) and setting(spark, TIMESTAMPS_KEY) != MICROSECONDS:
-        told_otherwise.add(Kind.INSTANT)
+        unreadable.add(Kind.INSTANT)
     kinds = {field.name: kind_of(field.dataType) for field in schema}
-    return {name: kind for name, kind in kinds.items() if kind and kind not in told_otherwise}
+    return {name: kind for name, kind in kinds.items() if kind and kind not in unreadable}
 
 
 def with_members(statistics: str, more: Mapping[str, Mapping[str, str]]) -> str:

@@ -285,8 +285,8 @@ def _causes(error: BaseException) -> list[_Cause]:
 def _deepest(causes: list[_Cause]) -> _Cause:
     if not causes[0].message.startswith(_WRAPPERS):
         return causes[0]
-    told = [cause for cause in causes if not cause.message.startswith(_WRAPPERS)]
-    return told[-1] if told else causes[0]
+    described = [cause for cause in causes if not cause.message.startswith(_WRAPPERS)]
+    return described[-1] if described else causes[0]
 
 
 def _as_raised(error: BaseException) -> BaseException:

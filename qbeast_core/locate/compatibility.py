@@ -99,11 +99,11 @@ def check_features(table: OpenTable) -> None:
         if uniform in _COMPATIBILITY:
             key = _COMPATIBILITY[uniform]
             off.append(f"ALTER TABLE {name} SET TBLPROPERTIES ('{key}' = 'false')")
-        told, remedy = f"run {' and '.join(off)} first", Remedy.IN_PLACE
+        advice, remedy = f"run {' and '.join(off)} first", Remedy.IN_PLACE
         if uniform == _NEVER_OFF:
-            told = "Delta cannot switch it off, so copy the rows to another table"
+            advice = "Delta cannot switch it off, so copy the rows to another table"
             remedy = Remedy.COPY
-        raise _incompatible(table, f"uses UniForm ({uniform})", told, remedy)
+        raise _incompatible(table, f"uses UniForm ({uniform})", advice, remedy)
     if unknown := _unknown(snapshot.features):
         raise _incompatible(
             table,

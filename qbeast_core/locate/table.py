@@ -54,6 +54,15 @@ class OpenTable:
         )
 
     @property
+    def unindexed(self) -> NotAQbeastTable:
+        """The error for a Delta table without an index."""
+        return NotAQbeastTable(
+            f"{self.label} is a Delta table without a Qbeast index; convert it with "
+            "convert_to_qbeast, which keeps its rows and history, or replace its rows with "
+            "write_table(..., mode='overwrite')"
+        )
+
+    @property
     def schema(self) -> StructType:
         """The table's columns; in a write, also those that it adds. Without the slice column."""
         return self.snapshot.schema

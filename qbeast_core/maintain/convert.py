@@ -48,7 +48,7 @@ from qbeast_core.write.sizing import automatic_cube_size
 class ConvertResult:
     """The result of a conversion: the columns to index, the rows per cube, and what is left to do.
 
-    `str()` returns it as a sentence.
+    `str()` describes it in one line.
     """
 
     version: int
@@ -66,11 +66,12 @@ class ConvertResult:
 
     def __str__(self) -> str:
         if not self.changed:
-            return f"is already indexed by {', '.join(self.columns)}"
+            return f"already indexed by {', '.join(self.columns)}"
         chosen = f" ({self.column_choice})" if self.column_choice else ""
         return (
-            f"will be indexed by {', '.join(self.columns)}{chosen}; {counted(self.rows, 'row')} in "
-            f"{counted(self.files, 'file')} are not indexed until you run optimize"
+            f"indexed by {', '.join(self.columns)}{chosen} from now on; "
+            f"{counted(self.rows, 'row')} in {counted(self.files, 'file')} are not indexed until "
+            "you run optimize"
         )
 
 
@@ -124,7 +125,12 @@ def convert_to_qbeast(
         QbeastTable.for_name(spark, "db.events").optimize("unindexed")
         ```
     """
-    options = IndexOptions.parse(columns_to_index, cube_size, sample_key=sample_key, slices=slices)
+    options = IndexOptions.parse(
+        columns_to_index=columns_to_index,
+        cube_size=cube_size,
+        sample_key=sample_key,
+        slices=slices,
+    )
     address = address_of_text(spark, table)
     found = OpenTable.newest(spark, address)
     # If Delta's conversion was cut off, the log exists and the catalog still has a Parquet table.
@@ -201,7 +207,7 @@ def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
     columns, choice = options.columns_for(snapshot.dataframe(), snapshot.schema)
     transformers = resolve_columns(columns, snapshot.schema)
     slices = options.slices is True
-    rows = snapshot.rows()
+    rows = snapshot.row_count()
     staging = Revision.staging(
         Revision(
             revision_id=1,

@@ -68,7 +68,7 @@ class MigrateResult:
 
     def __str__(self) -> str:
         if not self.changed:
-            return "has nothing in the old format"
+            return "nothing in the old format"
         would = "would be " if self.dry_run else ""
         parts = [f"{counted(self.files_retagged, 'file')} {would}retagged"]
         if self.files_unindexed:
@@ -213,7 +213,7 @@ def _survey(table: OpenTable) -> _Survey:
         elif revision is None:
             lost.append(i)
         else:
-            block = _block_of(file.tags, file.stored_rows, revision)
+            block = _block_of(file.tags, file.stored_row_count, revision)
             counting[revision.revision_id][i] = block
     return _Survey(counting, copies, lost)
 
@@ -349,7 +349,7 @@ def _rewrite(table: WritableTable, survey: _Survey, stored: Mapping[str, str]) -
         index = _RecordedLater.of(known, revision, removed=files)
         writer = IndexWriter(table, replace(index, keeps_weights=False))
         statistics = writer.measure(rows)
-        check_none_lost(statistics.rows, table.snapshot.rows_in_log(files))
+        check_none_lost(statistics.rows, table.snapshot.row_count_in_log(files))
         if not statistics.rows:
             continue
         planned = writer.plan_write(rows.schema, statistics)

@@ -65,7 +65,7 @@ class OptimizeResult:
 
     def __str__(self) -> str:
         if not self.changed:
-            return "nothing to gain"
+            return "no file needs rewriting"
         verb = "would rewrite" if self.dry_run else "rewrote"
         about = "about " if self.dry_run else ""
         return (
@@ -186,7 +186,7 @@ def _optimize_revision(
         version=snapshot.version,
         files_removed=len(removed),
         bytes_removed=sum(file.size_bytes for file in removed),
-        rows=snapshot.rows_in_log(chosen),
+        rows=snapshot.row_count_in_log(chosen),
         bytes_written_since=written_since(),
         dry_run=dry_run,
     )
@@ -219,7 +219,7 @@ def _rewrite(
     index = JoinedIndex.of(known, revision, removed=chosen)
     writer = IndexWriter(table, replace(index, keeps_weights=False))
     written = writer.write_measured(rows, writer.measure(rows))
-    check_none_lost(written.rows, table.snapshot.rows_in_log(chosen))
+    check_none_lost(written.rows, table.snapshot.row_count_in_log(chosen))
     return writer, written
 
 

@@ -25,7 +25,7 @@ from qbeast_core.model.transformer import (
     StringQuantilesTransformer,
     Transformer,
 )
-from qbeast_core.names import closest
+from qbeast_core.names import suggestion
 
 MAX_QUANTILES = 10_000
 
@@ -126,8 +126,7 @@ def _measures(given: Mapping[str, Any], columns: Sequence[str]) -> Iterator[tupl
         elif key.lower() in by_key:
             yield *by_key[key.lower()], value
         else:
-            close = closest(key, [*by_name, *by_key])
-            meant = f" (did you mean {close!r}?)" if close else ""
+            meant = suggestion(key, [*by_name, *by_key])
             raise InvalidOptions(
                 f"column_stats has {key!r}, which matches no indexed column{meant}; the "
                 f"indexed columns are {', '.join(map(repr, columns))}, and each takes "

@@ -28,6 +28,7 @@ STAGING_REVISION_ID = 0
 
 LAST_REVISION_KEY = "qbeast.lastRevisionID"
 COLUMNS_KEY = "columnsToIndex"
+CUBE_SIZE_KEY = "cubeSize"
 REVISION_KEY_PREFIX = "qbeast.revision."
 SAMPLE_KEY = "qbeast.sampleKey"
 """The key for the columns from which weights are computed, if not from the indexed columns."""
@@ -161,6 +162,11 @@ class Revision:
             raise
         except (ValueError, OverflowError) as problem:
             raise CorruptMetadata(f"{problem!s:.500}") from None
+
+
+def is_storable_name(column: str) -> bool:
+    """Whether `columnsToIndex` can store the name of an indexed column."""
+    return not set(column) & set(",:")
 
 
 def next_revision(

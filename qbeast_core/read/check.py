@@ -19,8 +19,9 @@ from qbeast_core.model.block import Block
 from qbeast_core.model.revision import LAST_REVISION_KEY, Revision
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.spark.columns import column, file_metadata
-from qbeast_core.spark.location import WorkingColumns, located
+from qbeast_core.spark.paths import located
 from qbeast_core.spark.slices import row_slice
+from qbeast_core.spark.working_columns import WorkingColumns
 from qbeast_core.tree.anchors import violations
 from qbeast_core.tree.path import PathLayout
 

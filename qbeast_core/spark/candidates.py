@@ -11,7 +11,7 @@ from pyspark.sql.types import StructField, StructType
 
 from qbeast_core.errors import UnsupportedColumnType
 from qbeast_core.model.datatypes import DataType
-from qbeast_core.options import can_be_named
+from qbeast_core.model.revision import is_storable_name
 from qbeast_core.spark import columns
 from qbeast_core.spark.drawing import drawn_rows
 from qbeast_core.spark.schema import is_identity
@@ -32,7 +32,7 @@ def candidate_columns(schema: StructType) -> list[tuple[str, DataType]]:
     found = [
         (field.name, _type_of(field))
         for field in schema.fields
-        if can_be_named(field.name) and not is_identity(field)
+        if is_storable_name(field.name) and not is_identity(field)
     ]
     return [(name, data_type) for name, data_type in found if data_type is not None]
 

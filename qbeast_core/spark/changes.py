@@ -83,16 +83,16 @@ def data_rows(changes: DataFrame) -> DataFrame:
 def feed_rows(changes: DataFrame) -> DataFrame:
     """The rows of the change data feed."""
 
-    def tell(action: str, image: str, change_type: str) -> DataFrame:
-        told = changes.where(F.col("action") == action)
-        return told.select(f"{image}.*", F.lit(change_type).alias(CHANGE_TYPE))
+    def images(action: str, image: str, change_type: str) -> DataFrame:
+        of_action = changes.where(F.col("action") == action)
+        return of_action.select(f"{image}.*", F.lit(change_type).alias(CHANGE_TYPE))
 
     return together(
         [
-            tell(_INSERT, "after", "insert"),
-            tell(_DELETE, "before", "delete"),
-            tell(_UPDATE, "before", "update_preimage"),
-            tell(_UPDATE, "after", "update_postimage"),
+            images(_INSERT, "after", "insert"),
+            images(_DELETE, "before", "delete"),
+            images(_UPDATE, "before", "update_preimage"),
+            images(_UPDATE, "after", "update_postimage"),
         ]
     )
 

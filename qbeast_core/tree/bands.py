@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qbeast_core.model.weight import weight_of_fraction
+from qbeast_core.tree.weighed_sample import WeighedSample
 
 _FRACTIONS = chain.from_iterable((10.0**-power, 3 * 10.0**-power) for power in range(9, 0, -1))
 BAND_ENDS: NDArray[np.int64] = np.array([weight_of_fraction(f) - 1 for f in _FRACTIONS])
@@ -21,24 +22,20 @@ BAND_ENDS: NDArray[np.int64] = np.array([weight_of_fraction(f) - 1 for f in _FRA
 
 
 def choose_band_ends(
-    sample_weights: NDArray[np.int32],
-    scale: float,
-    smallest_rows: int,
-    kept: Collection[int] = (),
+    sample: WeighedSample, smallest_rows: int, kept: Collection[int] = ()
 ) -> NDArray[np.int64]:
     """The highest weight of each band of a write except the last, int64[bands - 1], ascending.
 
     Args:
-        sample_weights: int32[rows], the weights of a sample of all rows, in any order.
-        scale: the number of rows per row of the sample.
+        sample: of all rows.
         smallest_rows: the smallest number of rows that is worth a file, at least 1.
         kept: ends in `BAND_ENDS` where a band must end if there are rows on both sides of it.
     """
-    below = np.searchsorted(np.sort(sample_weights), BAND_ENDS, side="right").tolist()
+    below = np.searchsorted(np.sort(sample.weights), BAND_ENDS, side="right").tolist()
     chosen: list[int] = []
-    not_above = len(sample_weights)
+    not_above = len(sample.weights)
     for end, rows in zip(reversed(BAND_ENDS.tolist()), reversed(below), strict=True):
-        fewest = 1.0 if end in kept else max(1.0, smallest_rows / scale)
+        fewest = 1.0 if end in kept else max(1.0, smallest_rows / sample.scale)
         if rows >= fewest and not_above - rows >= fewest:
             chosen.insert(0, end)
             not_above = rows

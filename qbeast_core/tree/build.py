@@ -1,8 +1,7 @@
 """Cube weights, estimated from a uniform sample of rows (docs/format.md 8.4).
 
 A cube takes the rows with the lowest weights until it has about the desired size; the other rows go
-to its children. The sample must be independent of the weights: rows with the same indexed values
-share one weight, so a sample by weight would contain either all or none of them.
+to its children.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from qbeast_core.model.cube import CubeId
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, fraction_of_weight
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import PathLayout
+from qbeast_core.tree.weighed_sample import WeighedSample
 
 SLACK = 1.25
 """A cube is split only if it has more than this many times the desired size. A smaller excess would
@@ -24,30 +24,24 @@ leave 2^n children almost empty, and counts from a sample are not exact anyway."
 
 def estimate_weights(
     layout: PathLayout,
-    sample_words: NDArray[np.int64],
-    sample_weights: NDArray[np.int32],
-    total_rows: int,
+    sample: WeighedSample,
     desired_cube_size: int,
     existing: OTree | None = None,
 ) -> dict[CubeId, int]:
-    """The weight of each cube for writing `total_rows` new rows; MAX_WEIGHT for leaves.
+    """The weight of each cube for writing new rows, from a sample of them; MAX_WEIGHT for leaves.
 
-    `sample_words` int64[words, rows] and `sample_weights` int32[rows] are a uniform sample of the
-    new rows. The result has every cube that sample rows reach, and every cube of the `existing`
-    tree, with missing parents filled in. Existing weights are never raised. A child's weight is
-    strictly above its parent's, except where the existing tree differs.
+    The result has every cube that sample rows reach, and every cube of the `existing` tree, with
+    missing parents filled in. Existing weights are never raised. A child's weight is strictly above
+    its parent's, except where the existing tree differs.
     """
-    rows = len(sample_weights)
     weights = dict(existing.weights) if existing else {}
-    if rows == 0:
+    if not len(sample.weights):
         return weights or {CubeId.root(layout.dimensions): MAX_WEIGHT}
-    level = _Level.root(sample_words, sample_weights)
-    scale = total_rows / rows
+    level = _Level.root(layout, sample)
     while level.paths:
-        cubes = [CubeId(layout.dimensions, level.depth, path) for path in level.paths]
-        chosen = _weights_of_level(level, cubes, scale, desired_cube_size, existing, layout)
-        weights.update(zip(cubes, chosen.tolist(), strict=True))
-        level = level.children(chosen, layout)
+        chosen = _weights_of_level(level, sample.scale, desired_cube_size, existing)
+        weights.update(zip(level.cubes, chosen.tolist(), strict=True))
+        level = level.children(chosen)
     return weights
 
 
@@ -59,6 +53,7 @@ class _Level:
 
     def __init__(
         self,
+        layout: PathLayout,
         depth: int,
         paths: list[int],
         parent_weights: NDArray[np.int64],
@@ -66,8 +61,10 @@ class _Level:
         words: NDArray[np.int64],
         row_weights: NDArray[np.int64],
     ) -> None:
+        self.layout = layout
         self.depth = depth
         self.paths = paths
+        self.cubes = [CubeId(layout.dimensions, depth, path) for path in paths]
         self.parent_weights = parent_weights
         self.first = first
         self.end = np.append(first[1:], len(row_weights))
@@ -76,19 +73,21 @@ class _Level:
         self.cube_of_row = np.repeat(np.arange(len(paths)), self.end - first)
 
     @staticmethod
-    def root(words: NDArray[np.int64], row_weights: NDArray[np.int32]) -> _Level:
-        order = np.lexsort(words[::-1])
+    def root(layout: PathLayout, sample: WeighedSample) -> _Level:
+        order = np.lexsort(sample.words[::-1])
         return _Level(
+            layout,
             depth=0,
             paths=[0],
             parent_weights=np.array([MIN_WEIGHT - 1]),
             first=np.array([0]),
-            words=words[:, order],
-            row_weights=row_weights[order].astype(np.int64),
+            words=sample.words[:, order],
+            row_weights=sample.weights[order].astype(np.int64),
         )
 
-    def children(self, weights: NDArray[np.int64], layout: PathLayout) -> _Level:
+    def children(self, weights: NDArray[np.int64]) -> _Level:
         """The children that have sample rows, of the cubes that these weights make inner cubes."""
+        layout = self.layout
         kept = (weights < MAX_WEIGHT)[self.cube_of_row] & (self.depth < layout.max_depth)
         parent = self.cube_of_row[kept]
         words = self.words[:, kept]
@@ -101,7 +100,13 @@ class _Level:
             for i, digit in zip(parent[first].tolist(), digits[first].tolist(), strict=True)
         ]
         return _Level(
-            self.depth + 1, paths, weights[parent[first]], first, words, self.row_weights[kept]
+            layout,
+            depth=self.depth + 1,
+            paths=paths,
+            parent_weights=weights[parent[first]],
+            first=first,
+            words=words,
+            row_weights=self.row_weights[kept],
         )
 
     def rows_between(self, upper: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -121,14 +126,10 @@ class _Level:
 
 
 def _weights_of_level(
-    level: _Level,
-    cubes: list[CubeId],
-    scale: float,
-    desired_cube_size: int,
-    existing: OTree | None,
-    layout: PathLayout,
+    level: _Level, scale: float, desired_cube_size: int, existing: OTree | None
 ) -> NDArray[np.int64]:
     """The weights int64[cubes] of one level, given those of the level above."""
+    cubes = level.cubes
     splittable = ~level.one_path_each()
     domains = scale * (level.end - level.first)
     old_weights = np.full(len(cubes), MAX_WEIGHT)
@@ -136,7 +137,7 @@ def _weights_of_level(
         splittable |= np.array([cube in existing.inner_cubes for cube in cubes])
         domains = domains + np.array([existing.domains.get(cube, 0.0) for cube in cubes])
         old_weights = np.array([existing.weights.get(cube, MAX_WEIGHT) for cube in cubes])
-    splittable &= level.depth < layout.max_depth
+    splittable &= level.depth < level.layout.max_depth
 
     # With few distinct values there are few weights, so the number of rows between two weights does
     # not follow from their difference. The rows of the sample decide in this case.

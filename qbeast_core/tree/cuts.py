@@ -19,6 +19,7 @@ from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
 from qbeast_core.tree.bands import band_numbers
 from qbeast_core.tree.curve import RowOrder
 from qbeast_core.tree.path import PathLayout
+from qbeast_core.tree.weighed_sample import WeighedSample
 
 _MOST_PLACE_BITS = 48
 _EVEN_ROWS = 1 << 17
@@ -64,27 +65,20 @@ class FileCuts:
 
 
 def cut_into_files(
-    order: RowOrder,
-    words: NDArray[np.int64],
-    weights: NDArray[np.int32],
-    scale: float,
-    desired_rows: int,
-    band_ends: NDArray[np.int64],
+    order: RowOrder, sample: WeighedSample, desired_rows: int, band_ends: NDArray[np.int64]
 ) -> FileCuts:
     """Cut each band into files of about `desired_rows` rows, from a uniform sample of the rows.
 
     Args:
-        words, weights: of the sample, as in `FileCuts.files_of`.
-        scale: the number of rows per row of the sample.
         desired_rows: at least 1.
     """
     place_bits = min(order.bits, _MOST_PLACE_BITS)
-    bands = band_numbers(weights, band_ends)
-    keys = np.sort(_keys(order, place_bits, words, bands))
+    bands = band_numbers(sample.weights, band_ends)
+    keys = np.sort(_keys(order, place_bits, sample.words, bands))
     starts = np.searchsorted(keys, np.arange(len(band_ends) + 2) << place_bits)
     ends: list[NDArray[np.int64]] = []
     for band, (first, last) in enumerate(pairwise(starts.tolist())):
-        files = max(1, round((last - first) * scale / desired_rows))
+        files = max(1, round((last - first) * sample.scale / desired_rows))
         cuts = keys[first + (last - first) * np.arange(1, files) // files]
         # Equal rows stay together, and the last file has rows too.
         ends.append(cuts[cuts < keys[last - 1]] if files > 1 else cuts)
@@ -100,7 +94,7 @@ def one_file(order: RowOrder) -> FileCuts:
 
 def even_sample(
     layout: PathLayout, weights: Mapping[CubeId, int], rows_in: Mapping[CubeId, float]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+) -> WeighedSample:
     """A sample of rows that are spread evenly in each cube of a tree.
 
     Args:
@@ -108,7 +102,7 @@ def even_sample(
         rows_in: the number of rows in each cube, at least one of which has rows.
 
     Returns:
-        The first words of their paths, int64[1, rows], and their weights, int32[rows].
+        A sample with the first word of each path only.
     """
     total, bits = sum(rows_in.values()), layout.first_levels * layout.dimensions
     unused = layout.levels_per_word * layout.dimensions - bits
@@ -127,7 +121,8 @@ def even_sample(
     words = (np.array(firsts)[of_row] + below) << unused
     lowest, highest = np.array(above)[of_row], np.array(upto)[of_row]
     drawn = random.integers(lowest + 1, highest, endpoint=True)
-    return words[np.newaxis], np.minimum(drawn, MAX_WEIGHT).astype(np.int32)
+    row_weights = np.minimum(drawn, MAX_WEIGHT).astype(np.int32)
+    return WeighedSample(words[np.newaxis], row_weights, round(total))
 
 
 def _keys(

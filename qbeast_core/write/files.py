@@ -1,6 +1,6 @@
 """Write rows to files: place every row, write it, and tag each file with its actual contents.
 
-Both writes of new rows and optimize end here.
+All ways of writing end here, in `tagged`.
 """
 
 from __future__ import annotations

@@ -62,6 +62,7 @@ class IndexOptions:
 
     @staticmethod
     def parse(
+        *,
         columns_to_index: str | Sequence[str] | None,
         cube_size: int | str,
         column_stats: str | Mapping[str, Any] | None = None,

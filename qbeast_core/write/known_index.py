@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.json_text import parse_id
-from qbeast_core.model.revision import IndexConfiguration, Revision
+from qbeast_core.model.revision import CUBE_SIZE_KEY, IndexConfiguration, Revision
 from qbeast_core.options import IndexedColumn
 from qbeast_core.spark.candidates import candidate_columns, sample_candidates
 from qbeast_core.spark.columns import column
@@ -67,7 +67,7 @@ class KnownIndex:
             at_most: the maximum number of columns to choose; None for as many as the table has.
         """
         known = KnownIndex.of(table)
-        if not is_open(table):
+        if not columns_are_undecided(table):
             return known
         # New rows may lack columns that Delta generates.
         schema = table.schema
@@ -87,7 +87,7 @@ class KnownIndex:
         stored = {
             **self.stored,
             **keys,
-            "cubeSize": str(revision.desired_cube_size),
+            CUBE_SIZE_KEY: str(revision.desired_cube_size),
             **stored_keys(self.configuration, revision),
         }
         return replace(
@@ -127,7 +127,7 @@ def is_guess(table: OpenTable) -> bool:
     return table.configuration.latest.is_staging and not table.snapshot.files
 
 
-def is_open(table: OpenTable) -> bool:
+def columns_are_undecided(table: OpenTable) -> bool:
     """Whether the next rows replace the columns, which are a guess that indexes no file yet."""
     if not is_guess(table):
         return False

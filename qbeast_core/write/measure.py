@@ -10,7 +10,7 @@ from qbeast_core.jvm.catalyst import Catalyst
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.transformer import Transformer
 from qbeast_core.spark.statistics import InputStatistics, collect
-from qbeast_core.write.sizing import sample_rows
+from qbeast_core.write.sizing import planned_sample_size
 
 
 def measure(
@@ -31,5 +31,5 @@ def measure(
         rows,
         transformers,
         weight_columns,
-        lambda about: sample_rows(about, cube_size, schema),
+        lambda about: planned_sample_size(about, cube_size, schema),
     )

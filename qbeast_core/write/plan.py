@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -18,7 +17,7 @@ from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.weight import MAX_WEIGHT
 from qbeast_core.spark import columns
-from qbeast_core.spark.location import cells
+from qbeast_core.spark.paths import cells
 from qbeast_core.spark.slices import row_slice
 from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.assignment import Assignment
@@ -29,6 +28,7 @@ from qbeast_core.tree.cuts import FileCuts, cut_into_files, even_sample, one_fil
 from qbeast_core.tree.fit import still_fits
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import WORD_BITS, PathLayout
+from qbeast_core.tree.weighed_sample import WeighedSample
 from qbeast_core.write.sizing import smallest_band_rows
 
 _SLICE_BITS = 6
@@ -89,25 +89,22 @@ def plan_tree(
     """
     phases.enter(phases.PLANNING)
     layout = PathLayout(revision.dimensions)
-    words = sample.words(revision)
+    weighed = WeighedSample(sample.words(revision), sample.weights, rows)
     if existing is not None and not grows:
         weights = dict(existing.weights)
     else:
-        weights = estimate_weights(
-            layout, words, sample.weights, rows, revision.desired_cube_size, existing
-        )
-    scale = rows / len(sample.weights)
+        weights = estimate_weights(layout, weighed, revision.desired_cube_size, existing)
     assignment = Assignment.of(layout, weights)
-    cubes, cube_of_row = assignment.cubes_of(words, sample.weights)
-    counts = np.bincount(cube_of_row, minlength=len(cubes)) * scale
+    cubes, cube_of_row = assignment.cubes_of(weighed.words, weighed.weights)
+    counts = np.bincount(cube_of_row, minlength=len(cubes)) * weighed.scale
     cell_rows = min(CELL_ROWS, -(-revision.desired_cube_size // _CELLS_OF_A_FILE))
-    order = RowOrder(layout, levels_that_part(layout, words, scale, cell_rows))
+    order = RowOrder(layout, levels_that_part(layout, weighed.words, weighed.scale, cell_rows))
     return TreePlan(
         revision,
         weights,
         assignment,
         dict(zip(cubes, counts.tolist(), strict=True)),
-        _cuts(revision, schema, order, words, sample.weights, rows, kept_ends),
+        _cuts(revision, schema, order, weighed, kept_ends),
         sample.high_cardinality(revision.transformers),
     )
 
@@ -127,10 +124,8 @@ def plan_again(
     phases.enter(phases.PLANNING)
     layout, weights = PathLayout(revision.dimensions), tree.weights
     in_cubes = {cube: float(rows) for cube, rows in tree.element_count.items() if rows}
-    words, row_weights = even_sample(layout, weights, in_cubes)
     order = RowOrder(layout, order_levels)
-    rows = round(sum(in_cubes.values()))
-    cuts = _cuts(revision, schema, order, words, row_weights, rows)
+    cuts = _cuts(revision, schema, order, even_sample(layout, weights, in_cubes))
     assignment = Assignment.of(layout, weights)
     return TreePlan(revision, weights, assignment, in_cubes, cuts, without_dictionary)
 
@@ -139,20 +134,17 @@ def _cuts(
     revision: Revision,
     schema: StructType,
     order: RowOrder,
-    words: NDArray[np.int64],
-    weights: NDArray[np.int32],
-    rows: int,
+    sample: WeighedSample,
     kept_ends: Collection[int] = (),
 ) -> FileCuts:
-    """The files for so many rows, from a sample of them. Few rows are one file."""
+    """The files of a write, from a sample of its rows. Few rows are one file."""
     desired_rows = revision.desired_cube_size
-    is_small = rows <= desired_rows
+    is_small = sample.rows <= desired_rows
     if is_small and not kept_ends:
         return one_file(order)
-    scale = rows / len(weights)
-    smallest_rows = rows if is_small else smallest_band_rows(schema, desired_rows)
-    ends = choose_band_ends(weights, scale, smallest_rows, kept_ends)
-    return cut_into_files(order, words, weights, scale, desired_rows, ends)
+    smallest_rows = sample.rows if is_small else smallest_band_rows(schema, desired_rows)
+    ends = choose_band_ends(sample, smallest_rows, kept_ends)
+    return cut_into_files(order, sample, desired_rows, ends)
 
 
 @dataclass(frozen=True, eq=False)

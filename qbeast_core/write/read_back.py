@@ -22,8 +22,8 @@ from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
 from qbeast_core.spark import columns
-from qbeast_core.spark.location import WorkingColumns
 from qbeast_core.spark.statistics import RowSample
+from qbeast_core.spark.working_columns import WorkingColumns
 from qbeast_core.tree.path import PathLayout
 from qbeast_core.write.plan import RowLayout, TreePlan
 from qbeast_core.write.sizing import MOST_SAMPLE_ROWS
@@ -54,13 +54,15 @@ class Counting:
     row_layout: RowLayout
 
     @staticmethod
-    def of(plan: TreePlan, row_layout: RowLayout, columns: Sequence[str], rows: int) -> Counting:
+    def of(
+        plan: TreePlan, row_layout: RowLayout, column_names: Sequence[str], rows: int
+    ) -> Counting:
         """The expressions for rows with these columns, which `row_layout` places in the write.
 
         Args:
             rows: the expected number of rows.
         """
-        names = WorkingColumns(columns, plan.revision.dimensions)
+        names = WorkingColumns(column_names, plan.revision.dimensions)
         counting = Counting(plan, names, row_layout)
         _ = counting.of_row
         if rows > MOST_SAMPLE_ROWS:
@@ -158,7 +160,8 @@ def _grouped_by_spark(
         cubes.column(name).to_pylist() for name in (names.file, "min_weight", "rows", "max_weight")
     )
     for number, key, lowest, count, highest in zip(cube_of_group, *columns_of_group, strict=True):
-        yield _group(counting.plan, key, distinct[number], lowest, count, highest)
+        block = _block(counting.plan, distinct[number], lowest, count)
+        yield _Group(key, block, highest)
 
 
 def _grouped_by_driver(counting: Counting, rows: DataFrame, file_key: Column) -> Iterator[_Group]:
@@ -179,13 +182,11 @@ def _grouped_by_driver(counting: Counting, rows: DataFrame, file_key: Column) ->
     for group, min_weight, count, max_weight in found:
         in_file, cube = divmod(group, len(cubes))
         key = keys.dictionary[in_file].as_py()
-        yield _group(plan, key, cubes[cube], min_weight, count, max_weight)
+        yield _Group(key, _block(plan, cubes[cube], min_weight, count), max_weight)
 
 
-def _group(
-    plan: TreePlan, file_key: Any, cube: CubeId, lowest: int, rows: int, highest: int
-) -> _Group:
-    return _Group(file_key, Block(cube, lowest, plan.max_weight(cube), rows), highest)
+def _block(plan: TreePlan, cube: CubeId, min_weight: int, rows: int) -> Block:
+    return Block(cube, min_weight, plan.max_weight(cube), rows)
 
 
 def _check_inside(outside: pa.ChunkedArray) -> None:
@@ -209,7 +210,7 @@ def contents_of_all(plan: TreePlan, sample: RowSample) -> FileContents:
     lowest = np.full(len(cubes), MAX_WEIGHT)
     np.minimum.at(lowest, cube_of_row, sample.weights)
     blocks = [
-        Block(cube, min_weight, plan.max_weight(cube), count)
+        _block(plan, cube, min_weight, count)
         for cube, min_weight, count in zip(cubes, lowest.tolist(), rows.tolist(), strict=True)
     ]
     blocks.sort(key=lambda block: block.cube.preorder_key)

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from qbeast_core.counts import counted
 from qbeast_core.delta.application import ApplicationTransaction
 from qbeast_core.delta.snapshot import TableSnapshot
-from qbeast_core.errors import InvalidOptions, NotAQbeastTable
+from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.compatibility import check_features, check_removable, check_writable
 from qbeast_core.locate.table import OpenTable, WritableTable
@@ -24,7 +24,7 @@ from qbeast_core.spark.slices import has_slice_column, own_rows
 from qbeast_core.tree.column_choice import ColumnChoice
 from qbeast_core.write.files import WrittenFiles
 from qbeast_core.write.index_options import IndexOptions
-from qbeast_core.write.known_index import KnownIndex, is_open
+from qbeast_core.write.known_index import KnownIndex, columns_are_undecided
 from qbeast_core.write.revision import check_sample_key, check_slices, continued_transformers
 
 
@@ -131,7 +131,7 @@ class WriteRequest:
         """Check the request before anything is computed."""
         if self.appends(table):
             _, transformers = self.continued(table)
-            if not self.decides(table):
+            if not self.decides_columns(table):
                 self.options.stats_of(transformers)
         else:
             self._check_new(table, schema)
@@ -167,7 +167,7 @@ class WriteRequest:
     def measured_columns(self, table: OpenTable, given: DataFrame) -> tuple[str, ...]:
         """The columns that are measured before the rows are written; empty for all columns."""
         if self.appends(table):
-            if self.decides(table):
+            if self.decides_columns(table):
                 return ()
             known, transformers = self.continued(table)
             key = known.configuration.latest.sample_key
@@ -185,9 +185,9 @@ class WriteRequest:
         """Whether the write appends to an existing table."""
         return self.mode is WriteMode.APPEND and self._has_table(table)
 
-    def decides(self, table: OpenTable) -> bool:
+    def decides_columns(self, table: OpenTable) -> bool:
         """Whether the rows of an append decide which columns the table is indexed by."""
-        return self.options.columns is None and is_open(table)
+        return self.options.columns is None and columns_are_undecided(table)
 
     def continued(
         self, table: OpenTable, rows: DataFrame | None = None
@@ -205,16 +205,13 @@ class WriteRequest:
         snapshot, label = table.snapshot, table.label
         known = KnownIndex.of(table)
         if known.configuration.last_revision_id is None:
-            raise NotAQbeastTable(
-                f"{label} is a Delta table without a Qbeast index; convert it first, which keeps "
-                "its rows, or replace its rows with mode='overwrite'"
-            )
+            raise table.unindexed
         schema, key = table.schema, self.options.sample_key
         if key is not None:
             check_sample_key(key, known.current, snapshot.configuration, schema, label)
         if self.options.slices is not None:
             check_slices(self.options.slices, snapshot.stores_slices, label)
-        if rows is not None and self.decides(table):
+        if rows is not None and self.decides_columns(table):
             known = KnownIndex.for_rows(table, rows, self.options.automatic_columns)
         return known, continued_transformers(known.current, self.options.columns, schema, label)
 

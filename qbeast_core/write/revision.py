@@ -14,6 +14,7 @@ from qbeast_core.errors import IndexMismatch
 from qbeast_core.model.revision import (
     BUILT_FROM_SAMPLE,
     COLUMNS_KEY,
+    CUBE_SIZE_KEY,
     IndexConfiguration,
     Revision,
     next_revision,
@@ -50,7 +51,7 @@ AUTOMATIC_KEY = "qbeast.automatic"
 CHOSEN_FROM_KEY = "qbeast.chosenFrom"
 """The number of rows from which automatic columns were chosen."""
 COLUMNS, CUBE_SIZE, KEY = "columns_to_index", "cube_size", "sample_key"
-_OPTION_KEYS = frozenset((COLUMNS_KEY, "cubeSize", "tableFormat", COLUMN_STATS_KEY))
+_OPTION_KEYS = frozenset((COLUMNS_KEY, CUBE_SIZE_KEY, "tableFormat", COLUMN_STATS_KEY))
 
 
 def first_revision(
@@ -217,7 +218,7 @@ def option_keys(columns: Sequence[IndexedColumn], revision: Revision) -> dict[st
             f"{transformer.column}:{column.kind}" if column.kind else transformer.column
             for column, transformer in zip(columns, revision.transformers, strict=True)
         ),
-        "cubeSize": str(revision.desired_cube_size),
+        CUBE_SIZE_KEY: str(revision.desired_cube_size),
         "tableFormat": "delta",
         COLUMN_STATS_KEY: "",
     }

@@ -65,7 +65,7 @@ def outgrown_cube_size(present: int, rows: int, schema: StructType) -> int | Non
     return grown if wanted >= _OUTGROWN * present and grown >= _LEAST_GROWTH * present else None
 
 
-def sample_rows(rows: int, cube_size: int | None, schema: StructType) -> int:
+def planned_sample_size(rows: int, cube_size: int | None, schema: StructType) -> int:
     """The number of rows to sample to plan the tree.
 
     Each task of the first pass keeps at most this many rows, and the driver collects them.

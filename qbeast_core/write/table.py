@@ -154,7 +154,12 @@ def write_table(
         address=address_to_write(spark, table=table, path=path, location=location),
         mode=WriteMode.parse(mode),
         options=IndexOptions.parse(
-            columns_to_index, cube_size, column_stats, sample_key, slices, rechoose
+            columns_to_index=columns_to_index,
+            cube_size=cube_size,
+            column_stats=column_stats,
+            sample_key=sample_key,
+            slices=slices,
+            rechoose=rechoose,
         ),
         properties=properties,
         comment=comment,
@@ -222,7 +227,7 @@ def _in_one_pass(
         return table
     if request.mode is WriteMode.OVERWRITE:
         return rebuild_by_tree(request, table, request.aligned(table, rows))
-    if request.appends(table) and not request.decides(table):
+    if request.appends(table) and not request.decides_columns(table):
         return append_single_file(request, table, rows)
     return DoesNotFit()
 

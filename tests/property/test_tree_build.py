@@ -13,6 +13,7 @@ from qbeast_core.tree.assignment import Assignment
 from qbeast_core.tree.build import estimate_weights
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import PathLayout
+from qbeast_core.tree.weighed_sample import WeighedSample
 
 
 @st.composite
@@ -62,9 +63,8 @@ def test_weights_rise_along_paths_and_appends_never_raise_one(data: st.DataObjec
         words, row_weights = data.draw(data_sets(dimensions))
         scale = data.draw(st.sampled_from([1, 3, 1000]))
         tree = OTree.of(blocks, dimensions)
-        weights = estimate_weights(
-            layout, words, row_weights, scale * len(row_weights), size, tree if blocks else None
-        )
+        sample = WeighedSample(words, row_weights, scale * len(row_weights))
+        weights = estimate_weights(layout, sample, size, tree if blocks else None)
         for cube, weight in weights.items():
             assert weight <= tree.weights.get(cube, MAX_WEIGHT)
             assert weight <= tree.max_weight.get(cube, MAX_WEIGHT)
@@ -81,6 +81,7 @@ def test_no_row_is_placed_above_a_block_with_a_lower_weight(data: st.DataObject)
     layout = PathLayout(dimensions)
     words, row_weights = data.draw(data_sets(dimensions))
     size = data.draw(st.integers(1, 50))
-    weights = estimate_weights(layout, words, row_weights, len(row_weights), size)
+    sample = WeighedSample(words, row_weights, len(row_weights))
+    weights = estimate_weights(layout, sample, size)
     for block in blocks_of(layout, weights, words, row_weights):
         assert all(weights[around] < block.min_weight for around in block.cube.ancestors())

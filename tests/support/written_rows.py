@@ -17,6 +17,7 @@ from qbeast_core.tree.cuts import cut_into_files, one_file
 from qbeast_core.tree.fragments import compaction_candidates
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import PathLayout
+from qbeast_core.tree.weighed_sample import WeighedSample
 
 
 class File(NamedTuple):
@@ -52,17 +53,16 @@ class WrittenRows:
     def write(self, rows: Rows, kept: list[Block], kept_ends: frozenset[int] = frozenset()) -> int:
         """Write rows to new files and return the number of files."""
         layout, size, count = self.layout, self.cube_size, len(rows.weights)
-        sample = self._sample(rows)
+        sample = WeighedSample(*self._sample(rows), count)
         existing = OTree.of(kept, layout.dimensions) if kept else None
-        cube_weights = estimate_weights(layout, *sample, count, size, existing)
-        scale = count / len(sample.weights)
-        order = RowOrder(layout, levels_that_part(layout, sample.words, scale, size // 8))
+        cube_weights = estimate_weights(layout, sample, size, existing)
+        order = RowOrder(layout, levels_that_part(layout, sample.words, sample.scale, size // 8))
         is_small = count <= size
         cuts = one_file(order)
         if not is_small or kept_ends:
             smallest = count if is_small else self._smallest_band
-            ends = choose_band_ends(sample.weights, scale, smallest, kept_ends)
-            cuts = cut_into_files(order, *sample, scale, size, ends)
+            ends = choose_band_ends(sample, smallest, kept_ends)
+            cuts = cut_into_files(order, sample, size, ends)
         depths = Assignment.of(layout, cube_weights).depths_of(*rows)
         numbers = cuts.files_of(*rows)
         written = []

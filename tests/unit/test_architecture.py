@@ -73,6 +73,7 @@ LAYERS = [
     {"model"},
     {"tree", "jvm", "estimation"},
     {"spark"},
+    {"options"},
     {"delta"},
     {"locate"},
     {"read"},
@@ -83,7 +84,7 @@ LAYERS = [
 ]
 """Packages, the lowest first; those of one layer do not import each other."""
 RANKS = {package: rank for rank, packages in enumerate(LAYERS) for package in packages}
-BESIDE = {"", "counts", "errors", "failpoints", "hooks", "names", "options", "phases"}
+BESIDE = {"", "counts", "errors", "failpoints", "hooks", "names", "phases"}
 """Modules that every layer may import."""
 
 

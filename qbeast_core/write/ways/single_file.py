@@ -21,7 +21,7 @@ from qbeast_core.locate.table import WritableTable
 from qbeast_core.model.revision import Revision
 from qbeast_core.spark import columns
 from qbeast_core.spark.alignment import is_filled_by_delta
-from qbeast_core.spark.location import cells
+from qbeast_core.spark.paths import cells
 from qbeast_core.spark.statistics import EveryRow, InputStatistics
 from qbeast_core.tree.curve import RowOrder
 from qbeast_core.tree.path import PathLayout

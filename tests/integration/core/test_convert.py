@@ -69,7 +69,7 @@ def test_a_table_by_path_is_converted_appended_to_and_optimized(
     before = files_below(path)
     result = convert_to_qbeast(spark, f"{kind}.`{path}`", "a,s", 200)
     assert result == ConvertResult(1, ("a", "s"), 200, len(before), 1000, True)
-    assert str(result).startswith("will be indexed by a, s; 1,000 rows in ")
+    assert str(result).startswith("indexed by a, s from now on; 1,000 rows in ")
     assert files_below(path) == before
     table = assert_sound(spark, path, range(1000), where="a < 300")
     assert len(table.files(0.01)) == len(before)  # the index knows none of them yet

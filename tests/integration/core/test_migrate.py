@@ -153,7 +153,7 @@ def test_without_copies_only_tags_change(spark: SparkSession, tmp_path: Path) ->
     assert len(table.files(0.05)) == sidecar(PLAIN)["samples"]["0.05"]["files_read"]
     assert migrate_format(spark, path) == MigrateResult(version + 1)
     assert migrate_format(spark, path, dry_run=True) == MigrateResult(version + 1, dry_run=True)
-    assert str(migrate_format(spark, path)) == "has nothing in the old format"
+    assert str(migrate_format(spark, path)) == "nothing in the old format"
 
     assert write_table(new_rows(spark, 1200, 300), path=path).revision_id == 1
     assert write_table(new_rows(spark, 1500, 100, 10), path=path).revision_id == 2

@@ -87,7 +87,7 @@ def test_a_second_optimize_writes_nothing(spark: SparkSession, fragmented: tuple
         result = QbeastTable.for_path(spark, path).optimize(revision_id=wanted)
         assert not result.changed
         assert (result.files_added, result.rows, result.version) == (0, 0, before)
-        assert str(result) == "nothing to gain"
+        assert str(result) == "no file needs rewriting"
     assert last_version(path) == before
 
 
@@ -188,7 +188,7 @@ def test_an_older_revision_is_optimized_where_it_is(spark: SparkSession, tmp_pat
         write_table(rows(spark, first, 20), path=path)
     write_table(rows(spark, 700, 600, shift=2000), path=path)
     table = QbeastTable.for_path(spark, path)
-    assert not table.optimize().changed  # the latest alone has nothing to gain
+    assert not table.optimize().changed  # the latest alone needs no rewriting
     result = table.optimize(revision_id=1)
     assert result.changed
     assert {add["tags"]["revision"] for add in actions(path, result.version, "add")} == {"1"}

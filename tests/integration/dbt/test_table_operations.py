@@ -45,7 +45,7 @@ class TestConvert:
 
         Path(project.project_root, "models", "events.sql").write_text(EVENTS)
         log = run_operation("convert_to_qbeast", "{models: events}")
-        assert f"convert_to_qbeast {table}: will be indexed by id" in log
+        assert f"convert_to_qbeast {table}: indexed by id from now on" in log
         assert QbeastTable.for_name(spark, table).cube_size == 100
         assert spark.table(table).count() == 300
 
@@ -64,7 +64,7 @@ class TestConvert:
         arguments = (
             f"{{table: 'parquet.`{path}`', columns_to_index: id, cube_size: 10, sample_key: id}}"
         )
-        assert "will be indexed by id; 50 rows" in run_operation("convert_to_qbeast", arguments)
+        assert "indexed by id from now on; 50 rows" in run_operation("convert_to_qbeast", arguments)
         table = QbeastTable.for_path(spark, path)
         assert table.columns_to_index == ["id"]
         assert table.index_metrics().sample_key == ("id",)
@@ -92,10 +92,10 @@ class TestMigrate:
         assert spark.read.format("delta").load(path).count() == 1000
         assert QbeastTable.for_path(spark, path).check().ok
         log = run_operation("migrate_format", f"{{table: '{path}'}}")
-        assert "has nothing in the old format" in log
+        assert "nothing in the old format" in log
 
         run_dbt(["run"])
         log = run_operation("migrate_format", "{}")
-        assert ".events: has nothing in the old format" in log
+        assert ".events: nothing in the old format" in log
         log = run_operation("migrate_format", "{table: nothing.here}", passes=False)
         assert "migrate_format of nothing.here failed" in log

@@ -108,7 +108,7 @@ def test_a_file_with_any_tags_and_statistics_is_indexed_or_says_why_not(
     add = {"path": "f", "size": 1, "modificationTime": 0, "stats": stats, "tags": tags}
     data_file = DataFile.from_log(add)
     found = index(data_file)
-    assert data_file.stored_rows is None
+    assert data_file.stored_row_count is None
     (entry,) = found.files
     assert entry.is_indexed != bool(entry.problem or entry.revision_id == 0)
     if entry.is_indexed:

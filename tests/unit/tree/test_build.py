@@ -11,6 +11,7 @@ from qbeast_core.tree.assignment import Assignment
 from qbeast_core.tree.build import estimate_weights
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import PathLayout
+from qbeast_core.tree.weighed_sample import WeighedSample
 
 
 def random_weights(rng: np.random.Generator, rows: int) -> NDArray[np.int32]:
@@ -35,7 +36,8 @@ def test_uniform_rows_fill_inner_cubes_to_the_desired_size(dimensions: int, size
     words = layout.path_words(rng.random((rows, dimensions)))
     row_weights = random_weights(rng, rows)
     sample = rng.choice(rows, sampled, replace=False)
-    weights = estimate_weights(layout, words[:, sample], row_weights[sample], rows, size)
+    drawn = WeighedSample(words[:, sample], row_weights[sample], rows)
+    weights = estimate_weights(layout, drawn, size)
     counts = rows_of_cubes(layout, weights, words, row_weights)
     inner = [counts.get(cube, 0) for cube, weight in weights.items() if weight < MAX_WEIGHT]
     assert inner
@@ -55,7 +57,8 @@ def test_few_distinct_values_make_no_cube_much_too_large(values: int, size: int)
     words = layout.path_words(points)[:, value]
     row_weights = weight_of_value[value]
     sample = rng.choice(rows, sampled, replace=False)
-    weights = estimate_weights(layout, words[:, sample], row_weights[sample], rows, size)
+    drawn = WeighedSample(words[:, sample], row_weights[sample], rows)
+    weights = estimate_weights(layout, drawn, size)
     depth = Assignment.of(layout, weights).depths_of(words, row_weights)
     cubes, cube_of_row = layout.cubes_of(words, depth)
     for i, count in enumerate(np.bincount(cube_of_row, minlength=len(cubes)).tolist()):
@@ -70,7 +73,7 @@ def test_rows_that_share_weights_but_not_points_are_split_by_point() -> None:
     layout, rows, size = PathLayout(2), 100_000, 5_000
     words = layout.path_words(rng.random((rows, 2)))
     row_weights = np.array([-2_000_000_000, 0, 10], dtype=np.int32)[rng.integers(0, 3, rows)]
-    weights = estimate_weights(layout, words, row_weights, rows, size)
+    weights = estimate_weights(layout, WeighedSample(words, row_weights, rows), size)
     counts = rows_of_cubes(layout, weights, words, row_weights)
     assert max(counts.values()) <= 1.5 * size
 
@@ -86,7 +89,7 @@ def test_skewed_rows_end_in_bounded_time(dimensions: int) -> None:
     row_weights = random_weights(rng, rows)
     row_weights[: rows // 2] = 7
     words = layout.path_words(points)
-    weights = estimate_weights(layout, words, row_weights, rows, size)
+    weights = estimate_weights(layout, WeighedSample(words, row_weights, rows), size)
     depth = Assignment.of(layout, weights).depths_of(words, row_weights)
     cubes, cube_of_row = layout.cubes_of(words, depth)
     assert max(cube.depth for cube in cubes) <= layout.max_depth
@@ -101,7 +104,7 @@ def test_a_cube_is_split_by_the_rows_that_its_parent_leaves() -> None:
     rng = np.random.default_rng(0)
     layout, rows = PathLayout(2), 100_000
     words, row_weights = layout.path_words(rng.random((rows, 2)) / 2), random_weights(rng, rows)
-    weights = estimate_weights(layout, words, row_weights, rows, 45_000)
+    weights = estimate_weights(layout, WeighedSample(words, row_weights, rows), 45_000)
     root, quarter = CubeId.root(2), CubeId(2, 1, 0)
     assert weights == {root: weight_of_fraction(0.45), quarter: MAX_WEIGHT}
 
@@ -111,7 +114,7 @@ def test_weights_rise_even_where_a_cube_is_next_to_nothing() -> None:
     layout = PathLayout(1)
     words = layout.path_words(np.arange(8)[:, np.newaxis] / 8)
     row_weights = np.arange(8, dtype=np.int32)
-    weights = estimate_weights(layout, words, row_weights, 10**25, 1)
+    weights = estimate_weights(layout, WeighedSample(words, row_weights, 10**25), 1)
     assert len(weights) == 15
     assert all(weights[c] > weights[c.parent] for c in weights if c.depth)
 
@@ -119,17 +122,18 @@ def test_weights_rise_even_where_a_cube_is_next_to_nothing() -> None:
 def test_identical_rows_are_one_leaf() -> None:
     layout = PathLayout(3)
     words = layout.path_words(np.full((1000, 3), 0.7))
-    weights = estimate_weights(layout, words, np.full(1000, 5, dtype=np.int32), 10**9, 10)
+    row_weights = np.full(1000, 5, dtype=np.int32)
+    weights = estimate_weights(layout, WeighedSample(words, row_weights, 10**9), 10)
     assert weights == {CubeId.root(3): MAX_WEIGHT}
 
 
 def test_no_sample_gives_a_root_or_the_existing_tree() -> None:
     layout = PathLayout(2)
-    words, row_weights = np.zeros((1, 0), dtype=np.int64), np.zeros(0, dtype=np.int32)
+    sample = WeighedSample(np.zeros((1, 0), dtype=np.int64), np.zeros(0, dtype=np.int32), 0)
     root = CubeId.root(2)
-    assert estimate_weights(layout, words, row_weights, 0, 10) == {root: MAX_WEIGHT}
+    assert estimate_weights(layout, sample, 10) == {root: MAX_WEIGHT}
     existing = OTree.of([Block(root, MIN_WEIGHT, 4, 3)], 2)
-    assert estimate_weights(layout, words, row_weights, 0, 10, existing) == {root: 4}
+    assert estimate_weights(layout, sample, 10, existing) == {root: 4}
 
 
 def test_an_append_lowers_the_root_as_the_format_does() -> None:
@@ -137,12 +141,11 @@ def test_an_append_lowers_the_root_as_the_format_does() -> None:
     rng = np.random.default_rng(3)
     layout, root = PathLayout(1), CubeId.root(1)
     words, row_weights = layout.path_words(rng.random((2400, 1))), random_weights(rng, 2400)
-    first = estimate_weights(layout, words, row_weights, 2400, 120)
+    first = estimate_weights(layout, WeighedSample(words, row_weights, 2400), 120)
     assert first[root] == -1932735283
     counts = rows_of_cubes(layout, first, words, row_weights)
     blocks = [Block(c, MIN_WEIGHT, first.get(c, MAX_WEIGHT), n) for c, n in counts.items()]
     blocks = [Block(b.cube, b.max_weight, b.max_weight, b.element_count) for b in blocks]
-    second = estimate_weights(
-        layout, words[:, :1200], row_weights[:1200], 1200, 120, OTree.of(blocks, 1)
-    )
+    appended = WeighedSample(words[:, :1200], row_weights[:1200], 1200)
+    second = estimate_weights(layout, appended, 120, OTree.of(blocks, 1))
     assert second[root] == -2004318071

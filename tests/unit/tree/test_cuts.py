@@ -9,6 +9,7 @@ from qbeast_core.tree.bands import band_numbers, choose_band_ends
 from qbeast_core.tree.curve import RowOrder
 from qbeast_core.tree.cuts import FileCuts, cut_into_files, even_sample, one_file
 from qbeast_core.tree.path import PathLayout
+from qbeast_core.tree.weighed_sample import WeighedSample
 
 
 def rows_of(dimensions: int, count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -19,8 +20,8 @@ def rows_of(dimensions: int, count: int, seed: int = 0) -> tuple[np.ndarray, np.
 
 def cut(words: np.ndarray, weights: np.ndarray, dimensions: int, desired: int = 500) -> FileCuts:
     order = RowOrder(PathLayout(dimensions), min(24, PathLayout(dimensions).first_levels))
-    ends = choose_band_ends(weights, 1.0, 100)
-    return cut_into_files(order, words, weights, 1.0, desired, ends)
+    sample = WeighedSample(words, weights, len(weights))
+    return cut_into_files(order, sample, desired, choose_band_ends(sample, 100))
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 4, 5, 8])
@@ -42,14 +43,9 @@ def test_files_have_one_band_a_range_of_places_and_about_the_desired_rows(dimens
 
 def test_another_sample_of_the_same_rows_is_cut_alike() -> None:
     words, weights = rows_of(2, 100_000)
-    cuts = cut_into_files(
-        RowOrder(PathLayout(2), 12),
-        words[:, ::10],
-        weights[::10],
-        10.0,
-        5000,
-        choose_band_ends(weights[::10], 10.0, 500),
-    )
+    sample = WeighedSample(words[:, ::10], weights[::10], 100_000)
+    order = RowOrder(PathLayout(2), 12)
+    cuts = cut_into_files(order, sample, 5000, choose_band_ends(sample, 500))
     rows = np.bincount(cuts.files_of(words, weights), minlength=cuts.files)
     assert rows.sum() == 100_000 and rows.max() < 8500
 
@@ -80,7 +76,9 @@ def test_an_even_sample_has_the_rows_of_each_cube() -> None:
     left, right = CubeId.parse("A", 2), CubeId.parse("w", 2)
     limit = weight_of_fraction(0.25)
     rows = {CubeId.root(2): 250.0, left: 500.0, right: 250.0}
-    words, weights = even_sample(layout, {CubeId.root(2): limit, left: MAX_WEIGHT}, rows)
+    sample = even_sample(layout, {CubeId.root(2): limit, left: MAX_WEIGHT}, rows)
+    words, weights = sample.words, sample.weights
+    assert sample.rows == 1000
     assert words.shape == (1, len(weights))
     above = weights > limit
     assert np.count_nonzero(~above) == pytest.approx(len(weights) / 4, rel=0.01)
@@ -93,6 +91,7 @@ def test_an_even_sample_has_the_rows_of_each_cube() -> None:
 
 def test_an_even_sample_of_cubes_below_the_first_word() -> None:
     deep = CubeId(3, 24, 5)
-    words, weights = even_sample(PathLayout(3), {}, {CubeId.root(3): 1.0, deep: 1.0})
+    sample = even_sample(PathLayout(3), {}, {CubeId.root(3): 1.0, deep: 1.0})
+    words, weights = sample.words, sample.weights
     assert len(weights) == words.shape[1] > 1000
     assert np.count_nonzero(words == 0) >= len(weights) // 2

@@ -10,7 +10,8 @@ from qbeast_core.tree.assignment import Assignment
 from qbeast_core.tree.build import estimate_weights
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import PathLayout
-from qbeast_core.write.sizing import automatic_cube_size, outgrown_cube_size, sample_rows
+from qbeast_core.tree.weighed_sample import WeighedSample
+from qbeast_core.write.sizing import automatic_cube_size, outgrown_cube_size, planned_sample_size
 
 SCHEMA = StructType().add("id", LongType()).add("x", DoubleType()).add("s", StringType())
 SMALLEST, LARGEST = automatic_cube_size(0, SCHEMA), automatic_cube_size(10**12, SCHEMA)
@@ -55,7 +56,7 @@ def test_a_size_is_kept_until_eight_times_as_much_is_asked_for(
 def test_a_sample_has_128_rows_for_each_cube_within_bounds(
     rows: int, cube_size: int | None, drawn: int
 ) -> None:
-    assert sample_rows(rows, cube_size, SCHEMA) == drawn
+    assert planned_sample_size(rows, cube_size, SCHEMA) == drawn
 
 
 @pytest.mark.parametrize("dimensions", [1, 2])
@@ -79,7 +80,7 @@ def test_twenty_doublings_make_few_revisions_and_blocks(columns: int, dimensions
         words = layout.path_words(rng.random((drawn, dimensions)))
         weights = rng.integers(MIN_WEIGHT, MAX_WEIGHT, drawn, endpoint=True).astype(np.int32)
         existing = OTree.of(trees[-1], dimensions) if trees[-1] else None
-        cubes = estimate_weights(layout, words, weights, added, size, existing)
+        cubes = estimate_weights(layout, WeighedSample(words, weights, added), size, existing)
         depths = Assignment.of(layout, cubes).depths_of(words, weights)
         held, cube_of_row = layout.cubes_of(words, depths)
         counts = np.bincount(cube_of_row) * added // drawn

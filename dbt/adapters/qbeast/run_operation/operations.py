@@ -147,7 +147,7 @@ def _optimize(
 ) -> str:
     result = _optimized(session, table.name, arguments)
     if not result.changed:
-        report.outcomes["with nothing to gain"] += 1
+        report.outcomes["with no file to rewrite"] += 1
     else:
         report.outcomes["to be optimized" if result.dry_run else "optimized"] += 1
     return _describe(result)
@@ -162,7 +162,7 @@ def _optimized(session: SparkSession, table: str, arguments: Mapping[str, Any]) 
 
 def _describe(result: OptimizeResult) -> str:
     if not result.changed:
-        return "nothing to gain"
+        return "no file needs rewriting"
     removed = f"{counted(result.files_removed, 'file')} ({_size(result.bytes_removed)})"
     if result.dry_run:
         return f"would rewrite {removed} as about {result.files_added}"

@@ -18,7 +18,7 @@
 
 
 {# Applies the model's `optimize` after its rows are written. With `auto`, a rebuilt table is skipped,
-   because it has nothing to gain. #}
+   because no file of it needs rewriting. #}
 {% macro qbeast_optimize_after_run(relation, spec, added) %}
   {%- if spec.optimize != 'never' and (added or spec.optimize == 'always') and not qbeast_skips_optimize() -%}
     {%- set done = adapter.qbeast_optimize_after_run(relation, spec) -%}

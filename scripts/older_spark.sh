@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the core's tests on older versions of Spark, each in a separate virtual environment in this
-# directory: sh scripts/matrix.sh PYTHON VERSION ...
+# directory: sh scripts/older_spark.sh PYTHON VERSION ...
 python=$1
 shift
 status=0

@@ -1,30 +1,14 @@
-"""Locates rows in a revision's space: the paths to their points, and their weights."""
+"""The paths of rows to their points in a revision's space, and their weights."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 
 from qbeast_core.jvm.catalyst import Catalyst
 from qbeast_core.model.revision import Revision
 from qbeast_core.spark import columns
+from qbeast_core.spark.working_columns import WorkingColumns
 from qbeast_core.tree.path import PathLayout
-
-
-class WorkingColumns:
-    """Names for temporary columns that differ from all column names of the data."""
-
-    def __init__(self, taken: Sequence[str], dimensions: int) -> None:
-        prefix = "_qbeast_"
-        while any(name.lower().startswith(prefix) for name in taken):
-            prefix = "_" + prefix
-        self.weight = prefix + "weight"
-        self.depth = prefix + "depth"
-        self.file = prefix + "file"
-        self.row = prefix + "row"
-        self.outside = prefix + "outside"
-        self.words = [f"{prefix}path{i}" for i in range(PathLayout(dimensions).words)]
 
 
 def cells(catalyst: Catalyst, revision: Revision) -> list[Column]:

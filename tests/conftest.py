@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
@@ -17,6 +18,10 @@ from tests.support.views import temporary_views
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+# A busy machine is no fault of an example.
+hypothesis.settings.register_profile("without deadlines", deadline=None)
+hypothesis.settings.load_profile("without deadlines")
 
 EXHAUSTIVE = Path(__file__).parent / "exhaustive.txt"
 

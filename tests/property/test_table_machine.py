@@ -28,7 +28,6 @@ def test_a_table_is_what_its_operations_make_of_it(
         # Hypothesis takes the simplest of all first.
         max_examples=2,
         stateful_step_count=2 * CHANGES,
-        deadline=None,
         derandomize=True,
         database=None,
         suppress_health_check=list(hypothesis.HealthCheck),

@@ -52,7 +52,7 @@ fractions = st.floats(0.0, 1.0) | st.sampled_from([0.0, 1e-9, 1e-3, 0.5, 1 - 1e-
 
 
 @given(fractions, fractions)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_a_larger_sample_has_the_rows_of_a_smaller_one(
     spark: SparkSession, path: str, weights: dict[int, int], one: float, other: float
 ) -> None:
@@ -70,7 +70,7 @@ def test_a_larger_sample_has_the_rows_of_a_smaller_one(
 
 
 @given(st.floats(0.005, 0.995))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_sample_is_as_large_as_the_fraction_says(
     weights: dict[int, int], fraction: float
 ) -> None:
@@ -152,7 +152,7 @@ def damaged(path: str, to: Path, damage: dict[int, str], revision_damage: str | 
     st.dictionaries(st.integers(0, 15), st.sampled_from(sorted(CORRUPTIONS)), min_size=1),
     st.sampled_from([0.01, 0.2, 0.7]),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_a_file_with_broken_tags_is_read_rather_than_missed(
     spark: SparkSession,
     path: str,

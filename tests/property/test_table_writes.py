@@ -98,7 +98,6 @@ def histories(draw: st.DrawFn) -> tuple[Shape, int, list[tuple[str, Any]]]:
 def property_test(examples: int) -> Callable[[Any], Any]:
     return settings(
         max_examples=examples,
-        deadline=None,
         derandomize=True,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )

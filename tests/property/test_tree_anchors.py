@@ -36,7 +36,7 @@ def walkable(live: list[Block]) -> bool:
 
 
 @given(blocks(), blocks())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_anchors_make_any_tree_walkable(live: list[Block], before: list[Block]) -> None:
     anchors = missing_anchors(live, OTree.of(before, 2).weights)
     assert all(anchor.element_count == 0 for anchor in anchors)
@@ -46,7 +46,7 @@ def test_anchors_make_any_tree_walkable(live: list[Block], before: list[Block]) 
 
 
 @given(blocks())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_weights_of_a_tree_allow_writing_without_breaking_it(live: list[Block]) -> None:
     """A row in any cube up to its weight, recorded with that weight, hides nothing below it."""
     sound = [*live, *missing_anchors(live, OTree.of(live, 2).weights)]

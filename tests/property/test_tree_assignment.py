@@ -78,7 +78,7 @@ def rows(draw: st.DrawFn, layout: PathLayout, near: list[CubeId]) -> tuple[np.nd
 
 
 @given(st.data())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_a_row_goes_to_the_cube_that_a_walk_finds(data: st.DataObject) -> None:
     layout, weights, ends = data.draw(trees())
     words, row_weights = data.draw(rows(layout, ends))
@@ -88,7 +88,7 @@ def test_a_row_goes_to_the_cube_that_a_walk_finds(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_documented_search_finds_the_same_slot(data: st.DataObject) -> None:
     """The steps of the class's docstring in plain Python, as the Catalyst expression does them."""
     layout, weights, ends = data.draw(trees())
@@ -110,7 +110,7 @@ def test_the_documented_search_finds_the_same_slot(data: st.DataObject) -> None:
 
 
 @given(trees())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_arrays_are_sorted_and_complete(
     tree: tuple[PathLayout, dict[CubeId, int], list[CubeId]],
 ) -> None:

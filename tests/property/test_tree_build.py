@@ -53,7 +53,7 @@ def blocks_of(
 
 
 @given(st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_weights_rise_along_paths_and_appends_never_raise_one(data: st.DataObject) -> None:
     dimensions = data.draw(st.integers(1, 8))
     layout = PathLayout(dimensions)
@@ -74,7 +74,7 @@ def test_weights_rise_along_paths_and_appends_never_raise_one(data: st.DataObjec
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_row_is_placed_above_a_block_with_a_lower_weight(data: st.DataObject) -> None:
     """By the write's own weights, what is below a cube is above its weight (docs/format.md 8.3)."""
     dimensions = data.draw(st.integers(1, 4))

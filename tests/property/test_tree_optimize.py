@@ -59,7 +59,7 @@ def test_most_rows_of_a_cube_at_one_place(seed: int) -> None:
 
 
 @given(shapes(), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_second_optimize_writes_nothing(
     shape: tuple[PathLayout, list[int], float, float], data: st.DataObject
 ) -> None:

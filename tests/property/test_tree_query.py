@@ -124,7 +124,7 @@ def predicates(draw: st.DrawFn, of: dict[str, st.SearchStrategy[Any]], depth: in
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_cube_with_a_matching_row_may_match(data: st.DataObject) -> None:
     names = ["a", "b", "c"][: data.draw(st.integers(1, 3))]
     drawn = {name: data.draw(columns(name)) for name in names}
@@ -150,7 +150,7 @@ def test_a_cube_with_a_matching_row_may_match(data: st.DataObject) -> None:
 
 
 @given(st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 6))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_no_more_is_selected_than_the_format_does(low: int, high: int, depth: int) -> None:
     """The rule of qbeast-spark (docs/format.md 9.3), written out for one linear column."""
     transformation = range_transformation(0, 1000, DataType.INTEGER, lambda a, b, _: a)

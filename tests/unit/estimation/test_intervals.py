@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qbeast_core.estimation.growing import MOST_LOOKS
@@ -20,7 +20,6 @@ clusters = st.lists(st.tuples(numbers, st.integers(1, 9)), min_size=2, max_size=
 
 
 @given(clusters, numbers, st.integers(1, 4))
-@settings(deadline=None)
 def test_residuals_come_from_power_sums(
     given_clusters: list[tuple[float, int]], ratio: float, power: int
 ) -> None:

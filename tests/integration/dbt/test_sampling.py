@@ -286,6 +286,18 @@ snapshots:
 """
 
 
+FUNCTIONS = {
+    "events_in_all.sql": "select count(*) from {{ ref('events') }}",
+    "rows_of_the_sample.sql": "select count(*) from {{ ref('of_model') }}",
+    "functions.yml": """
+functions:
+  - {name: events_in_all, returns: {data_type: bigint}}
+  - {name: rows_of_the_sample, returns: {data_type: bigint}}
+""",
+}
+CALLING = "{{ config(materialized='table') }} select {{ function('NAME') }}() as id"
+
+
 class TestTargetOnASample:
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, spark: SparkSession) -> dict[str, Any]:
@@ -302,7 +314,13 @@ class TestTargetOnASample:
             **{f"{name}.sql": READING.replace("INPUT", text) for name, text in READ.items()},
             "in_python.py": READING_IN_PYTHON,
             "sources.yml": SOURCES,
+            "calls_whole.sql": CALLING.replace("NAME", "events_in_all"),
+            "calls_sampled.sql": CALLING.replace("NAME", "rows_of_the_sample"),
         }
+
+    @pytest.fixture(scope="class")
+    def functions(self) -> dict[str, str]:
+        return FUNCTIONS
 
     @pytest.fixture(scope="class")
     def snapshots(self) -> dict[str, Any]:
@@ -328,6 +346,11 @@ class TestTargetOnASample:
             assert ids(f"in_python where input = '{name}'") == expected, name
             marked = "qbeast.builtFromSample" in properties(spark, f"{schema}.{name}")
             assert marked is not is_whole, name
+
+        # A function is stored for good, so it reads whole tables. What calls it is marked by these.
+        assert (ids("calls_whole"), ids("calls_sampled")) == ([5000], [len(tenth)])
+        assert "qbeast.builtFromSample" not in properties(spark, f"{schema}.calls_whole")
+        assert "qbeast.builtFromSample" in properties(spark, f"{schema}.calls_sampled")
 
         # A snapshot goes on with the sample that it began with, and with no other.
         run_dbt(["snapshot"])

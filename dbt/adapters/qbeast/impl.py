@@ -22,7 +22,7 @@ from dbt.adapters.qbeast.column import QbeastColumn
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
 from dbt.adapters.qbeast.current_node import at_node, current_node
 from dbt.adapters.qbeast.models.configuration import QbeastConfig
-from dbt.adapters.qbeast.relation import QbeastRelation
+from dbt.adapters.qbeast.relation import QbeastRelation, table_name
 from dbt.adapters.qbeast.sampling.run_sample import RunSample
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.contracts.constraints import ConstraintType
@@ -585,7 +585,7 @@ class QbeastAdapter(SparkAdapter):
 
 def _table(relation: BaseRelation) -> str:
     """The quoted name; without a schema for a temporary view, which has none."""
-    name = quoted(relation.identifier or "")
+    identifier = relation.identifier or ""
     if not (relation.schema and relation.include_policy.schema):
-        return name
-    return f"{quoted(relation.schema)}.{name}"
+        return table_name(identifier)
+    return table_name(relation.schema, identifier)

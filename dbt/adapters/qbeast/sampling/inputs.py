@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterRequiredConfig
-
-from qbeast_core import quoted
+from dbt.adapters.qbeast.relation import table_name
 
 Exists = Callable[[Any, str, str], bool]
 """Whether the target has a relation of this database, schema and name."""
@@ -96,7 +95,7 @@ def inputs_of(
 def input_of(entry: Mapping[str, Any]) -> Input:
     """The input that a node, source or `defer_relation` of dbt's context is."""
     config = entry.get("config") or {}
-    table = f"{quoted(entry['schema'])}.{quoted(_name(entry))}"
+    table = table_name(entry["schema"], _name(entry))
     return Input(table, is_left_whole=config.get("sample") is False)
 
 

@@ -45,7 +45,8 @@ STRATEGIES = {
     "overwritten": "incremental_strategy='insert_overwrite'",
     "replaced": "incremental_strategy='replace_where', incremental_predicates=['id >= 2']",
     "appended": "incremental_strategy='append', incremental_predicates=['id > 2']",
-    "own": "incremental_strategy='doubling', on_schema_change='fail'",
+    "own": "incremental_strategy='doubling', on_schema_change='fail', unique_key='id', "
+    "incremental_predicates='id > 1'",
     "defaulted": "incremental_strategy='default'",
 }
 # Of tables without an index.
@@ -117,6 +118,7 @@ OWN = """
 {% macro get_incremental_doubling_sql(arg_dict) %}
   insert into {{ arg_dict['target_relation'] }}
   select id, kind, price * 2 from {{ arg_dict['temp_relation'] }}
+  where {{ arg_dict['unique_key'] }} > 0 and {{ arg_dict['incremental_predicates'] }}
 {% endmacro %}
 """
 

@@ -549,6 +549,49 @@ class TestMicrobatch:
         assert QbeastTable.for_name(spark, tables[0]).check().ok
 
 
+IN_PARQUET = """
+{{ config(materialized='incremental', file_format='parquet', unique_key='id', event_time='day',
+          incremental_predicates=['id > 0'], batch_size='day', begin='2020-01-01', CONFIG) }}
+select id, date_add(date'2020-01-01', id) as day, {{ var('n', 1) }} as n
+from {{ ref('days') }}
+"""
+OF_PARQUET = {
+    "by_merge": "incremental_strategy='merge'",
+    "by_deletion": "incremental_strategy='delete+insert'",
+    "by_condition": "incremental_strategy='replace_where'",
+    "by_batch": "incremental_strategy='microbatch'",
+    "by_partition": "incremental_strategy='microbatch', partition_by='day'",
+}
+
+
+class TestParquet:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        texts = {name: IN_PARQUET.replace("CONFIG", c) for name, c in OF_PARQUET.items()}
+        days = "{{ config(materialized='table', event_time='day') }} select cast(id as int) as id, "
+        days += "date_add(date'2020-01-01', cast(id as int)) as day from range(3)"
+        return {"days.sql": days, **{f"{name}.sql": text for name, text in texts.items()}}
+
+    def test_strategies_that_change_single_rows_are_refused_at_once(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        schema = project.test_schema
+        with patch_microbatch_end_time("2020-01-04 00:00:00"):
+            results = run_dbt(["run"], expect_pass=False)
+        for name in ("by_merge", "by_deletion", "by_condition"):
+            assert "cannot be used with file_format='parquet'" in message_of(results, name)
+        tables = spark.sql(f"show tables in {schema}").collect()
+        assert {row.tableName for row in tables} == {"days", "by_partition"}
+        run_dbt(
+            [
+                *("run", "-s", "by_partition", "--vars", "{n: 2}"),
+                *("--event-time-start", "2020-01-02", "--event-time-end", "2020-01-03"),
+            ]
+        )
+        rows = spark.table(f"{schema}.by_partition").select("id", "n").collect()
+        assert sorted(rows) == [(0, 1), (1, 2), (2, 1)]
+
+
 PYTHON = """
 import pandas as pd
 

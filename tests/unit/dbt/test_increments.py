@@ -60,6 +60,38 @@ def test_names_may_be_one_or_a_list_and_are_taken_once() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("strategy", "file_format", "partition_by", "found"),
+    [
+        ("append", "parquet", None, "append"),
+        ("insert_overwrite", "parquet", "day", "insert_overwrite"),
+        ("my_own", "parquet", None, "my_own"),
+        ("microbatch", "parquet", "day", "insert_overwrite"),
+        ("microbatch", "delta", "day", "microbatch"),
+        ("merge", "iceberg", None, "merge"),
+        ("delete+insert", "hudi", None, "delete+insert"),
+        ("merge", "parquet", None, "'append' or 'insert_overwrite'"),
+        ("delete+insert", "orc", None, "file_format='orc'"),
+        ("replace_where", "iceberg", None, "Remove file_format"),
+        ("microbatch", "parquet", None, "set partition_by to columns of the grain of batch_size"),
+    ],
+)
+def test_a_format_takes_the_strategies_that_it_can(
+    strategy: str, file_format: str, partition_by: str | None, found: str
+) -> None:
+    config = {
+        "unique_key": "id",
+        "incremental_predicates": "id > 0",
+        "file_format": file_format,
+        "partition_by": partition_by,
+    }
+    if " " in found or "=" in found:
+        with pytest.raises(DbtRuntimeError, match=found):
+            increment_of(config, strategy)
+    else:
+        assert increment_of(config, strategy).strategy == found
+
+
 def test_partitions_are_named_as_the_table_has_them() -> None:
     found = increment_of({"partition_by": ["a", "`b c`"]}, "insert_overwrite")
     assert found.partition_by == ("a", "b c")
@@ -177,6 +209,20 @@ def test_what_a_run_does_unexpectedly_is_told(
         assert re.match(pattern, message), message
     without_index = list(warnings_of(config, increment, "m", None))
     assert without_index == [message for message in found if "has no effect" in message]
+
+
+def test_a_microbatch_of_partitions_ignores_predicates_and_says_so() -> None:
+    config = {
+        "materialized": "incremental",
+        "incremental_strategy": "microbatch",
+        "file_format": "parquet",
+        "partition_by": "day",
+        "unique_key": "id",
+        **PREDICATED,
+    }
+    increment = increment_of(config, "microbatch")
+    (message,) = warnings_of(config, increment, "m", None)
+    assert re.match(NO_EFFECT + "'insert_overwrite'", message)
 
 
 def test_a_model_that_is_rebuilt_is_told_which_keys_it_ignores() -> None:

@@ -288,6 +288,8 @@ class QbeastAdapter(SparkAdapter):
         Warns about what the model's author may not expect (`models/increment_warnings.py`).
         """
         increment = models.configuration.model_increment(config, context["model"])
+        if increment is not None:
+            models.own_macros.refuse_ignored_macros(config, context)
         if increment is not None and increment.is_own:
             try:
                 self.get_incremental_strategy_macro(context, increment.strategy)

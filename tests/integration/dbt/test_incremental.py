@@ -549,6 +549,43 @@ class TestMicrobatch:
         assert QbeastTable.for_name(spark, tables[0]).check().ok
 
 
+REPLACING_MACROS = """
+{% macro spark__get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) %}
+  select 1
+{% endmacro %}
+{% macro get_incremental_default_sql(arg_dict) %} select 1 {% endmacro %}
+"""
+
+
+class TestReplacedStrategies:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        configs = {
+            "merged": "unique_key='id'",
+            "defaulted": "incremental_strategy='default'",
+            "appended": "incremental_strategy='append'",
+        }
+        return {f"{name}.sql": PLAIN_MODEL.replace("CONFIG", c) for name, c in configs.items()}
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, Any]:
+        return {"replacing.sql": REPLACING_MACROS}
+
+    def test_a_macro_that_would_be_ignored_is_an_error(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        results = run_dbt(["run"], expect_pass=False)
+        for name, macro in (
+            ("merged", "spark__get_merge_sql"),
+            ("defaulted", "get_incremental_default_sql"),
+        ):
+            told = message_of(results, name)
+            assert f"the macro {macro} of test is not called" in told, told
+            assert "rename it to get_incremental_<name>_sql" in told
+        tables = spark.sql(f"show tables in {project.test_schema}").collect()
+        assert [row.tableName for row in tables] == ["appended"]
+
+
 IN_PARQUET = """
 {{ config(materialized='incremental', file_format='parquet', unique_key='id', event_time='day',
           incremental_predicates=['id > 0'], batch_size='day', begin='2020-01-01', CONFIG) }}

@@ -1,6 +1,7 @@
 """What an incremental model's configuration asks for, and the constraints of its contract."""
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from dbt.adapters.qbeast.models.increment import (
     unknown_strategy,
 )
 from dbt.adapters.qbeast.models.increment_warnings import warnings_of
+from dbt.adapters.qbeast.models.own_macros import refuse_ignored_macros
 from dbt_common.exceptions import DbtRuntimeError
 
 
@@ -238,6 +240,44 @@ def test_a_model_that_is_rebuilt_is_told_which_keys_it_ignores() -> None:
 
 def test_a_misspelt_strategy_is_told_with_the_one_that_is_meant() -> None:
     assert "Did you mean 'append'?" in unknown_strategy("apend")
+
+
+@pytest.mark.parametrize(
+    ("config", "package", "name", "is_refused"),
+    [
+        ({}, "shop", "get_incremental_append_sql", True),
+        ({}, "dbt", "get_incremental_append_sql", False),
+        ({}, "shop", "get_incremental_default_sql", True),
+        ({"incremental_strategy": "append"}, "shop", "get_incremental_default_sql", False),
+        ({}, "shop", "get_merge_sql", False),
+        ({"unique_key": "id"}, "shop", "spark__get_merge_sql", True),
+        ({"unique_key": "id"}, "dbt_spark", "spark__get_merge_sql", False),
+        ({"unique_key": "id"}, "shop", "dbt_spark_get_incremental_sql", True),
+        (
+            {"incremental_strategy": "delete+insert"},
+            "shop",
+            "default__get_delete_insert_merge_sql",
+            True,
+        ),
+        ({"incremental_strategy": "insert_overwrite"}, "shop", "get_insert_overwrite_sql", True),
+        (
+            {"incremental_strategy": "microbatch", "file_format": "parquet", "partition_by": "a"},
+            "shop",
+            "qbeast__get_incremental_microbatch_sql",
+            True,
+        ),
+        ({"incremental_strategy": "my_own"}, "shop", "get_incremental_my_own_sql", False),
+    ],
+)
+def test_a_macro_that_this_adapter_does_not_call_is_refused(
+    config: dict[str, Any], package: str, name: str, is_refused: bool
+) -> None:
+    context = {name: SimpleNamespace(macro=SimpleNamespace(package_name=package)), "other": 1}
+    if is_refused:
+        with pytest.raises(DbtRuntimeError, match=f"the macro {name} of {package} is not called"):
+            refuse_ignored_macros(config, context)
+    else:
+        refuse_ignored_macros(config, context)
 
 
 CONTRACTED = {

@@ -439,6 +439,10 @@ class QbeastAdapter(SparkAdapter):
             read = self._run_sample(session, graph).reader(model)
             return models.python_models.run_model(session, model, compiled_code, read)
 
+    @available.parse(lambda *_: "")
+    def qbeast_comment_of_column(self, name: str, columns: Mapping[str, Any]) -> str:
+        return models.configuration.comment_of_column(name, columns)
+
     @available.parse_list
     def qbeast_checks(self, model: Mapping[str, Any]) -> list[models.constraints.Check]:
         """The constraints that Delta enforces (`models/constraints.py`)."""

@@ -96,7 +96,16 @@ class QbeastAdapter(SparkAdapter):
         return super()._build_spark_relation_list(stored, relation_info_func)
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[Any]:
-        """The columns (`metadata/columns.py`) without `_qbeast_slice` (`models/slices.py`)."""
+        """The columns (`metadata/columns.py`) without `_qbeast_slice` (`models/slices.py`).
+
+        Raises DbtRuntimeError for what is not a relation, such as a data test's subquery.
+        """
+        if not isinstance(relation, BaseRelation):
+            raise DbtRuntimeError(
+                f"the columns of {str(relation)!r} cannot be looked up, because it is not a "
+                "relation. A data test with `where` gets a subquery instead of its model: remove "
+                "`where` from the test. Elsewhere, pass ref(...), source(...) or api.Relation"
+            )
         with self._running(f"columns of {relation}") as session:
             name = _table(relation)
             columns = metadata.columns.columns_of(session, relation, name)

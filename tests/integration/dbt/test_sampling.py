@@ -54,6 +54,9 @@ models:
               name: ten_above
               arguments: {values: [-1], quote: false}
               config: {severity: warn, where: "id >= 1000", limit: 10, store_failures: true}
+    data_tests:
+      - has_column: {name: of_sample, arguments: {column: kind}}
+      - has_column: {name: of_subquery, arguments: {column: kind}, config: {where: "id > 1"}}
 """
 UNIT_TEST = """
   - name: all_of_the_fixture_NAME
@@ -63,6 +66,19 @@ UNIT_TEST = """
 """
 SAMPLING_MODELS = ("by_macro", "by_sql", "kept", "by_variable")
 UNIT_TESTS = "unit_tests:" + "".join(UNIT_TEST.replace("NAME", name) for name in SAMPLING_MODELS)
+
+
+# As tests of packages do (dbt_expectations, dbt_utils).
+HAS_COLUMN = """
+{% test has_column(model, column) %}
+  {% if execute %}
+    {% set names = adapter.get_columns_in_relation(model) | map(attribute='name') | list %}
+    {% set is_relation = model is mapping and model.get('metadata').type.endswith('Relation') %}
+  {% endif %}
+  select * from (select count(*) as n from {{ model }} as rows)
+  where n = 0 or n = 5000 or not {{ column in (names or []) and is_relation }}
+{% endtest %}
+"""
 
 
 class TestSampling:
@@ -84,13 +100,17 @@ class TestSampling:
             "unit_tests.yml": UNIT_TESTS,
         }
 
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, Any]:
+        return {"has_column.sql": HAS_COLUMN}
+
     @pytest.fixture(scope="class", autouse=True)
     def drop_failures(self, unique_schema: str, spark: SparkSession) -> Iterator[None]:
         yield
         spark.sql(f"drop schema if exists {unique_schema}_dbt_test__audit cascade")
 
     def test_samples_are_those_of_the_index(self, project: Any, spark: SparkSession) -> None:
-        results, log = run_dbt_and_capture(["build", "--exclude", "by_variable"])
+        results, log = run_dbt_and_capture(["build", "--exclude", "by_variable", "of_subquery"])
         schema = project.test_schema
         table = QbeastTable.for_name(spark, f"{schema}.events")
 
@@ -127,6 +147,11 @@ class TestSampling:
         told = sorted(f"all_of_the_fixture_{name}" for name in SAMPLING_MODELS[:-1])
         assert sorted(unit_tests) == told
         run_dbt(["test", "-s", "by_variable"])
+
+    def test_the_columns_of_a_subquery_cannot_be_looked_up(self, project: Any) -> None:
+        (failed,) = run_dbt(["test", "-s", "of_subquery"], expect_pass=False)
+        assert "where id > 1) dbt_subquery' cannot be looked up" in failed.message
+        assert "remove `where` from the test" in failed.message
 
     def test_what_is_not_allowed_is_an_error(self, project: Any) -> None:
         for variables, told in (

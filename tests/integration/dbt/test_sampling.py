@@ -68,6 +68,13 @@ SAMPLING_MODELS = ("by_macro", "by_sql", "kept", "by_variable")
 UNIT_TESTS = "unit_tests:" + "".join(UNIT_TEST.replace("NAME", name) for name in SAMPLING_MODELS)
 
 
+# As packages do, such as Elementary.
+OWN_MATERIALIZATION = """
+{% materialization test, default %}
+  {% do log('the project tests ' ~ model.name, info=true) %}
+  {{ return(dbt.materialization_test_default()) }}
+{% endmaterialization %}
+"""
 # As tests of packages do (dbt_expectations, dbt_utils).
 HAS_COLUMN = """
 {% test has_column(model, column) %}
@@ -102,7 +109,7 @@ class TestSampling:
 
     @pytest.fixture(scope="class")
     def macros(self) -> dict[str, Any]:
-        return {"has_column.sql": HAS_COLUMN}
+        return {"has_column.sql": HAS_COLUMN, "materialization.sql": OWN_MATERIALIZATION}
 
     @pytest.fixture(scope="class", autouse=True)
     def drop_failures(self, unique_schema: str, spark: SparkSession) -> Iterator[None]:
@@ -138,6 +145,7 @@ class TestSampling:
         assert len(stored("ten_above")) == 10 and stored("ten_above") < above
         assert f"{accepted.node.name} reads a sample of 10 percent of {schema}.events" in log
         assert f"unique_events_id reads a sample of 50 percent of {schema}.events" in log
+        assert "the project tests unique_events_id" in log
         assert 0 < len(ids("of_unindexed")) < 1000
         # Left to Spark, and said so.
         assert set(re.findall("TABLESAMPLE of (.*) is left", log)) == {f"{schema}.unindexed"}

@@ -103,21 +103,22 @@ def test_commits_that_keep_all_rows_do_not_make_a_source_younger(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     table = f"delta.`{tmp_path}`"
-    mapped = "tblproperties ('delta.columnMapping.mode' = 'name')"
-    spark.sql(f"create table {table} (id int, `a b` int) using delta {mapped}")
-    spark.sql(f"insert into {table} values (1, 2)")
+    features = "'delta.columnMapping.mode' = 'name', 'delta.enableDeletionVectors' = 'true'"
+    spark.sql(f"create table {table} (id int, `a b` int) using delta tblproperties ({features})")
+    spark.sql(f"insert into {table} select /*+ coalesce(1) */ id, id from range(100)")
+    spark.sql(f"delete from {table} where id < 10")
     inserted = last_modified(spark, table)
     for change in (
         "rename column `a b` to b",
         "set tblproperties ('delta.columnMapping.mode' = 'none')",
         "set tblproperties ('delta.enableRowTracking' = 'true')",
         "drop feature rowTracking",
+        "drop feature deletionVectors",
     ):
         spark.sql(f"alter table {table} {change}")
     found = operations(spark, table)
-    assert {"REMOVE COLUMN MAPPING", "ROW TRACKING BACKFILL", "ROW TRACKING UNBACKFILL"} < set(
-        found
-    )
+    dropped = {"ROW TRACKING UNBACKFILL", "Deletion Vector Tombstones"}
+    assert {"REMOVE COLUMN MAPPING", "ROW TRACKING BACKFILL", *dropped} < set(found), found
     assert last_modified(spark, table) == inserted
     spark.sql(f"delete from {table}")
     assert last_modified(spark, table) > inserted

@@ -31,6 +31,8 @@ _KEEP_ROWS = (
     "DROP CONSTRAINT",
     "UPGRADE PROTOCOL",
     "DROP FEATURE",
+    "Deletion Vector Tombstones",
+    "Empty Commit",
     "DOMAIN METADATA CLEANUP",
     "ROW TRACKING BACKFILL",
     "ROW TRACKING UNBACKFILL",

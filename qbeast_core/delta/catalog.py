@@ -70,9 +70,12 @@ class Catalog:
     def properties(self, name: str) -> Mapping[str, str]:
         """The properties of a table or view; for a Delta table, those in its log.
 
-        Empty if it does not exist. Faster than Spark's SHOW TBLPROPERTIES.
+        Empty if the session catalog does not have it. Faster than Spark's SHOW TBLPROPERTIES.
         """
-        table = self._stored(self._identifier(name))
+        try:
+            table = self._stored(self._identifier(name))
+        except InvalidOptions:
+            return {}
         if table is None:
             return {}
         if self._provider(table) == "delta":

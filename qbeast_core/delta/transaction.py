@@ -566,7 +566,7 @@ class Transaction:
                     _OPERATIONS + "SetTableProperties", self._jvm.scala_map(self._new_properties)
                 )
             case Operation.MIGRATE:
-                return self._jvm.singleton(_OPERATIONS + "ManualUpdate")
+                return self._jvm.new(_OPERATIONS + "Reorg", nothing, applyPurge=False)
             case Operation.DELETE:
                 conditions = [] if condition is None else [condition]
                 return self._jvm.new(_OPERATIONS + "Delete", self._jvm.seq(conditions))

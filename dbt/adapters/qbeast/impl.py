@@ -22,7 +22,7 @@ from dbt.adapters.qbeast.column import QbeastColumn
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
 from dbt.adapters.qbeast.current_node import at_node, current_node
 from dbt.adapters.qbeast.models.configuration import QbeastConfig
-from dbt.adapters.qbeast.relation import QbeastRelation
+from dbt.adapters.qbeast.relation import QbeastRelation, table_name
 from dbt.adapters.qbeast.sampling.run_sample import RunSample
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.contracts.constraints import ConstraintType
@@ -96,7 +96,16 @@ class QbeastAdapter(SparkAdapter):
         return super()._build_spark_relation_list(stored, relation_info_func)
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[Any]:
-        """The columns (`metadata/columns.py`) without `_qbeast_slice` (`models/slices.py`)."""
+        """The columns (`metadata/columns.py`) without `_qbeast_slice` (`models/slices.py`).
+
+        Raises DbtRuntimeError for what is not a relation, such as a data test's subquery.
+        """
+        if not isinstance(relation, BaseRelation):
+            raise DbtRuntimeError(
+                f"the columns of {str(relation)!r} cannot be looked up, because it is not a "
+                "relation. A data test with `where` gets a subquery instead of its model: remove "
+                "`where` from the test. Elsewhere, pass ref(...), source(...) or api.Relation"
+            )
         with self._running(f"columns of {relation}") as session:
             name = _table(relation)
             columns = metadata.columns.columns_of(session, relation, name)
@@ -288,6 +297,8 @@ class QbeastAdapter(SparkAdapter):
         Warns about what the model's author may not expect (`models/increment_warnings.py`).
         """
         increment = models.configuration.model_increment(config, context["model"])
+        if increment is not None:
+            models.own_macros.refuse_ignored_macros(config, context)
         if increment is not None and increment.is_own:
             try:
                 self.get_incremental_strategy_macro(context, increment.strategy)
@@ -437,6 +448,10 @@ class QbeastAdapter(SparkAdapter):
             read = self._run_sample(session, graph).reader(model)
             return models.python_models.run_model(session, model, compiled_code, read)
 
+    @available.parse(lambda *_: "")
+    def qbeast_comment_of_column(self, name: str, columns: Mapping[str, Any]) -> str:
+        return models.configuration.comment_of_column(name, columns)
+
     @available.parse_list
     def qbeast_checks(self, model: Mapping[str, Any]) -> list[models.constraints.Check]:
         """The constraints that Delta enforces (`models/constraints.py`)."""
@@ -585,7 +600,7 @@ class QbeastAdapter(SparkAdapter):
 
 def _table(relation: BaseRelation) -> str:
     """The quoted name; without a schema for a temporary view, which has none."""
-    name = quoted(relation.identifier or "")
+    identifier = relation.identifier or ""
     if not (relation.schema and relation.include_policy.schema):
-        return name
-    return f"{quoted(relation.schema)}.{name}"
+        return table_name(identifier)
+    return table_name(relation.schema, identifier)

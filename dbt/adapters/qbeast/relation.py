@@ -1,5 +1,6 @@
 """dbt relations that can stand for a sample of themselves."""
 
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -7,11 +8,15 @@ from typing import Any
 from dbt.adapters.base.relation import EventTimeFilter
 from dbt.adapters.contracts.relation import ComponentName, HasQuoting, RelationConfig
 from dbt.adapters.factory import get_adapter_by_type
+from dbt.adapters.qbeast.column import unquoted
 from dbt.adapters.spark.relation import SparkRelation
 from dbt_common.exceptions import DbtRuntimeError
 from typing_extensions import Self
 
 from qbeast_core import quoted
+
+_PART = r"(?:`(?:[^`]|``)+`|[^`.]+)"
+_PARTS = re.compile(rf"{_PART}(?:\.{_PART})*")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,6 +74,23 @@ class QbeastRelation(SparkRelation):
         sampled = f"(select * from {plain} tablesample ({percent(fraction)} percent))"
         # --empty and --sample narrow the sample; they do not replace it.
         return sampled if limited == plain else limited.replace(plain, sampled, 1)
+
+
+def table_name(*names: str) -> str:
+    """The quoted name of a relation, given its schema and identifier.
+
+    dbt pastes both into SQL as the user wrote them: a schema may have a catalog before it, and an
+    identifier may be a path in backticks.
+
+    >>> print(table_name("delta", "`/lake/my events`"), table_name("ice.db", "t"))
+    `delta`.`/lake/my events` `ice`.`db`.`t`
+    """
+    return ".".join(quoted(unquoted(part)) for name in names for part in _split(name))
+
+
+def _split(name: str) -> list[str]:
+    """The parts between dots that are not in backticks."""
+    return re.findall(_PART, name) if _PARTS.fullmatch(name) else [name]
 
 
 def parse_fraction(value: Any) -> float:

@@ -1,5 +1,6 @@
 """Columns whose names look like something else to DESCRIBE, and relations that are not there."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,3 +63,21 @@ class TestColumnNames:
             spark.sql(f"drop table {schema}.appended")
             with pytest.raises(DbtDatabaseError, match="TABLE_OR_VIEW_NOT_FOUND"):
                 columns("seen")
+
+    def test_a_path_and_a_catalog_in_a_name_hide_no_column(
+        self, project: Any, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        adapter, stored = project.adapter, tmp_path / "my.events"
+        spark.sql("select 1 as id, 'a' as `#b`, 3 as last").write.format("delta").save(str(stored))
+        relations = [
+            adapter.Relation.create(schema="delta", identifier=f"`{stored}`"),
+            adapter.Relation.create(schema=f"spark_catalog.{project.test_schema}", identifier="t"),
+            adapter.Relation.create(schema=f"`{project.test_schema}`", identifier="`t`"),
+        ]
+        spark.sql(
+            f"create table {project.test_schema}.t using delta as select * from {relations[0]}"
+        )
+        with get_connection(adapter):
+            for relation in relations:
+                found = adapter.get_columns_in_relation(relation)
+                assert [(c.name, c.dtype) for c in found] == COLUMNS, relation

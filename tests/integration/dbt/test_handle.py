@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from dbt.adapters.qbeast.credentials import QbeastCredentials
+from dbt.adapters.qbeast.spark.cursor import Cursor
 from dbt.adapters.qbeast.spark.handle import SessionHandle
 from dbt.adapters.qbeast.spark.session import node_session, shared_session
 from dbt_common.exceptions import DbtRuntimeError
@@ -86,3 +87,23 @@ def test_another_place_than_the_running_sessions_is_refused(
 ) -> None:
     with pytest.raises(DbtRuntimeError, match=told):
         shared_session(QbeastCredentials(schema="s", **asked))
+
+
+def test_a_cursor_goes_on_after_the_rows_that_it_has_fetched(spark: SparkSession) -> None:
+    cursor = Cursor(handle(spark, "node"))
+
+    def executed(rows: int) -> Cursor:
+        cursor.execute(f"select id from range({rows})")
+        return cursor
+
+    executed(5)
+    assert [row.id for row in cursor.fetchmany(2)] == [0, 1]
+    first, second = cursor.fetchone(), cursor.fetchone()
+    assert first is not None and second is not None
+    assert (first.id, second.id) == (2, 3)
+    assert [row.id for row in cursor.fetchall()] == [4]
+    assert (cursor.fetchone(), cursor.fetchmany(1), cursor.fetchall()) == (None, [], [])
+    assert [row.id for row in executed(3).fetchmany(10)] == [0, 1, 2]
+    assert cursor.fetchmany(10) == []
+    assert [row.id for row in executed(2).fetchall()] == [0, 1]
+    assert executed(0).fetchone() is cursor.fetchone() is None

@@ -45,7 +45,8 @@ STRATEGIES = {
     "overwritten": "incremental_strategy='insert_overwrite'",
     "replaced": "incremental_strategy='replace_where', incremental_predicates=['id >= 2']",
     "appended": "incremental_strategy='append', incremental_predicates=['id > 2']",
-    "own": "incremental_strategy='doubling', on_schema_change='fail'",
+    "own": "incremental_strategy='doubling', on_schema_change='fail', unique_key='id', "
+    "incremental_predicates='id > 1'",
     "defaulted": "incremental_strategy='default'",
 }
 # Of tables without an index.
@@ -117,6 +118,7 @@ OWN = """
 {% macro get_incremental_doubling_sql(arg_dict) %}
   insert into {{ arg_dict['target_relation'] }}
   select id, kind, price * 2 from {{ arg_dict['temp_relation'] }}
+  where {{ arg_dict['unique_key'] }} > 0 and {{ arg_dict['incremental_predicates'] }}
 {% endmacro %}
 """
 
@@ -545,6 +547,86 @@ class TestMicrobatch:
         )
         assert [ids(table) for table in tables] == [[1, 10, 12, 20]] * 2
         assert QbeastTable.for_name(spark, tables[0]).check().ok
+
+
+REPLACING_MACROS = """
+{% macro spark__get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) %}
+  select 1
+{% endmacro %}
+{% macro get_incremental_default_sql(arg_dict) %} select 1 {% endmacro %}
+"""
+
+
+class TestReplacedStrategies:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        configs = {
+            "merged": "unique_key='id'",
+            "defaulted": "incremental_strategy='default'",
+            "appended": "incremental_strategy='append'",
+        }
+        return {f"{name}.sql": PLAIN_MODEL.replace("CONFIG", c) for name, c in configs.items()}
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, Any]:
+        return {"replacing.sql": REPLACING_MACROS}
+
+    def test_a_macro_that_would_be_ignored_is_an_error(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        results = run_dbt(["run"], expect_pass=False)
+        for name, macro in (
+            ("merged", "spark__get_merge_sql"),
+            ("defaulted", "get_incremental_default_sql"),
+        ):
+            told = message_of(results, name)
+            assert f"the macro {macro} of test is not called" in told, told
+            assert "rename it to get_incremental_<name>_sql" in told
+        tables = spark.sql(f"show tables in {project.test_schema}").collect()
+        assert [row.tableName for row in tables] == ["appended"]
+
+
+IN_PARQUET = """
+{{ config(materialized='incremental', file_format='parquet', unique_key='id', event_time='day',
+          incremental_predicates=['id > 0'], batch_size='day', begin='2020-01-01', CONFIG) }}
+select id, date_add(date'2020-01-01', id) as day, {{ var('n', 1) }} as n
+from {{ ref('days') }}
+"""
+OF_PARQUET = {
+    "by_merge": "incremental_strategy='merge'",
+    "by_deletion": "incremental_strategy='delete+insert'",
+    "by_condition": "incremental_strategy='replace_where'",
+    "by_batch": "incremental_strategy='microbatch'",
+    "by_partition": "incremental_strategy='microbatch', partition_by='day'",
+}
+
+
+class TestParquet:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        texts = {name: IN_PARQUET.replace("CONFIG", c) for name, c in OF_PARQUET.items()}
+        days = "{{ config(materialized='table', event_time='day') }} select cast(id as int) as id, "
+        days += "date_add(date'2020-01-01', cast(id as int)) as day from range(3)"
+        return {"days.sql": days, **{f"{name}.sql": text for name, text in texts.items()}}
+
+    def test_strategies_that_change_single_rows_are_refused_at_once(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        schema = project.test_schema
+        with patch_microbatch_end_time("2020-01-04 00:00:00"):
+            results = run_dbt(["run"], expect_pass=False)
+        for name in ("by_merge", "by_deletion", "by_condition"):
+            assert "cannot be used with file_format='parquet'" in message_of(results, name)
+        tables = spark.sql(f"show tables in {schema}").collect()
+        assert {row.tableName for row in tables} == {"days", "by_partition"}
+        run_dbt(
+            [
+                *("run", "-s", "by_partition", "--vars", "{n: 2}"),
+                *("--event-time-start", "2020-01-02", "--event-time-end", "2020-01-03"),
+            ]
+        )
+        rows = spark.table(f"{schema}.by_partition").select("id", "n").collect()
+        assert sorted(rows) == [(0, 1), (1, 2), (2, 1)]
 
 
 PYTHON = """

@@ -1,14 +1,16 @@
 """What dbt is told of a table from Delta's log: statistics in its docs, a source's freshness."""
 
+import shutil
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dbt.adapters.qbeast.metadata.freshness import last_modified
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
-from qbeast_core import QbeastTable, write_table
+from qbeast_core import QbeastTable, migrate_format, write_table
 
 EVENTS = """
 {{ config(materialized='qbeast', columns_to_index=['id', 'kind'], cube_size=500) }}
@@ -90,3 +92,45 @@ class TestMetadata:
         run_dbt(["run-operation", "optimize", "--args", "{revisions: all}"])
         assert stats()["unindexed"] == 0
         assert loaded() == inserted
+
+
+def operations(spark: SparkSession, table: str) -> list[str]:
+    history = spark.sql(f"describe history {table}").orderBy("version")
+    return [row.operation for row in history.collect()]
+
+
+def test_commits_that_keep_all_rows_do_not_make_a_source_younger(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = f"delta.`{tmp_path}`"
+    features = "'delta.columnMapping.mode' = 'name', 'delta.enableDeletionVectors' = 'true'"
+    spark.sql(f"create table {table} (id int, `a b` int) using delta tblproperties ({features})")
+    spark.sql(f"insert into {table} select /*+ coalesce(1) */ id, id from range(100)")
+    spark.sql(f"delete from {table} where id < 10")
+    inserted = last_modified(spark, table)
+    for change in (
+        "rename column `a b` to b",
+        "set tblproperties ('delta.columnMapping.mode' = 'none')",
+        "set tblproperties ('delta.enableRowTracking' = 'true')",
+        "drop feature rowTracking",
+        "drop feature deletionVectors",
+    ):
+        spark.sql(f"alter table {table} {change}")
+    found = operations(spark, table)
+    dropped = {"ROW TRACKING UNBACKFILL", "Deletion Vector Tombstones"}
+    assert {"REMOVE COLUMN MAPPING", "ROW TRACKING BACKFILL", *dropped} < set(found), found
+    assert last_modified(spark, table) == inserted
+    spark.sql(f"delete from {table}")
+    assert last_modified(spark, table) > inserted
+
+
+@pytest.mark.parametrize("name", ["legacy_050_plain", "legacy_050_replicated"])
+def test_a_migration_does_not_make_a_source_younger(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    shutil.copytree(Path("tests", "reference", name), tmp_path / name)
+    table = f"delta.`{tmp_path / name}`"
+    loaded = last_modified(spark, table)
+    assert migrate_format(spark, table).changed
+    assert operations(spark, table)[-1] == "REORG"
+    assert last_modified(spark, table) == loaded

@@ -7,6 +7,7 @@ from dbt.tests.util import get_connection, run_dbt
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable
+from tests.integration.dbt.projects import comments
 
 COLUMNS = (
     "{% if var('later', false) %}2 as ID, 'b' as NAME{% else %}1 as Id, 'a' as Name{% endif %}"
@@ -26,8 +27,17 @@ MODELS = {
         "{{ config(materialized='incremental', unique_key='iD', "
         "on_schema_change='sync_all_columns') }} select * from {{ ref('Rows') }}"
     ),
+    "Described.sql": (
+        "{{ config(materialized='view', persist_docs={'columns': true}) }} "
+        "select 1 as Id, 2 as Quoted, 3 as Other"
+    ),
     "models.yml": """
 models:
+  - name: Described
+    columns:
+      - {name: ID, description: the number}
+      - {name: quoted, description: of another column, quote: true}
+      - {name: Other, description: the other, quote: true}
   - name: Rows
     config: {contract: {enforced: true}}
     columns:
@@ -100,9 +110,12 @@ class TestMixedCase:
         assert spark.table(f"{schema}.history").count() == len(rows)
         assert QbeastTable.for_name(spark, f"{schema}.history").check().ok
 
+        assert comments(spark, f"{schema}.described") == {"Id": "the number", "Other": "the other"}
+
         catalog = run_dbt(["docs", "generate"])
         names = {key.rpartition(".")[2] for key in catalog.nodes}
-        assert names == {"Rows", "Seen", "Added", "AddedPlain", "History", "HistoryPlain", "Given"}
+        models = {"Rows", "Seen", "Added", "AddedPlain", "Described"}
+        assert names == models | {"History", "HistoryPlain", "Given"}
         assert len(catalog.sources) == 1
         (fresh,) = run_dbt(["source", "freshness"]).results
         assert fresh.status == "pass"

@@ -54,6 +54,9 @@ models:
               name: ten_above
               arguments: {values: [-1], quote: false}
               config: {severity: warn, where: "id >= 1000", limit: 10, store_failures: true}
+    data_tests:
+      - has_column: {name: of_sample, arguments: {column: kind}}
+      - has_column: {name: of_subquery, arguments: {column: kind}, config: {where: "id > 1"}}
 """
 UNIT_TEST = """
   - name: all_of_the_fixture_NAME
@@ -63,6 +66,26 @@ UNIT_TEST = """
 """
 SAMPLING_MODELS = ("by_macro", "by_sql", "kept", "by_variable")
 UNIT_TESTS = "unit_tests:" + "".join(UNIT_TEST.replace("NAME", name) for name in SAMPLING_MODELS)
+
+
+# As packages do, such as Elementary.
+OWN_MATERIALIZATION = """
+{% materialization test, default %}
+  {% do log('the project tests ' ~ model.name, info=true) %}
+  {{ return(dbt.materialization_test_default()) }}
+{% endmaterialization %}
+"""
+# As tests of packages do (dbt_expectations, dbt_utils).
+HAS_COLUMN = """
+{% test has_column(model, column) %}
+  {% if execute %}
+    {% set names = adapter.get_columns_in_relation(model) | map(attribute='name') | list %}
+    {% set is_relation = model is mapping and model.get('metadata').type.endswith('Relation') %}
+  {% endif %}
+  select * from (select count(*) as n from {{ model }} as rows)
+  where n = 0 or n = 5000 or not {{ column in (names or []) and is_relation }}
+{% endtest %}
+"""
 
 
 class TestSampling:
@@ -84,13 +107,17 @@ class TestSampling:
             "unit_tests.yml": UNIT_TESTS,
         }
 
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, Any]:
+        return {"has_column.sql": HAS_COLUMN, "materialization.sql": OWN_MATERIALIZATION}
+
     @pytest.fixture(scope="class", autouse=True)
     def drop_failures(self, unique_schema: str, spark: SparkSession) -> Iterator[None]:
         yield
         spark.sql(f"drop schema if exists {unique_schema}_dbt_test__audit cascade")
 
     def test_samples_are_those_of_the_index(self, project: Any, spark: SparkSession) -> None:
-        results, log = run_dbt_and_capture(["build", "--exclude", "by_variable"])
+        results, log = run_dbt_and_capture(["build", "--exclude", "by_variable", "of_subquery"])
         schema = project.test_schema
         table = QbeastTable.for_name(spark, f"{schema}.events")
 
@@ -118,6 +145,7 @@ class TestSampling:
         assert len(stored("ten_above")) == 10 and stored("ten_above") < above
         assert f"{accepted.node.name} reads a sample of 10 percent of {schema}.events" in log
         assert f"unique_events_id reads a sample of 50 percent of {schema}.events" in log
+        assert "the project tests unique_events_id" in log
         assert 0 < len(ids("of_unindexed")) < 1000
         # Left to Spark, and said so.
         assert set(re.findall("TABLESAMPLE of (.*) is left", log)) == {f"{schema}.unindexed"}
@@ -127,6 +155,11 @@ class TestSampling:
         told = sorted(f"all_of_the_fixture_{name}" for name in SAMPLING_MODELS[:-1])
         assert sorted(unit_tests) == told
         run_dbt(["test", "-s", "by_variable"])
+
+    def test_the_columns_of_a_subquery_cannot_be_looked_up(self, project: Any) -> None:
+        (failed,) = run_dbt(["test", "-s", "of_subquery"], expect_pass=False)
+        assert "where id > 1) dbt_subquery' cannot be looked up" in failed.message
+        assert "remove `where` from the test" in failed.message
 
     def test_what_is_not_allowed_is_an_error(self, project: Any) -> None:
         for variables, told in (
@@ -286,6 +319,18 @@ snapshots:
 """
 
 
+FUNCTIONS = {
+    "events_in_all.sql": "select count(*) from {{ ref('events') }}",
+    "rows_of_the_sample.sql": "select count(*) from {{ ref('of_model') }}",
+    "functions.yml": """
+functions:
+  - {name: events_in_all, returns: {data_type: bigint}}
+  - {name: rows_of_the_sample, returns: {data_type: bigint}}
+""",
+}
+CALLING = "{{ config(materialized='table') }} select {{ function('NAME') }}() as id"
+
+
 class TestTargetOnASample:
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, spark: SparkSession) -> dict[str, Any]:
@@ -302,7 +347,13 @@ class TestTargetOnASample:
             **{f"{name}.sql": READING.replace("INPUT", text) for name, text in READ.items()},
             "in_python.py": READING_IN_PYTHON,
             "sources.yml": SOURCES,
+            "calls_whole.sql": CALLING.replace("NAME", "events_in_all"),
+            "calls_sampled.sql": CALLING.replace("NAME", "rows_of_the_sample"),
         }
+
+    @pytest.fixture(scope="class")
+    def functions(self) -> dict[str, str]:
+        return FUNCTIONS
 
     @pytest.fixture(scope="class")
     def snapshots(self) -> dict[str, Any]:
@@ -328,6 +379,11 @@ class TestTargetOnASample:
             assert ids(f"in_python where input = '{name}'") == expected, name
             marked = "qbeast.builtFromSample" in properties(spark, f"{schema}.{name}")
             assert marked is not is_whole, name
+
+        # A function is stored for good, so it reads whole tables. What calls it is marked by these.
+        assert (ids("calls_whole"), ids("calls_sampled")) == ([5000], [len(tenth)])
+        assert "qbeast.builtFromSample" not in properties(spark, f"{schema}.calls_whole")
+        assert "qbeast.builtFromSample" in properties(spark, f"{schema}.calls_sampled")
 
         # A snapshot goes on with the sample that it began with, and with no other.
         run_dbt(["snapshot"])

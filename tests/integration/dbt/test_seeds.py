@@ -9,7 +9,7 @@ import pytest
 from dbt.tests.util import run_dbt, write_file
 from pyspark.sql import SparkSession
 
-from tests.integration.dbt.projects import message_of, versions
+from tests.integration.dbt.projects import message_of, properties, versions
 
 HEADER = "id,quoted,large,larger,price,exact,moment,day,flag"
 ROWS = (
@@ -43,11 +43,15 @@ class TestSeedValues:
             "payload": "string",
             "moment": "timestamp",
         }
-        return {"seeds": {"test": {"typed": {"+column_types": types}}}}
+        kept = {"delta.logRetentionDuration": "interval 9 days", "note": "it's kept"}
+        return {"seeds": {"test": {"typed": {"+column_types": types, "+tblproperties": kept}}}}
 
     def test_values_and_types(self, project: Any, spark: SparkSession) -> None:
         for _ in range(2):  # a second run replaces the rows
             run_dbt(["seed"])
+        found = properties(spark, f"{project.test_schema}.typed")
+        assert found["delta.logRetentionDuration"] == "interval 9 days"
+        assert found["note"] == "it's kept"
         table = spark.table(f"{project.test_schema}.inferred")
         assert dict(table.dtypes) == {
             "id": "bigint",

@@ -172,3 +172,30 @@ class TestOwnColumns:
         for name in ("recorded", "undated"):
             assert names(name) == [("a", False), ("b", False), ("c", True)], name
         assert QbeastTable.for_name(spark, f"{schema}.recorded").check().ok
+
+
+OF_FORMAT = """
+snapshots:
+  - name: in_parquet
+    relation: ref('present')
+    config: {unique_key: id, strategy: check, check_cols: [name], file_format: parquet,
+             pre_hook: "create table {{ this.schema }}.hooked (id int) using delta"}
+"""
+
+
+class TestSnapshotInAnotherFormat:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"present.sql": SOURCE}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        return {"in_parquet.yml": OF_FORMAT}
+
+    def test_it_is_refused_before_anything_runs(self, project: Any, spark: SparkSession) -> None:
+        results = run_dbt(["build"], expect_pass=False)
+        told = message_of(results, "in_parquet")
+        assert "file_format='parquet' cannot be used for the snapshot" in told
+        assert "remove file_format" in told
+        tables = spark.sql(f"show tables in {project.test_schema}").collect()
+        assert [row.tableName for row in tables] == ["present"]

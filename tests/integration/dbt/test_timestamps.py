@@ -97,6 +97,24 @@ class TestTimestamps:
         assert json.loads(struct) == ["2024-07-01T08:00:00", 1]
         assert plain == datetime(2024, 7, 1, 8)
 
+    def test_keys_that_json_does_not_have_are_texts(self, project: Any) -> None:
+        maps = {
+            "date'2024-01-02'": "2024-01-02",
+            "timestamp '2024-07-01 12:00:00Z'": "2024-07-01 08:00:00",
+            "1.50": "1.50",
+            "struct(1 as a, 'b' as b)": "{1, b}",
+            "array(1, 2)": "[1, 2]",
+            "X'4142'": "AB",
+            "7": "7",
+            "true": "true",
+        }
+        columns = ", ".join(f"array(map({key}, map({key}, null)))" for key in maps)
+        (shown,) = run_dbt(["show", "--inline", f"select {columns}"])
+        (row,) = shown.agate_table.rows
+        assert [json.loads(value) for value in row] == [
+            [{text: {text: None}}] for text in maps.values()
+        ]
+
     def test_dbt_reads_them_in_freshness_show_and_unit_tests(self, project: Any) -> None:
         built = run_dbt(["build"])
         assert [result.status for result in built] == ["success", "pass", "success"]

@@ -1,6 +1,7 @@
 """What an incremental model's configuration asks for, and the constraints of its contract."""
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from dbt.adapters.qbeast.models.increment import (
     unknown_strategy,
 )
 from dbt.adapters.qbeast.models.increment_warnings import warnings_of
+from dbt.adapters.qbeast.models.own_macros import refuse_ignored_macros
 from dbt_common.exceptions import DbtRuntimeError
 
 
@@ -58,6 +60,38 @@ def test_names_may_be_one_or_a_list_and_are_taken_once() -> None:
         predicates=("x > 0",),
         on_schema_change="fail",
     )
+
+
+@pytest.mark.parametrize(
+    ("strategy", "file_format", "partition_by", "found"),
+    [
+        ("append", "parquet", None, "append"),
+        ("insert_overwrite", "parquet", "day", "insert_overwrite"),
+        ("my_own", "parquet", None, "my_own"),
+        ("microbatch", "parquet", "day", "insert_overwrite"),
+        ("microbatch", "delta", "day", "microbatch"),
+        ("merge", "iceberg", None, "merge"),
+        ("delete+insert", "hudi", None, "delete+insert"),
+        ("merge", "parquet", None, "'append' or 'insert_overwrite'"),
+        ("delete+insert", "orc", None, "file_format='orc'"),
+        ("replace_where", "iceberg", None, "Remove file_format"),
+        ("microbatch", "parquet", None, "set partition_by to columns of the grain of batch_size"),
+    ],
+)
+def test_a_format_takes_the_strategies_that_it_can(
+    strategy: str, file_format: str, partition_by: str | None, found: str
+) -> None:
+    config = {
+        "unique_key": "id",
+        "incremental_predicates": "id > 0",
+        "file_format": file_format,
+        "partition_by": partition_by,
+    }
+    if " " in found or "=" in found:
+        with pytest.raises(DbtRuntimeError, match=found):
+            increment_of(config, strategy)
+    else:
+        assert increment_of(config, strategy).strategy == found
 
 
 def test_partitions_are_named_as_the_table_has_them() -> None:
@@ -179,6 +213,20 @@ def test_what_a_run_does_unexpectedly_is_told(
     assert without_index == [message for message in found if "has no effect" in message]
 
 
+def test_a_microbatch_of_partitions_ignores_predicates_and_says_so() -> None:
+    config = {
+        "materialized": "incremental",
+        "incremental_strategy": "microbatch",
+        "file_format": "parquet",
+        "partition_by": "day",
+        "unique_key": "id",
+        **PREDICATED,
+    }
+    increment = increment_of(config, "microbatch")
+    (message,) = warnings_of(config, increment, "m", None)
+    assert re.match(NO_EFFECT + "'insert_overwrite'", message)
+
+
 def test_a_model_that_is_rebuilt_is_told_which_keys_it_ignores() -> None:
     keys = {"merge_update_columns": "a", **PREDICATED}
     found = list(warnings_of({"materialized": "qbeast", **keys}, None, "m", None))
@@ -192,6 +240,44 @@ def test_a_model_that_is_rebuilt_is_told_which_keys_it_ignores() -> None:
 
 def test_a_misspelt_strategy_is_told_with_the_one_that_is_meant() -> None:
     assert "Did you mean 'append'?" in unknown_strategy("apend")
+
+
+@pytest.mark.parametrize(
+    ("config", "package", "name", "is_refused"),
+    [
+        ({}, "shop", "get_incremental_append_sql", True),
+        ({}, "dbt", "get_incremental_append_sql", False),
+        ({}, "shop", "get_incremental_default_sql", True),
+        ({"incremental_strategy": "append"}, "shop", "get_incremental_default_sql", False),
+        ({}, "shop", "get_merge_sql", False),
+        ({"unique_key": "id"}, "shop", "spark__get_merge_sql", True),
+        ({"unique_key": "id"}, "dbt_spark", "spark__get_merge_sql", False),
+        ({"unique_key": "id"}, "shop", "dbt_spark_get_incremental_sql", True),
+        (
+            {"incremental_strategy": "delete+insert"},
+            "shop",
+            "default__get_delete_insert_merge_sql",
+            True,
+        ),
+        ({"incremental_strategy": "insert_overwrite"}, "shop", "get_insert_overwrite_sql", True),
+        (
+            {"incremental_strategy": "microbatch", "file_format": "parquet", "partition_by": "a"},
+            "shop",
+            "qbeast__get_incremental_microbatch_sql",
+            True,
+        ),
+        ({"incremental_strategy": "my_own"}, "shop", "get_incremental_my_own_sql", False),
+    ],
+)
+def test_a_macro_that_this_adapter_does_not_call_is_refused(
+    config: dict[str, Any], package: str, name: str, is_refused: bool
+) -> None:
+    context = {name: SimpleNamespace(macro=SimpleNamespace(package_name=package)), "other": 1}
+    if is_refused:
+        with pytest.raises(DbtRuntimeError, match=f"the macro {name} of {package} is not called"):
+            refuse_ignored_macros(config, context)
+    else:
+        refuse_ignored_macros(config, context)
 
 
 CONTRACTED = {

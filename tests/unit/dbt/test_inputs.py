@@ -29,6 +29,10 @@ SOURCES = {
         "config": {"sample": False},
     }
 }
+FUNCTIONS = {
+    "function.p.latest": {"depends_on": {"nodes": ["function.p.first", "source.p.raw.rates"]}},
+    "function.p.first": {"depends_on": {"nodes": ["model.p.between"]}},
+}
 OWN = Input("`dev`.`orders`", is_left_whole=False)
 OF_STATE = Input("`prod`.`orders_v2`", is_left_whole=True)
 
@@ -72,6 +76,15 @@ def test_what_an_ephemeral_model_reads_counts() -> None:
     reading = {"depends_on": {"nodes": ["model.p.between", "macro.p.unknown"]}}
     found = inputs_of(reading, {"nodes": NODES, "sources": SOURCES}, deferral)
     assert list(found) == [OWN, Input("`raw`.`rates_eu`", is_left_whole=True)]
+
+
+def test_what_a_function_reads_counts_and_is_read_whole() -> None:
+    deferral = Deferral(is_on=False, favors_state=False, selected=[], exists=lambda *_: True)
+    graph = {"nodes": NODES, "sources": SOURCES, "functions": FUNCTIONS}
+    reading = {"depends_on": {"nodes": ["function.p.latest", "model.p.orders"]}}
+    rates = Input("`raw`.`rates_eu`", is_left_whole=True)
+    whole = Input("`dev`.`orders`", is_left_whole=True)
+    assert list(inputs_of(reading, graph, deferral)) == [whole, rates, rates, OWN]
 
 
 def test_a_run_without_the_flags_does_not_defer() -> None:

@@ -10,6 +10,7 @@ from dbt.adapters.qbeast.models.configuration import (
     Descriptions,
     ModelSpec,
     QbeastConfig,
+    comment_of_column,
     descriptions,
     is_incremental,
     is_indexed,
@@ -69,6 +70,14 @@ def test_a_quoted_column_is_described_in_its_own_case_only() -> None:
     assert ColumnComment("Id", "number").is_of("ID")
     assert ColumnComment("Id", "number", is_quoted=True).is_of("Id")
     assert not ColumnComment("Id", "number", is_quoted=True).is_of("ID")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("id", "number"), ("ID", "number"), ("Q", "quoted"), ("q", ""), ("x", "")]
+)
+def test_a_column_has_its_description_in_any_case_unless_it_is_quoted(name: str, text: str) -> None:
+    columns = {"Id": {"description": "number"}, "Q": {"description": "quoted", "quote": True}}
+    assert comment_of_column(name, columns) == text
 
 
 def test_zero_is_not_taken_for_nothing() -> None:

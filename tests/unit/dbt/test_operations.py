@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from dbt.adapters.qbeast.run_operation.operations import tables_of
+from dbt.adapters.qbeast.run_operation.operations import run, tables_of
 from dbt_common.exceptions import DbtRuntimeError
 
 
@@ -48,3 +48,10 @@ def test_selections(selected: Any, labels: list[str]) -> None:
 def test_a_selection_of_nothing_is_an_error(selected: Any) -> None:
     with pytest.raises(DbtRuntimeError, match=r" selects no model; the models are events"):
         tables_of(GRAPH, selected)
+
+
+def test_a_table_and_models_at_once_are_an_error() -> None:
+    arguments = {"table": "raw.events", "models": ["events"], "dry_run": True}
+    nowhere: Any = None
+    with pytest.raises(DbtRuntimeError, match=r"table='raw.events' and models=\['events'\]"):
+        run(nowhere, "convert_to_qbeast", GRAPH, arguments)

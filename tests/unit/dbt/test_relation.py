@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 from dbt.adapters.base.relation import EventTimeFilter
-from dbt.adapters.qbeast.relation import QbeastRelation, parse_fraction, percent
+from dbt.adapters.qbeast.relation import (
+    QbeastRelation,
+    parse_fraction,
+    percent,
+    table_name,
+)
 from dbt_common.exceptions import DbtRuntimeError
 
 EVENTS = QbeastRelation.create(schema="s", identifier="events", type="table")
@@ -69,3 +74,18 @@ def test_percent_is_exact(fraction: float, text: str) -> None:
 def test_what_is_no_fraction_is_refused(value: Any) -> None:
     with pytest.raises(DbtRuntimeError, match="between 0 and 1"):
         parse_fraction(value)
+
+
+@pytest.mark.parametrize(
+    ("names", "quoted"),
+    [
+        (("s", "t"), "`s`.`t`"),
+        (("ice.db", "t"), "`ice`.`db`.`t`"),
+        (("`ice.db`", "`/lake/a b.c`"), "`ice.db`.`/lake/a b.c`"),
+        (("cat.`a.b`", "t`"), "`cat`.`a.b`.`t```"),
+        (("`a``b`",), "`a``b`"),
+        (("",), "``"),
+    ],
+)
+def test_a_table_has_the_name_that_the_user_wrote(names: tuple[str, ...], quoted: str) -> None:
+    assert table_name(*names) == quoted

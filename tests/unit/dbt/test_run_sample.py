@@ -52,9 +52,10 @@ def test_a_target_has_to_allow_it() -> None:
         ("test", {"sample": 0.5}, 0.1),
         ("test", {}, 0.1),
         ("model", {"sample": 1}, 0.1),
+        ("function", {}, None),
     ],
 )
-def test_a_test_may_ask_for_all_rows(
+def test_functions_and_some_tests_read_all_rows(
     resource_type: str, config: dict[str, Any], expected: float | None
 ) -> None:
     on_a_sample = run(allow_sampled_build=True, sample=0.1)

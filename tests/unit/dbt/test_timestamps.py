@@ -3,11 +3,18 @@
 from datetime import datetime, timedelta
 
 import pytest
-from dbt.adapters.qbeast.spark.timestamps import aware, local_type
+from dbt.adapters.qbeast.spark.timestamps import aware, fetched_type
 from pyspark.sql.types import (
     ArrayType,
+    BooleanType,
+    DataType,
     DateType,
+    DecimalType,
+    DoubleType,
+    IntegerType,
+    LongType,
     MapType,
+    StringType,
     StructType,
     TimestampNTZType,
     TimestampType,
@@ -43,11 +50,26 @@ def test_timestamps_are_found_inside_other_types_and_the_rest_stays() -> None:
         .add("n", TimestampNTZType(), nullable=False)
         .add("d", ArrayType(DateType()))
     )
-    found = local_type(given)
+    found = fetched_type(given)
     assert found == (
         StructType()
         .add("x", ArrayType(TimestampNTZType(), containsNull=False))
-        .add("y", MapType(TimestampType(), StructType().add("z", TimestampNTZType())))
+        .add("y", MapType(StringType(), StructType().add("z", TimestampNTZType())))
         .add("n", TimestampNTZType(), nullable=False)
         .add("d", ArrayType(DateType()))
     )
+
+
+@pytest.mark.parametrize(
+    "key", [StringType(), IntegerType(), LongType(), DoubleType(), BooleanType()]
+)
+def test_a_key_that_json_can_express_stays(key: DataType) -> None:
+    given = MapType(key, MapType(key, DateType()))
+    assert fetched_type(given) == given
+
+
+@pytest.mark.parametrize(
+    "key", [DateType(), DecimalType(9, 2), StructType(), ArrayType(LongType())]
+)
+def test_a_key_that_json_cannot_express_becomes_a_text(key: DataType) -> None:
+    assert fetched_type(MapType(key, key)) == MapType(StringType(), key)

@@ -13,7 +13,9 @@ from qbeast_core import one_line
 # fresher than it is, never older.
 _KEEP_ROWS = (
     "OPTIMIZE",
-    "REORG",
+    "OPTIMIZE CHECKPOINT",
+    "REORG",  # also migrate_format
+    "REORG TABLE UPGRADE UNIFORM",
     "VACUUM START",
     "VACUUM END",
     "SET TBLPROPERTIES",
@@ -23,10 +25,17 @@ _KEEP_ROWS = (
     "CHANGE COLUMNS",
     "RENAME COLUMN",
     "DROP COLUMNS",
+    "UPDATE SCHEMA",
+    "REMOVE COLUMN MAPPING",
     "ADD CONSTRAINT",
     "DROP CONSTRAINT",
     "UPGRADE PROTOCOL",
     "DROP FEATURE",
+    "Deletion Vector Tombstones",
+    "Empty Commit",
+    "DOMAIN METADATA CLEANUP",
+    "ROW TRACKING BACKFILL",
+    "ROW TRACKING UNBACKFILL",
     "CLUSTER BY",
     "COMPUTE STATS",
 )

@@ -7,6 +7,7 @@ from . import descriptions as descriptions
 from . import functions as functions
 from . import increment as increment
 from . import increment_warnings as increment_warnings
+from . import own_macros as own_macros
 from . import python_models as python_models
 from . import response as response
 from . import same_index as same_index

@@ -221,8 +221,19 @@ def descriptions(config: Any, model: Mapping[str, Any]) -> Descriptions:
     docs = config.get("persist_docs") or {}
     return Descriptions(
         table=(model.get("description") or "") if docs.get("relation") else None,
-        columns=_column_comments(model) if docs.get("columns") else (),
+        columns=_column_comments(model.get("columns")) if docs.get("columns") else (),
     )
+
+
+def comment_of_column(name: str, columns: Mapping[str, Any]) -> str:
+    """The description of a column, empty if it has none.
+
+    Args:
+        name: the name as the query spells it.
+        columns: the `columns` of the model.
+    """
+    found = [comment.text for comment in _column_comments(columns) if comment.is_of(name)]
+    return next(filter(None, found), "")
 
 
 def refuse_misplaced_keys(config: Any) -> None:
@@ -343,8 +354,8 @@ def _property_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _column_comments(model: Mapping[str, Any]) -> tuple[ColumnComment, ...]:
+def _column_comments(columns: Mapping[str, Any] | None) -> tuple[ColumnComment, ...]:
     return tuple(
         ColumnComment(name, column.get("description") or "", bool(column.get("quote")))
-        for name, column in (model.get("columns") or {}).items()
+        for name, column in (columns or {}).items()
     )

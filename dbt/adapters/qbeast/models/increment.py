@@ -1,7 +1,7 @@
 """How an incremental run combines its rows with those of the table."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dbt.adapters.qbeast.column import unquoted
@@ -18,6 +18,9 @@ MICROBATCH = "microbatch"
 DEFAULT = "default"
 """dbt's name for the strategy that an adapter chooses."""
 STRATEGIES = (APPEND, MERGE, DELETE_INSERT, INSERT_OVERWRITE, REPLACE_WHERE, MICROBATCH)
+_OF_ANY_FORMAT = (APPEND, INSERT_OVERWRITE)
+_BY_MERGE = (MERGE, DELETE_INSERT)
+_FORMATS_WITH_MERGE = ("iceberg", "hudi")
 IGNORE, FAIL, APPEND_NEW, SYNC_ALL = "ignore", "fail", "append_new_columns", "sync_all_columns"
 ON_SCHEMA_CHANGE = (IGNORE, FAIL, APPEND_NEW, SYNC_ALL)
 
@@ -107,7 +110,7 @@ def increment_of(config: Any, strategy: str, model: Mapping[str, Any] | None = N
         batch=batch_condition(config, model or {}) if strategy == MICROBATCH else "",
     )
     _require(increment)
-    return increment
+    return _in_format(increment, config.get("file_format") or "delta")
 
 
 def batch_condition(config: Any, model: Mapping[str, Any]) -> str:
@@ -143,6 +146,30 @@ def unknown_strategy(name: str) -> str:
         f"incremental_strategy={name!r} is not known.{meant} Use one of "
         f"{', '.join(map(repr, STRATEGIES))}, or define your own strategy as a macro named "
         f"get_incremental_{name}_sql"
+    )
+
+
+def _in_format(increment: Increment, file_format: str) -> Increment:
+    """The increment of a table of this format.
+
+    As in dbt-spark, a microbatch of partitions overwrites them if its format is not Delta, whose
+    tables alone can replace the rows of a condition.
+
+    Raises DbtRuntimeError if no table of this format takes the strategy.
+    """
+    strategy = increment.strategy
+    if file_format == "delta" or strategy in _OF_ANY_FORMAT or increment.is_own:
+        return increment
+    if strategy in _BY_MERGE and file_format in _FORMATS_WITH_MERGE:
+        return increment
+    if strategy == MICROBATCH and increment.partition_by:
+        return replace(increment, strategy=INSERT_OVERWRITE, batch="")
+    instead = f"use incremental_strategy={APPEND!r} or {INSERT_OVERWRITE!r}"
+    if strategy == MICROBATCH:
+        instead = "set partition_by to columns of the grain of batch_size"
+    raise DbtRuntimeError(
+        f"incremental_strategy={strategy!r} cannot be used with file_format={file_format!r}, "
+        f"because Spark cannot change single rows of such a table. Remove file_format, or {instead}"
     )
 
 

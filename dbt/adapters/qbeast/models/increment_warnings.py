@@ -26,8 +26,7 @@ _INSTEAD = {
 _USED = {
     DELETE_INSERT: {"unique_key", "predicates", "incremental_predicates"},
     REPLACE_WHERE: {"predicates", "incremental_predicates"},
-    # Other platforms need a unique_key for their microbatches.
-    MICROBATCH: {"unique_key", "predicates", "incremental_predicates"},
+    MICROBATCH: {"predicates", "incremental_predicates"},
 }
 
 
@@ -44,7 +43,10 @@ def warnings_of(
     """
     if config.get("materialized") not in ("qbeast", "incremental"):
         return
+    is_batch = config.get("incremental_strategy") == MICROBATCH
     for key, instead in _INSTEAD.items():
+        if is_batch and key == "unique_key":
+            continue  # other platforms need it for their microbatches
         if config.get(key) and not _uses(increment, key):
             yield (
                 f"{model}: {key}={config.get(key)!r} has no effect with {_describe(increment)}. "

@@ -41,8 +41,8 @@ def run(
 ) -> Report:
     """Runs an operation on `table`, on the tables of `models`, or on those of all indexed models.
 
-    Raises DbtRuntimeError if `models` selects no model of the project, or if `dry_run` is not a
-    boolean.
+    Raises DbtRuntimeError if `models` selects no model of the project, if both `table` and `models`
+    are given, or if `dry_run` is not a boolean.
     """
     given = {key: value for key, value in arguments.items() if value is not None}
     if not isinstance(given.get("dry_run", True), bool):
@@ -50,6 +50,11 @@ def run(
             f"dry_run is true or false, not {given['dry_run']!r}; write it without quotes"
         )
     named, selected = given.pop("table", None), given.pop("models", None)
+    if named is not None and selected is not None:
+        raise DbtRuntimeError(
+            f"{operation} takes either table or models, but got table={named!r} and "
+            f"models={selected!r}. Remove one of them"
+        )
     one_table = _OPERATIONS[operation]
     if operation == "convert_to_qbeast":
         one_table = _with_configuration(one_table, graph)

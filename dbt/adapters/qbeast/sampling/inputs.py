@@ -1,12 +1,11 @@
 """The tables and views that a node reads, found as dbt's `ref` and `source` find them."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterRequiredConfig
-
-from qbeast_core import quoted
+from dbt.adapters.qbeast.relation import table_name
 
 Exists = Callable[[Any, str, str], bool]
 """Whether the target has a relation of this database, schema and name."""
@@ -18,7 +17,8 @@ class Input:
 
     Attributes:
         table: its quoted name, `schema`.`table`.
-        is_left_whole: whether its configuration sets `sample: false`.
+        is_left_whole: whether runs on a sample read it whole, because its configuration sets
+            `sample: false` or because a function reads it.
     """
 
     table: str
@@ -71,13 +71,18 @@ class Deferral:
 def inputs_of(
     node: Mapping[str, Any], graph: Mapping[str, Any], deferral: Deferral
 ) -> Iterator[Input]:
-    """The inputs of a node, also through ephemeral models.
+    """The inputs of a node, also through ephemeral models and functions.
 
     Args:
         node: the `model` of dbt's context.
         graph: the `graph` of dbt's context.
     """
+    functions = graph.get("functions", {})
     for unique_id in node.get("depends_on", {}).get("nodes", ()):
+        if unique_id in functions:
+            for each in inputs_of(functions[unique_id], graph, deferral):
+                yield replace(each, is_left_whole=True)
+            continue
         given = graph["nodes"].get(unique_id) or graph["sources"].get(unique_id)
         if given is None:
             continue
@@ -90,7 +95,7 @@ def inputs_of(
 def input_of(entry: Mapping[str, Any]) -> Input:
     """The input that a node, source or `defer_relation` of dbt's context is."""
     config = entry.get("config") or {}
-    table = f"{quoted(entry['schema'])}.{quoted(_name(entry))}"
+    table = table_name(entry["schema"], _name(entry))
     return Input(table, is_left_whole=config.get("sample") is False)
 
 

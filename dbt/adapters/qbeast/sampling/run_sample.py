@@ -49,8 +49,11 @@ def fraction_of_run(config: AdapterRequiredConfig) -> float | None:
 def fraction_of_node(
     config: AdapterRequiredConfig, resource_type: str, node_config: Any
 ) -> float | None:
-    """The same for what one node reads; None also for a data test with `sample: 1`."""
-    if resource_type == "test" and reads_all_rows(node_config):
+    """The same for what one node reads; None also for a data test with `sample: 1`.
+
+    A function reads all rows: Spark's catalog stores its text, which later runs on all rows call.
+    """
+    if resource_type == "function" or (resource_type == "test" and reads_all_rows(node_config)):
         return None
     return fraction_of_run(config)
 
@@ -109,7 +112,11 @@ class RunSample:
         fraction = fraction_of_run(self.config)
         if fraction is None:
             return self.session.table
-        left_whole = {_plain(given.table) for given in self._inputs(node) if given.is_left_whole}
+        whole: dict[bool, set[str]] = {True: set(), False: set()}
+        for given in self._inputs(node):
+            whole[given.is_left_whole].add(_plain(given.table))
+        # A table that only a function of the model leaves whole is sampled here.
+        left_whole = whole[True] - whole[False]
 
         def read(table: str) -> "DataFrame":
             if _plain(table) in left_whole or not is_to_be_sampled(self.session, table):

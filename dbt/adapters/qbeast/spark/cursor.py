@@ -14,6 +14,7 @@ class Cursor:
         self._handle = handle
         self._frame: DataFrame | None = None
         self._rows: list[Row] | None = None
+        self._fetched = 0
 
     @property
     def description(self) -> Sequence[tuple[str, str, None, None, None, None, bool]]:
@@ -34,6 +35,7 @@ class Cursor:
                 Spark has a literal for.
         """
         self._rows = None
+        self._fetched = 0
         sql = sql.strip().rstrip(";")
         if bindings is not None:
             sql = _with_markers(sql, len(bindings))
@@ -50,19 +52,35 @@ class Cursor:
                 self._frame.write.format("noop").mode("overwrite").save()
 
     def fetchall(self) -> list[Row]:
-        return self._fetch(None)
+        return self._next(None)
 
     def fetchmany(self, limit: int) -> list[Row]:
-        return self._fetch(limit)
+        return self._next(limit)
 
     def fetchone(self) -> Row | None:
-        if self._rows is None:
-            self._rows = self._fetch(1)
-        return self._rows.pop(0) if self._rows else None
+        found = self._next(1)
+        return found[0] if found else None
 
     def close(self) -> None:
         self._frame = None
         self._rows = None
+
+    def _next(self, limit: int | None) -> list[Row]:
+        """The rows after those that were fetched, at most `limit` of them.
+
+        Spark computes no more rows than the first call asks for, and all of them for the next call.
+        """
+        if self._rows is None and limit is not None and not self._fetched:
+            found = self._fetch(limit)
+            if len(found) < limit:
+                self._rows = found
+        else:
+            if self._rows is None:
+                self._rows = self._fetch(None)
+            end = None if limit is None else self._fetched + limit
+            found = self._rows[self._fetched : end]
+        self._fetched += len(found)
+        return found
 
     def _fetch(self, limit: int | None) -> list[Row]:
         if self._frame is None:

@@ -1,8 +1,10 @@
-"""Fetches rows whose timestamps are in the session's time zone.
+"""Fetches rows whose timestamps are in the session's time zone, and whose maps JSON can express.
 
 PySpark returns a timestamp in the operating system's time zone, and without it. If a macro renders
 such a value into SQL, Spark reads it in the session's time zone, which is another moment. As with
 other connections to Spark, values are therefore local times of the session, without an offset.
+
+dbt writes maps as JSON, whose keys are texts and numbers. Spark turns other keys into texts.
 """
 
 from collections.abc import Iterator
@@ -15,8 +17,13 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
+    BooleanType,
     DataType,
+    DecimalType,
+    FractionalType,
+    IntegralType,
     MapType,
+    StringType,
     StructField,
     StructType,
     TimestampNTZType,
@@ -41,10 +48,10 @@ def fetch(frame: DataFrame, limit: int | None = None) -> list[Row]:
     """All rows of a frame, or the first `limit` of them.
 
     Timestamps have the local time of the session's zone, also inside arrays, maps and structs.
-    TIMESTAMP_NTZ stays as it is.
+    TIMESTAMP_NTZ stays as it is. The keys of maps are texts, numbers or booleans.
     """
     types = [field.dataType for field in frame.schema.fields]
-    if [local_type(each) for each in types] == types:
+    if [fetched_type(each) for each in types] == types:
         return _rows(frame, limit)
     names = [f"c{index}" for index in range(len(types))]  # those of a query may be repeated
     columns = [_sent(name, each) for name, each in zip(names, types, strict=True)]
@@ -55,27 +62,37 @@ def fetch(frame: DataFrame, limit: int | None = None) -> list[Row]:
     ]
 
 
-def local_type(data_type: DataType) -> DataType:
-    """The type with TIMESTAMP_NTZ in place of TIMESTAMP, also inside; keys of maps stay.
+def fetched_type(data_type: DataType) -> DataType:
+    """The type with TIMESTAMP_NTZ in place of TIMESTAMP, and texts as keys that JSON lacks.
 
-    >>> local_type(ArrayType(TimestampType())).simpleString()
+    >>> fetched_type(ArrayType(TimestampType())).simpleString()
     'array<timestamp_ntz>'
+    >>> fetched_type(MapType(TimestampType(), TimestampType())).simpleString()
+    'map<string,timestamp_ntz>'
     """
     if isinstance(data_type, TimestampType):
         return TimestampNTZType()
     if isinstance(data_type, ArrayType):
-        return ArrayType(local_type(data_type.elementType), data_type.containsNull)
+        return ArrayType(fetched_type(data_type.elementType), data_type.containsNull)
     if isinstance(data_type, MapType):
-        value = local_type(data_type.valueType)
-        return MapType(data_type.keyType, value, data_type.valueContainsNull)
+        key = data_type.keyType if _is_key_of_json(data_type.keyType) else StringType()
+        return MapType(key, fetched_type(data_type.valueType), data_type.valueContainsNull)
     if isinstance(data_type, StructType):
         return StructType(
             [
-                StructField(field.name, local_type(field.dataType), field.nullable, field.metadata)
+                StructField(
+                    field.name, fetched_type(field.dataType), field.nullable, field.metadata
+                )
                 for field in data_type.fields
             ]
         )
     return data_type
+
+
+def _is_key_of_json(data_type: DataType) -> bool:
+    if isinstance(data_type, DecimalType):
+        return False
+    return isinstance(data_type, (StringType, IntegralType, FractionalType, BooleanType))
 
 
 def aware(local: datetime, epoch_micros: int) -> datetime:
@@ -99,7 +116,7 @@ def _sent(name: str, data_type: DataType) -> Column:
     cannot express.
     """
     column = F.col(name)
-    local = local_type(data_type)
+    local = fetched_type(data_type)
     if _is_aware(data_type):
         return F.struct(column.cast(local), F.unix_micros(column)).alias(name)
     return column if local == data_type else column.cast(local).alias(name)

@@ -42,8 +42,9 @@
 
 
 {% macro get_column_comment_sql(column_name, column_dict) -%}
+  {%- set comment = adapter.qbeast_comment_of_column(column_name, column_dict) -%}
   {{ adapter.quote(column_name) }}
-  {%- if column_name in column_dict and column_dict[column_name]['description'] %} comment {{ adapter.qbeast_literal(column_dict[column_name]['description']) }}{% endif -%}
+  {%- if comment %} comment {{ adapter.qbeast_literal(comment) }}{% endif -%}
 {%- endmacro %}
 
 

@@ -17,6 +17,7 @@
       {%- endfor -%}
     )
     {{ file_format_clause() }}
+    {{ tblproperties_clause() }}
     {{ partition_cols(label="partitioned by") }}
     {{ clustered_cols(label="clustered by") }}
     {{ location_clause() }}

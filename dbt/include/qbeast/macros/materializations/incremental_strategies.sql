@@ -23,9 +23,9 @@
   {{ return(own({
       'target_relation': target,
       'temp_relation': rows,
-      'unique_key': increment.unique_key | list or none,
+      'unique_key': config.get('unique_key'),
       'dest_columns': columns,
-      'incremental_predicates': increment.predicates | list or none})) }}
+      'incremental_predicates': config.get('predicates') or config.get('incremental_predicates')})) }}
 {% endmacro %}
 
 

@@ -4,6 +4,11 @@
   {%- set is_indexed = adapter.qbeast_is_indexed(config) -%}
   {%- set built_from = adapter.qbeast_built_from(model, graph) -%}
   {%- set spec = adapter.qbeast_model_spec(config, model, built_from) if is_indexed else none -%}
+  {%- if config.get('file_format') != 'delta' -%}
+    {% do exceptions.raise_compiler_error(
+        "file_format='" ~ config.get('file_format') ~ "' cannot be used for the snapshot " ~ this ~ ', because each '
+        ~ 'run merges into its table, which must be a Delta table: remove file_format') %}
+  {%- endif -%}
   {%- set existing = load_relation(this) -%}
   {%- set target_relation = this.incorporate(type='table', is_delta=true) -%}
   {%- if existing is not none and not (existing.is_table and existing.is_delta) -%}

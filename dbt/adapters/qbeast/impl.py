@@ -144,7 +144,6 @@ class QbeastAdapter(SparkAdapter):
         return None, self._freshness(source)
 
     def _freshness(self, source: BaseRelation) -> FreshnessResponse:
-
         with self._running(f"describe history {source}") as session:
             loaded = metadata.freshness.last_modified(session, _table(source))
         now = datetime.now(timezone.utc)
@@ -161,7 +160,6 @@ class QbeastAdapter(SparkAdapter):
 
     @classmethod
     def convert_number_type(cls, agate_table: "agate.Table", col_idx: int) -> str:
-
         values = agate_table.columns[col_idx].values_without_nulls()
         return models.seeds.number_type(list(values))
 
@@ -170,7 +168,6 @@ class QbeastAdapter(SparkAdapter):
         return cls.convert_number_type(agate_table, col_idx)
 
     def debug_query(self) -> None:
-
         with self._running() as session:
             spark.debug.tell(session)
 
@@ -329,12 +326,12 @@ class QbeastAdapter(SparkAdapter):
         with self._running(query) as session:
             table = _table(relation)
             schema = self._handle().frame(query).schema
-            placing = models.same_index.layout_columns(session, table) if is_indexed else None
+            index = models.same_index.layout_columns(session, table) if is_indexed else None
             if add:
                 present = session.table(table).schema
-                return models.column_lists.with_known_columns(increment, schema, present, placing)
+                return models.column_lists.with_known_columns(increment, schema, present, index)
             try:
-                return models.column_lists.with_known_columns(increment, schema, None, placing)
+                return models.column_lists.with_known_columns(increment, schema, None, index)
             except DbtRuntimeError as problem:
                 message = f"{relation}: {problem.msg}. Later runs that add rows will fail"
                 warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))
@@ -348,7 +345,9 @@ class QbeastAdapter(SparkAdapter):
             return
         with self._running(query):
             schema = self._handle().frame(query).schema
-            models.column_lists.require_known_columns("check_cols", list(map(str, names)), schema)
+            models.column_lists.require_columns_of_query(
+                "check_cols", list(map(str, names)), schema
+            )
 
     @available.parse_none
     def qbeast_clone_onto(self, relation: BaseRelation, sql: str) -> AdapterResponse:
@@ -383,12 +382,15 @@ class QbeastAdapter(SparkAdapter):
         """Creates the view of the rows that an increment adds by SQL (`models/write.py`)."""
         with self._running(sql) as session:
             query = partial(self._handle().frame, sql)
-            names = (
-                view.identifier or "",
-                _table(relation),
-                models.configuration.selector_of(model),
+            models.write.view_of_increment(
+                session,
+                query,
+                increment,
+                spec,
+                view=view.identifier or "",
+                table=_table(relation),
+                model=models.configuration.selector_of(model),
             )
-            models.write.view_of_increment(session, query, *names, increment, spec)
 
     @available.parse_none
     def qbeast_persist_docs(
@@ -412,7 +414,6 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_require_same_index_of_snapshot(
         self, relation: BaseRelation, spec: "ModelSpec"
     ) -> None:
-
         with self._running(f"the index of {relation}") as session:
             models.same_index.require_same_index_of_snapshot(session, _table(relation), spec)
 

@@ -66,11 +66,11 @@ def test_each_list_asks_for_the_columns_that_it_uses() -> None:
     growing = merge(unique_key=("s",), on_schema_change="append_new_columns")
     assert with_known_columns(growing, QUERY, TABLE).unique_key == ("s",)
     with pytest.raises(DbtRuntimeError, match=r"unique_key names 's\.k'"):
-        with_known_columns(merge(unique_key=("s.k",)), QUERY, None, placing=[])
+        with_known_columns(merge(unique_key=("s.k",)), QUERY, None, layout_columns=[])
     # sync_all_columns says itself that it drops no column of the index.
     for name in ("old", "OLD", "`Old`"):
         synchronised = merge(unique_key=(name,), on_schema_change="sync_all_columns")
-        found = with_known_columns(synchronised, QUERY, TABLE, placing=["old"])
+        found = with_known_columns(synchronised, QUERY, TABLE, layout_columns=["old"])
         assert found.unique_key == ("old",)
 
 

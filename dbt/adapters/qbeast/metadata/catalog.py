@@ -98,9 +98,9 @@ def _warning(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told = as_dbt_error(error)
-        if not isinstance(told, DbtRuntimeError):
+        failure = as_dbt_error(error)
+        if not isinstance(failure, DbtRuntimeError):
             raise
         logger.debug("\n".join(message_and_trace(error)))
-        message = f"{what}: {told.msg}"
+        message = f"{what}: {failure.msg}"
         warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))

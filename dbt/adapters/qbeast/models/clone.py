@@ -45,8 +45,8 @@ def _restore(session: SparkSession, table: str, before: int, error: Exception) -
             raise DbtRuntimeError("other writers have changed the table since")
     except Exception as problem:
         raise DbtRuntimeError(
-            f"the clone onto {table} failed: {_told(error)}. Its rows are still in version "
-            f"{before}, but they could not be restored: {_told(problem)}. To restore them, run "
+            f"the clone onto {table} failed: {_message(error)}. Its rows are still in version "
+            f"{before}, but they could not be restored: {_message(problem)}. To restore them, run "
             f"`{statement}`"
         ) from error
 
@@ -55,6 +55,6 @@ def _version(session: SparkSession, table: str) -> int:
     return TableSnapshot.load(session, Catalog(session).find(table).location).version
 
 
-def _told(error: Exception) -> str:
-    told = as_dbt_error(error)
-    return str(getattr(told, "msg", told)).rstrip(".")
+def _message(error: Exception) -> str:
+    failure = as_dbt_error(error)
+    return str(getattr(failure, "msg", failure)).rstrip(".")

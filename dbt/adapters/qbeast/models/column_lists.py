@@ -67,15 +67,15 @@ def with_known_columns(
     increment: Increment,
     query: StructType,
     table: StructType | None,
-    placing: Collection[str] | None = None,
+    layout_columns: Collection[str] | None = None,
 ) -> Increment:
     """The increment, with its columns spelled as in the query and the table.
 
     Args:
         query: the schema of the model's query.
         table: the schema of its table; None if the run creates the table.
-        placing: the columns that the table's index places rows by; None for a model without an
-            index, whose key may be a field of a struct.
+        layout_columns: the columns that the table's index places rows by; None for a model
+            without an index, whose key may be a field of a struct.
 
     Raises:
         DbtRuntimeError: a list names a column that does not exist.
@@ -90,12 +90,12 @@ def with_known_columns(
         present = either
     if increment.strategy in (MERGE, DELETE_INSERT):
         keys: list[Path] = []
-        placed = {name.lower() for name in placing or ()}
+        placed = {name.lower() for name in layout_columns or ()}
         for name in increment.unique_key:
             # sync_all_columns has its own error for a column of the index that the query lacks.
             is_kept = increment.on_schema_change == SYNC_ALL and unquoted(name).lower() in placed
             owners = (either,) if is_kept else (given, present)
-            keys.append(_find("unique_key", name, owners, nested=placing is None))
+            keys.append(_find("unique_key", name, owners, nested=layout_columns is None))
         increment = replace(
             increment,
             unique_key=tuple(dict.fromkeys(".".join(path) for path in keys)),
@@ -117,7 +117,7 @@ def with_known_columns(
     return increment
 
 
-def require_known_columns(option: str, names: Sequence[str], query: StructType) -> None:
+def require_columns_of_query(option: str, names: Sequence[str], query: StructType) -> None:
     """Raises DbtRuntimeError if a list names something that is not a column of the query."""
     for name in names:
         _find(option, name, (Columns(query, "the query"),))

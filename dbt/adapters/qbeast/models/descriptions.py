@@ -13,13 +13,13 @@ from qbeast_core import quoted, quoted_text, run_statement
 
 def with_comments(frame: DataFrame, comments: Sequence[ColumnComment]) -> DataFrame:
     """The frame with the columns' descriptions in its schema, so that one commit writes both."""
-    told = [comment for comment in comments if comment.text]
-    if not told:
+    described = [comment for comment in comments if comment.text]
+    if not described:
         return frame
     columns = []
     for field in frame.schema.fields:
         column = F.col(quoted(field.name))
-        for comment in told:
+        for comment in described:
             if comment.is_of(field.name):
                 metadata = {**field.metadata, "comment": comment.text}
                 column = F.col(quoted(field.name)).alias(field.name, metadata=metadata)

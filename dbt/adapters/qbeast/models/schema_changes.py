@@ -265,8 +265,8 @@ def _require_unindexed(
 ) -> None:
     if not changed or not QbeastTable.is_qbeast(session, table):
         return
-    placing = QbeastTable.for_name(session, table).latest_revision.layout_columns
-    lower = {name.lower() for name in placing}
+    layout_columns = QbeastTable.for_name(session, table).latest_revision.layout_columns
+    lower = {name.lower() for name in layout_columns}
     for each in changed:
         if each.path[0].lower() in lower:
             raise DbtRuntimeError(

@@ -81,11 +81,12 @@ def write_model(
 def view_of_increment(
     session: SparkSession,
     query: Callable[[], DataFrame],
+    increment: Increment,
+    spec: ModelSpec | None,
+    *,
     view: str,
     table: str,
     model: str,
-    increment: Increment,
-    spec: ModelSpec | None,
 ) -> None:
     """Creates the temporary view of the rows that a SQL statement adds to a table.
 
@@ -94,9 +95,10 @@ def view_of_increment(
     predicates may use them. A project's own strategy gets the query's rows unchanged.
 
     Args:
+        spec: the specification of a model with an index, which its table must then have.
         view: the name of the view.
         table: the quoted name, `schema`.`table`.
-        spec: the specification of a model with an index, which its table must then have.
+        model: what dbt calls the model, for messages.
 
     Raises:
         DbtRuntimeError: the table's index or schema differs from the model's.

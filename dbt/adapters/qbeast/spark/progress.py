@@ -131,9 +131,9 @@ class _Watch:
         while True:
             for statement in self._due():
                 try:
-                    told = statement.line()
+                    line = statement.line()
                     if statement in self._statements:
-                        statement.node.run(logger.info, told)
+                        statement.node.run(logger.info, line)
                 except Exception as error:
                     # The statement may have ended or been cancelled; reporting must not fail it.
                     logger.debug(f"Could not report the progress of {statement.name}: {error}")

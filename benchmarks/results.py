@@ -10,11 +10,12 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.comparison import Comparison
+from benchmarks.targets import TARGETS
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -75,7 +76,7 @@ def latest(directory: Path) -> dict[float, Run]:
     """The newest figures of each case, by scale.
 
     A run of a few cases replaces only their earlier figures. The environment is that of the newest
-    run.
+    run. The limits are those of today's targets; a target that is gone has none.
     """
     runs = sorted(
         (load(file) for file in directory.glob("*.jsonl")),
@@ -94,5 +95,8 @@ def _merged(runs: Iterable[Run]) -> Run:
     for run in runs:
         environment = run.environment
         for each in run.comparisons:
+            if each.target:
+                target = TARGETS.get(each.target)
+                each = replace(each, limit=target.limit(run.scale) if target else None)
             newest[each.case, each.unit, each.ours.name, each.other.name] = each
     return Run(environment, tuple(newest.values()))

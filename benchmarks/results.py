@@ -9,8 +9,8 @@ import datetime
 import json
 import os
 import platform
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ class Run:
 
     environment: Mapping[str, Any]
     comparisons: tuple[Comparison, ...]
+    groups_of_day: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The groups of comparisons by the day of their newest figures, in the order of the days."""
 
     @property
     def scale(self) -> float:
@@ -92,11 +94,17 @@ def _scales(runs: Iterable[Run]) -> list[float]:
 def _merged(runs: Iterable[Run]) -> Run:
     newest: dict[tuple[str, str, str, str], Comparison] = {}
     environment: Mapping[str, Any] = {}
+    days: dict[str, str] = {}
     for run in runs:
         environment = run.environment
+        days |= {each.group: str(environment["started"])[:10] for each in run.comparisons}
         for each in run.comparisons:
             if each.target:
                 target = TARGETS.get(each.target)
                 each = replace(each, limit=target.limit(run.scale) if target else None)
             newest[each.case, each.unit, each.ours.name, each.other.name] = each
-    return Run(environment, tuple(newest.values()))
+    groups_of_day = {
+        day: sorted(group for group in days if days[group] == day)
+        for day in sorted({*days.values()})
+    }
+    return Run(environment, tuple(newest.values()), groups_of_day)

@@ -119,6 +119,7 @@ class View:
         }
         self.scale = f"{run.scale:g}"
         self.environment = run.environment
+        self.groups_of_day = run.groups_of_day
         self.groups = {each.group for each in run.comparisons}
 
     def of(self, group: str) -> list[Comparison]:

@@ -26,7 +26,8 @@ def in_background(
 ) -> Future[_R]:
     """Call a function in another thread, with the session and the job properties of this one.
 
-    Functions start in the order of these calls. One may therefore wait for an earlier one.
+    Functions start in the order of these calls. One may therefore wait for an earlier one. While
+    the interpreter ends, there are no new threads, and this one calls the function.
     """
 
     def in_session() -> _R:
@@ -37,4 +38,13 @@ def in_background(
             # Job properties are replaced by the next call, but tags accumulate.
             spark.clearTags()
 
-    return _threads.submit(inheritable_thread_target(spark)(in_session))
+    try:
+        return _threads.submit(inheritable_thread_target(spark)(in_session))
+    except RuntimeError:
+        # The main thread has ended, and this one is a user's thread that still works.
+        done: Future[_R] = Future()
+        try:
+            done.set_result(function(*args, **kwargs))
+        except Exception as error:
+            done.set_exception(error)
+        return done

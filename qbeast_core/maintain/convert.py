@@ -164,7 +164,7 @@ def check_convertible(spark: SparkSession, table: str, slices: bool | None = Non
     if found.snapshot.exists:
         _check_convertible(found, slices)
     elif found.address.format == PARQUET:
-        _convertible_rows(spark, found.address)
+        _convertible_rows(found)
     else:
         raise found.missing
 
@@ -180,7 +180,7 @@ def _convert_parquet(spark: SparkSession, table: OpenTable, options: IndexOption
     """Convert a Parquet table to Delta, in place."""
     address = table.address
     if not table.snapshot.exists:
-        schema = _convertible_rows(spark, address).schema
+        schema = _convertible_rows(table).schema
         options.check_columns(schema)
         options.new_sample_key(table, schema)
         check_planned(WritableTable.begin(spark, address), schema, {})
@@ -272,13 +272,16 @@ def _indexed_already(table: OpenTable, options: IndexOptions) -> ConvertResult:
     )
 
 
-def _convertible_rows(spark: SparkSession, address: TableAddress) -> DataFrame:
+def _convertible_rows(table: OpenTable) -> DataFrame:
     """The rows of a Parquet table.
 
     Raises:
         NotAQbeastTable: there is no Parquet table.
         IncompatibleTable: Delta's conversion would take other files than Spark reads.
     """
+    spark, address = table.spark, table.address
+    # Without `//` and `..`, as in the names of files.
+    location = table.snapshot.location
     if address.name:
         partitions = [
             column.name for column in spark.catalog.listColumns(address.name) if column.isPartition
@@ -288,13 +291,14 @@ def _convertible_rows(spark: SparkSession, address: TableAddress) -> DataFrame:
         # With recursiveFileLookup Spark lists every file below the directory and does not treat
         # subdirectories as partitions.
         everything = spark.read.option("recursiveFileLookup", True).option("mergeSchema", True)
-        rows = everything.parquet(address.location)
+        # Otherwise `[`, `{` and `*` in a path are those of a pattern.
+        rows = everything.option("__globPaths__", False).parquet(location)
     except AnalysisException as problem:
         raise NotAQbeastTable(
             f"there is no Parquet table at {address.label} ({problem.getCondition()}); correct the "
             "name or path"
         ) from problem
-    directories = _directories_below(address.location, rows.inputFiles())
+    directories = _directories_below(location, rows.inputFiles())
     _refuse_partitions(address, sorted({part.split("=")[0] for part in directories if "=" in part}))
     if directories:
         raise IncompatibleTable(

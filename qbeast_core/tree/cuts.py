@@ -106,10 +106,13 @@ def even_sample(
     """
     total, bits = sum(rows_in.values()), layout.first_levels * layout.dimensions
     unused = layout.levels_per_word * layout.dimensions - bits
-    counts, firsts, free, above, upto = [], [], [], [], []
-    for cube, rows in rows_in.items():
+    # Sums are rounded, not the numbers: many cubes with few rows each have rows together.
+    ends = np.cumsum([0.0, *rows_in.values()]) / total * _EVEN_ROWS
+    rounded = np.round(ends).astype(np.int64)
+    counts = rounded[1:] - rounded[:-1]
+    firsts, free, above, upto = [], [], [], []
+    for cube in rows_in:
         depth = min(cube.depth, layout.first_levels)
-        counts.append(round(rows / total * _EVEN_ROWS))
         free.append((layout.first_levels - depth) * layout.dimensions)
         firsts.append(cube.path >> (cube.depth - depth) * layout.dimensions << free[-1])
         around = None if not cube.depth else weights.get(cube.parent, MIN_WEIGHT)

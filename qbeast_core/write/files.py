@@ -112,7 +112,8 @@ def write_indexed(
             f"{written} rows were written, but {counted_rows} were counted before; the source "
             "changed in between, or a task failed. Nothing was committed; run the write again"
         )
-    files = staged.with_statistics()
+    # Spark writes a file even for a partition without rows. Delta drops it if it counts the rows.
+    files = [file for file in staged.with_statistics() if held[file.name].blocks]
     return tagged(transaction, files, [held[file.name] for file in files], plan, kept_blocks)
 
 

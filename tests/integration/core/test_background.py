@@ -41,6 +41,20 @@ def described(spark: SparkSession, text: str) -> Iterator[None]:
         spark.removeTag(text)
 
 
+def test_a_users_thread_goes_on_when_the_main_thread_has_ended(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The interpreter then waits for this thread, but every pool refuses new work."""
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    monkeypatch.setattr(background, "_threads", pool)
+    with described(spark, "kept"):
+        assert in_background(spark, sum, [1, 2]).result() == 3
+        assert spark.getTags() == {"kept"}
+    with pytest.raises(ZeroDivisionError):
+        in_background(spark, lambda: 1 // 0).result()
+
+
 def test_a_thread_is_used_again_with_the_properties_of_the_next_caller(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

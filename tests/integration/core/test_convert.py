@@ -349,9 +349,18 @@ def test_paths_with_partitions_or_directories_are_refused(
     path = str(tmp_path / "t=1")  # a directory above is no partition
     make(spark, path, kind)
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(IncompatibleTable, match=match):
-        convert_to_qbeast(spark, f"{kind}.`{path}`", "a")
+    for spelled in (path, f"{tmp_path}//t=1", f"{tmp_path}/other/../t=1/"):
+        with pytest.raises(IncompatibleTable, match=match):
+            convert_to_qbeast(spark, f"{kind}.`{spelled}`", "a")
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_path_is_no_pattern(spark: SparkSession, tmp_path: Path) -> None:
+    rows(spark, 0, 20).write.parquet(str(tmp_path / "t1"))
+    with pytest.raises(NotAQbeastTable, match="no Parquet table"):
+        convert_to_qbeast(spark, f"parquet.`{tmp_path}/t[1]`", "a")
+    shutil.copytree(tmp_path / "t1", tmp_path / "t[1]")
+    assert convert_to_qbeast(spark, f"parquet.`{tmp_path}/t[1]`", "a").changed
 
 
 @pytest.mark.parametrize(

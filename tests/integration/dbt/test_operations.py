@@ -213,7 +213,11 @@ SCOPES = {
     "always": ("optimize='always'", OF_BOTH, (1, 1)),
     "of_folder": ("", OF_ONE, (2, 1)),
     "of_revision": ('post_hook="{{ qbeast_optimize(this, revisions=1) }}"', OF_ONE, (1, 2)),
-    "of_fraction": ('post_hook="{{ qbeast_optimize(this, fraction=0) }}"', "nothing", (2, 2)),
+    "of_fraction": (
+        'post_hook="{{ qbeast_optimize(this, fraction=0) }}"',
+        "no file needs rewriting",
+        (2, 2),
+    ),
 }
 
 

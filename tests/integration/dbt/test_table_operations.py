@@ -45,7 +45,7 @@ class TestConvert:
 
         Path(project.project_root, "models", "events.sql").write_text(EVENTS)
         log = run_operation("convert_to_qbeast", "{models: events}")
-        assert f"convert_to_qbeast {table}: indexed by id from now on" in log
+        assert f"convert_to_qbeast {table}: indexed by id, kind from now on" in log
         assert QbeastTable.for_name(spark, table).cube_size == 100
         assert spark.table(table).count() == 300
 

@@ -89,6 +89,17 @@ def test_an_even_sample_has_the_rows_of_each_cube() -> None:
     assert set(digits[~above].tolist()) == {0, 1, 2, 3}
 
 
+def test_an_even_sample_has_rows_of_many_small_cubes() -> None:
+    """Each has less than half of a row in the sample."""
+    small = {CubeId(1, 19, path): 1.0 for path in range(300_000)}
+    layout = PathLayout(1)
+    sample = even_sample(layout, {}, small)
+    assert len(sample.weights) == 131_072
+    paths = sample.words[0] >> (layout.levels_per_word - 19)
+    spread = np.histogram(paths, bins=10, range=(0, 300_000))[0]
+    assert spread.min() > 0.9 * spread.max()
+
+
 def test_an_even_sample_of_cubes_below_the_first_word() -> None:
     deep = CubeId(3, 24, 5)
     sample = even_sample(PathLayout(3), {}, {CubeId.root(3): 1.0, deep: 1.0})

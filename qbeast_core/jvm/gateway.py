@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any
 
 import numpy as np
+from py4j.clientserver import JavaClient
 from py4j.java_gateway import JavaClass, JavaPackage
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
@@ -310,6 +311,12 @@ class _Known:
     """A cache of lookups in this process's JVM."""
 
     def __init__(self, jvm: Any) -> None:
+        if not isinstance(jvm._gateway_client, JavaClient):
+            raise UnsupportedEnvironment(
+                "PYSPARK_PIN_THREAD is false, so calls of one thread can reach several threads of "
+                "the JVM, each with another active session; remove the variable, and start Spark "
+                "again"
+            )
         for name in _LOOKED_UP_BY_PYSPARK:
             setattr(jvm, name, _Names(getattr(jvm, name)))
         self.jvm = jvm

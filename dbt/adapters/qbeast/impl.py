@@ -486,7 +486,7 @@ class QbeastAdapter(SparkAdapter):
             return relation
         with self._running(f"sample {relation}") as session:
             whole = sampling.run_sample.is_to_be_sampled(session, _table(relation))
-        return relation.sampled(fraction) if whole else relation
+        return relation.sampled(fraction).replace(is_of_run=True) if whole else relation
 
     @available.parse_none
     def qbeast_fraction_of_run(self) -> float | None:

@@ -15,6 +15,8 @@ from typing_extensions import Self
 
 from qbeast_core import quoted
 
+MARK_OF_RUN = "/* of this run */"
+"""In the text of a sample that a run on a sample takes by itself."""
 _PART = r"(?:`(?:[^`]|``)+`|[^`.]+)"
 _PARTS = re.compile(rf"{_PART}(?:\.{_PART})*")
 
@@ -27,6 +29,8 @@ class QbeastRelation(SparkRelation):
     """
 
     sample: float | None = None
+    is_of_run: bool = False
+    """Whether the run takes the sample by itself, so that what it builds is marked with it."""
 
     @classmethod
     def create_from(
@@ -71,7 +75,8 @@ class QbeastRelation(SparkRelation):
     def _sampled_text(self, fraction: float) -> str:
         plain = self.render()
         limited = str(self)
-        sampled = f"(select * from {plain} tablesample ({percent(fraction)} percent))"
+        size = f"{percent(fraction)} percent" + (f" {MARK_OF_RUN}" if self.is_of_run else "")
+        sampled = f"(select * from {plain} tablesample ({size}))"
         # --empty and --sample narrow the sample; they do not replace it.
         return sampled if limited == plain else limited.replace(plain, sampled, 1)
 

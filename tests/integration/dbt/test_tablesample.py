@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from dbt.adapters.qbeast.relation import MARK_OF_RUN
 from dbt.adapters.qbeast.sampling.rewriting import Rewritten, drop_views, rewrite_tablesample
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -110,6 +112,32 @@ def test_every_way_to_name_the_table(
 
     assert ids(rows) == ids(orders.sample(0.1))
     assert files_scheduled(rows) == len(orders.files(0.1))
+
+
+@pytest.mark.parametrize("where", ["", "where id < 300", "where _qbeast_slice >= 4"])
+def test_a_sample_has_the_columns_of_the_stored_table(
+    spark: SparkSession, tables: None, where: str
+) -> None:
+    rows = spark.table("sampling.orders").limit(2000)
+    options: dict[str, Any] = {"columns_to_index": "id", "cube_size": 200, "slices": True}
+    write_table(rows, table="sampling.sliced", mode="overwrite", **options)
+    stored = spark.table("sampling.sliced")
+    tenth = QbeastTable.for_name(spark, "sampling.sliced").sample(0.1, stored=True)
+    expected = ids(tenth.where(where.removeprefix("where ") or "true"))
+    assert expected
+
+    for percent in ("10", "100", "0"):
+        text = f"sliced tablesample ({percent} percent)"
+        assert run(spark, f"select * from {text} {where}").schema == stored.schema
+        without = f"select * except (_qbeast_slice) from {text}"
+        assert run(spark, without).columns == rows.columns
+    found = run(spark, f"select * from sliced tablesample (10 percent) {where}")
+    assert ids(found) == expected
+    sql = f"create view in_view as select * from sliced tablesample (10 percent) {where}"
+    spark.sql(rewrite_tablesample(spark, sql).sql)
+    assert spark.table("in_view").columns == stored.columns
+    assert ids(spark.table("in_view")) == expected
+    spark.sql("drop view in_view")
 
 
 def test_a_name_that_starts_with_a_digit(spark: SparkSession, tables: None) -> None:
@@ -439,6 +467,23 @@ def test_a_statement_that_names_the_schema_of_a_column_is_left_to_spark(
     (warning,) = rewritten.warnings
     assert warning.startswith("TABLESAMPLE of sampling.orders is left to Spark: ")
     assert "sampling" in warning
+    assert temporary_views(spark) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("select sampling.orders.id from {}", "Spark rejects the rewritten statement"),
+        ("select id from sampling.plain tablesample (10 percent MARK)", "not a table with a Q"),
+        ("begin select * from {}; end", "only single statements"),
+    ],
+)
+def test_a_sample_of_the_run_is_never_left_to_spark(
+    spark: SparkSession, tables: None, sql: str, reason: str
+) -> None:
+    text = sql.format("sampling.orders tablesample (10 percent MARK)").replace("MARK", MARK_OF_RUN)
+    with pytest.raises(DbtRuntimeError, match=f"(?s){reason}.*`sample: false`.*qbeast_sample: 1"):
+        rewrite_tablesample(spark, text)
     assert temporary_views(spark) == []
 
 

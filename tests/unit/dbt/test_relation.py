@@ -24,6 +24,13 @@ def test_a_sample_is_a_subquery_and_renders_as_its_name() -> None:
     assert str(EVENTS) == "s.events"
 
 
+def test_a_sample_of_the_run_is_marked_whatever_is_made_of_it() -> None:
+    of_run = EVENTS.sampled(0.1).replace(is_of_run=True)
+    assert str(of_run) == "(select * from s.events tablesample (10 percent /* of this run */))"
+    assert "tablesample (1 percent /* of this run */)" in str(of_run.sampled(0.01))
+    assert "/* of this run */" in str(of_run.replace(limit=0))
+
+
 def test_a_sample_of_a_sample_is_the_smaller_of_both() -> None:
     assert EVENTS.sampled(0.1).sampled(0.01) == EVENTS.sampled(0.01).sampled(0.1)
     assert EVENTS.sampled(0.1).sampled(0.01).sample == 0.01

@@ -22,7 +22,7 @@ from dbt.adapters.qbeast.column import QbeastColumn
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
 from dbt.adapters.qbeast.current_node import at_node, current_node
 from dbt.adapters.qbeast.models.configuration import QbeastConfig
-from dbt.adapters.qbeast.relation import QbeastRelation, table_name
+from dbt.adapters.qbeast.relation import QbeastRelation, percent, table_name
 from dbt.adapters.qbeast.sampling.run_sample import RunSample
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.contracts.constraints import ConstraintType
@@ -33,7 +33,7 @@ from qbeast_core import quoted, quoted_text
 
 if TYPE_CHECKING:
     import agate
-    from dbt.adapters.qbeast.models.configuration import ModelSpec
+    from dbt.adapters.qbeast.models.configuration import Fractions, ModelSpec
     from dbt.adapters.qbeast.models.increment import Increment
     from dbt.adapters.qbeast.models.response import QbeastAdapterResponse
     from dbt.adapters.qbeast.run_operation.operations import Report
@@ -259,7 +259,7 @@ class QbeastAdapter(SparkAdapter):
         self,
         config: Any,
         model: Mapping[str, Any],
-        built_from: float | None,
+        built_from: "Fractions",
         full_refresh: bool = False,
     ) -> "ModelSpec":
         """The model's configuration, checked before anything runs (`models/configuration.py`)."""
@@ -493,13 +493,13 @@ class QbeastAdapter(SparkAdapter):
         return sampling.run_sample.fraction_of_run(self.config)
 
     @available.parse_none
-    def qbeast_built_from(self, model: Mapping[str, Any], graph: Mapping[str, Any]) -> float | None:
-        """The fraction of the sample that a model is built from; None for all rows."""
+    def qbeast_built_from(self, model: Mapping[str, Any], graph: Mapping[str, Any]) -> "Fractions":
+        """The fractions of all rows that a model's inputs have (`sampling/run_sample.py`)."""
         with self._running("what the inputs were built from") as session:
             return self._run_sample(session, graph).of_node(model)
 
     @available.parse_none
-    def qbeast_require_no_mixture(self, relation: BaseRelation, built_from: float | None) -> None:
+    def qbeast_require_no_mixture(self, relation: BaseRelation, built_from: "Fractions") -> None:
         with self._running(f"what {relation} was built from") as session:
             sampling.run_sample.require_no_mixture(session, _table(relation), built_from)
 
@@ -518,14 +518,12 @@ class QbeastAdapter(SparkAdapter):
         with self._running("what a test samples") as session:
             samples = sampling.spans.find_samples(session, sql).rewritable
         notes = [
-            f"reads {sampling.run_sample.describe_fraction(sample.fraction)} of {sample.label}"
+            f"reads a sample of {percent(sample.fraction)} percent of {sample.label}"
             for sample in samples
         ]
         built_from = self.qbeast_built_from(model, graph) if not notes else None
-        if built_from is not None:
-            notes.append(
-                f"reads data built from {sampling.run_sample.describe_fraction(built_from)}"
-            )
+        if built_from:
+            notes.append(f"reads data built from {sampling.run_sample.describe(built_from)}")
         return list(dict.fromkeys(notes))
 
     @available.parse_none

@@ -20,6 +20,11 @@ SAMPLED, WHOLE, LEFT_WHOLE, SMALL = (
     Input("whole", is_left_whole=True),
     Input("small", is_left_whole=False),
 )
+IN_VIEW, IN_SAMPLED_VIEW, SAMPLED_IN_VIEW = (
+    Input("whole", is_left_whole=False, views=("view",)),
+    Input("whole", is_left_whole=False, views=("view", "sampled")),
+    Input("sampled", is_left_whole=False, views=("view",)),
+)
 
 
 def run(which: str = "run", variable: Any = None, **target: Any) -> Any:
@@ -87,6 +92,10 @@ def test_functions_and_some_tests_read_all_rows(
         ([SAMPLED, WHOLE], 0.1, (0.1,)),
         ([SAMPLED, WHOLE], 0.01, (0.01, 0.1)),
         ([WHOLE, SAMPLED], None, (0.1, 1.0)),
+        ([IN_VIEW], 0.1, ()),
+        ([IN_VIEW, SAMPLED], 0.1, (0.1, 1.0)),
+        ([IN_SAMPLED_VIEW, SAMPLED], None, (0.1,)),
+        ([SAMPLED_IN_VIEW], None, (0.1,)),
     ],
 )
 def test_every_fraction_of_the_inputs_counts(

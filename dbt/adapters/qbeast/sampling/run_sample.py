@@ -150,8 +150,10 @@ def fractions_of(
     found: set[float] = set()
     for given in set(inputs):
         found.update(marks(given.table))
-        if not given.is_left_whole and is_whole(given.table):
-            found.add(1.0 if fraction is None else fraction)
+        if given.is_left_whole or any(map(marks, given.views)) or not is_whole(given.table):
+            continue
+        # A view without a mark reads all rows, also in a run on a sample.
+        found.add(1.0 if fraction is None or given.views else fraction)
     return ALL_ROWS if found == {1.0} else tuple(sorted(found))
 
 

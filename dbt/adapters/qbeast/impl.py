@@ -488,6 +488,41 @@ class QbeastAdapter(SparkAdapter):
             whole = sampling.run_sample.is_to_be_sampled(session, _table(relation))
         return relation.sampled(fraction).replace(is_of_run=True) if whole else relation
 
+    def require_whole_ephemeral(self, model: RelationConfig) -> None:
+        """Refuses the current node if it must read all rows but this ephemeral model samples."""
+        reader = current_node()
+        if reader is None or sampling.run_sample.fraction_of_run(self.config) is None:
+            return
+        node = self._graph()["nodes"].get(getattr(model, "unique_id", None))
+        if node is not None and sampling.run_sample.must_read_all_rows(
+            reader.resource_type, reader.config
+        ):
+            self._require_whole(node, reader.name)
+
+    @available.parse_none
+    def qbeast_require_whole_parent(self, to: Any) -> None:
+        """Refuses a relationships test whose `to` is an ephemeral model that samples."""
+        reader = current_node()
+        if not getattr(to, "is_cte", False) or reader is None:
+            return
+        if sampling.run_sample.fraction_of_run(self.config) is None:
+            return
+        nodes = self._graph()["nodes"]
+        for node in (nodes[each] for each in reader.depends_on.nodes if each in nodes):
+            is_ephemeral = node["config"].get("materialized") == "ephemeral"
+            if is_ephemeral and QbeastRelation.add_ephemeral_prefix(node["alias"]) == to.identifier:
+                self._require_whole(node, f"the parent of {reader.name}")
+
+    def _require_whole(self, ephemeral: Mapping[str, Any], reader: str) -> None:
+        with self._running(f"what {ephemeral['name']} samples") as session:
+            self._run_sample(session, self._graph()).require_whole(ephemeral, reader)
+
+    def _graph(self) -> Mapping[str, Any]:
+        """The `graph` of dbt's context, which dbt hands to no method that creates a relation."""
+        manifest: Any = self.get_macro_resolver()
+        graph: Mapping[str, Any] = manifest.flat_graph
+        return graph
+
     @available.parse_none
     def qbeast_fraction_of_run(self) -> float | None:
         return sampling.run_sample.fraction_of_run(self.config)

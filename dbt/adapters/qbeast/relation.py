@@ -44,6 +44,17 @@ class QbeastRelation(SparkRelation):
         sampled: Self = get_adapter_by_type("qbeast").sample_of_run(relation, relation_config)
         return sampled
 
+    @classmethod
+    def create_ephemeral_from(
+        cls,
+        relation_config: RelationConfig,
+        limit: int | None = None,
+        event_time_filter: EventTimeFilter | None = None,
+    ) -> Self:
+        """dbt's own relation; an error if the node must read all rows and would not."""
+        get_adapter_by_type("qbeast").require_whole_ephemeral(relation_config)
+        return super().create_ephemeral_from(relation_config, limit, event_time_filter)
+
     def quoted(self, identifier: str) -> str:
         """The name in backticks; backticks inside it are doubled."""
         return quoted(identifier)

@@ -11,6 +11,7 @@ from dbt.adapters.qbeast.sampling.run_sample import (
     fraction_of_run,
     fractions_of,
     refuse_mixture,
+    sampled_by_its_text,
 )
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -105,6 +106,14 @@ def test_every_fraction_of_the_inputs_counts(
         return (0.1,) if table == "sampled" else ()
 
     assert fractions_of(inputs, fraction, marks, lambda table: table == "whole") == expected
+
+
+def test_an_ephemeral_model_samples_what_its_own_text_reads() -> None:
+    def is_whole(table: str) -> bool:
+        return table == "whole"
+
+    assert sampled_by_its_text([SAMPLED, SMALL, LEFT_WHOLE, IN_VIEW], is_whole) == []
+    assert sampled_by_its_text([SMALL, WHOLE], is_whole) == ["whole"]
 
 
 @pytest.mark.parametrize("same", [(), (0.1,)])

@@ -54,9 +54,12 @@ def fraction_of_node(
 
     A function reads all rows: Spark's catalog stores its text, which later runs on all rows call.
     """
-    if resource_type == "function" or (resource_type == "test" and reads_all_rows(node_config)):
-        return None
-    return fraction_of_run(config)
+    return None if must_read_all_rows(resource_type, node_config) else fraction_of_run(config)
+
+
+def must_read_all_rows(resource_type: str, node_config: Any) -> bool:
+    """Whether a node reads all rows also in runs on a sample."""
+    return resource_type == "function" or (resource_type == "test" and reads_all_rows(node_config))
 
 
 def command_of(config: AdapterRequiredConfig) -> str:
@@ -127,6 +130,22 @@ class RunSample:
 
         return read
 
+    def require_whole(self, ephemeral: Mapping[str, Any], reader: str) -> None:
+        """Raises DbtRuntimeError if the text of an ephemeral model reads a sample.
+
+        dbt compiles the text once in a run, so it cannot read all rows for one of its readers.
+        """
+        sampled = sampled_by_its_text(
+            self._inputs(ephemeral), partial(is_to_be_sampled, self.session)
+        )
+        if sampled:
+            name = ephemeral["name"]
+            raise DbtRuntimeError(
+                f"{reader} must read all rows, but the ephemeral model {name} reads a sample of "
+                f"{', '.join(map(_plain, sampled))} in this run, and dbt compiles {name} once for "
+                f"all its readers: make {name} a view or a table"
+            )
+
     def _inputs(self, node: Mapping[str, Any]) -> Iterator[Input]:
         if command_of(self.config) == "clone":
             # A clone reads the relation of the state, not the inputs of its node.
@@ -155,6 +174,15 @@ def fractions_of(
         # A view without a mark reads all rows, also in a run on a sample.
         found.add(1.0 if fraction is None or given.views else fraction)
     return ALL_ROWS if found == {1.0} else tuple(sorted(found))
+
+
+def sampled_by_its_text(inputs: Iterable[Input], is_whole: Callable[[str], bool]) -> list[str]:
+    """The tables that an ephemeral model with these inputs samples in a run on a sample."""
+    return [
+        given.table
+        for given in inputs
+        if not (given.is_left_whole or given.views) and is_whole(given.table)
+    ]
 
 
 def require_no_mixture(session: "SparkSession", table: str, added: Fractions) -> None:

@@ -74,7 +74,10 @@ class QbeastAdapter(SparkAdapter):
     def pre_model_hook(self, config: Mapping[str, Any]) -> None:
         """Refuses wrong keys, and makes Delta the default of every table, snapshot and seed."""
         models.configuration.refuse_misplaced_keys(config)
-        node_config = getattr(getattr(config, "model", None), "config", None)
+        node = getattr(config, "model", None)
+        node_config = getattr(node, "config", None)
+        if node is not None and node.resource_type not in ("test", "unit_test"):
+            models.configuration.refuse_sample(node_config or {}, node.name)
         models.configuration.refuse_misspelt_keys(node_config or ())
         models.configuration.default_to_delta(node_config)
 
@@ -470,19 +473,30 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse(lambda _, relation, *__: relation)
     def qbeast_sampled(self, relation: QbeastRelation, fraction: Any) -> QbeastRelation:
-        """The relation as a sample of itself (`relation.py`)."""
+        """The relation as a sample of itself (`relation.py`).
+
+        Raises DbtRuntimeError for what is not a relation, such as a data test's subquery.
+        """
+        if not isinstance(relation, QbeastRelation):
+            raise DbtRuntimeError(
+                f"{str(relation)!r} cannot be sampled, because it is not a relation. A data test "
+                "with `where` gets a subquery instead of its model: remove `where` from the test, "
+                "or set `sample` in its config, which samples before `where` filters. Elsewhere, "
+                "pass ref(...), source(...) or api.Relation"
+            )
         return relation.sampled(fraction)
 
     def sample_of_run(
         self, relation: QbeastRelation, relation_config: RelationConfig
     ) -> QbeastRelation:
         """What `ref` and `source` return: the relation, or its sample in a run on a sample."""
+        own = getattr(relation_config, "config", None) or {}
+        models.configuration.refuse_sample(own, relation.render())
         reader = current_node()
         fraction = sampling.run_sample.fraction_of_node(
             self.config, getattr(reader, "resource_type", ""), getattr(reader, "config", {})
         )
-        own = getattr(relation_config, "config", None)
-        if fraction is None or (own is not None and own.get("sample") is False):
+        if fraction is None or own.get("sample") is False:
             return relation
         with self._running(f"sample {relation}") as session:
             whole = sampling.run_sample.is_to_be_sampled(session, _table(relation))

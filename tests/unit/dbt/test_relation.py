@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from dbt.adapters.base.relation import EventTimeFilter
+from dbt.adapters.qbeast.impl import QbeastAdapter
 from dbt.adapters.qbeast.relation import (
     QbeastRelation,
     parse_fraction,
@@ -81,6 +82,12 @@ def test_percent_is_exact(fraction: float, text: str) -> None:
 def test_what_is_no_fraction_is_refused(value: Any) -> None:
     with pytest.raises(DbtRuntimeError, match="between 0 and 1"):
         parse_fraction(value)
+
+
+def test_what_is_no_relation_is_not_sampled() -> None:
+    adapter: Any = None  # the method needs no state
+    with pytest.raises(DbtRuntimeError, match=r"dbt_subquery' cannot be sampled.* remove `where`"):
+        QbeastAdapter.qbeast_sampled(adapter, "(select 1 where true) dbt_subquery", 0.1)
 
 
 @pytest.mark.parametrize(

@@ -250,6 +250,18 @@ def refuse_misplaced_keys(config: Any) -> None:
         )
 
 
+def refuse_sample(config: Any, name: str) -> None:
+    """Raises DbtRuntimeError for a `sample` of a model, seed, snapshot or source."""
+    sample = config.get("sample")
+    # 0 is equal to False, but is a fraction.
+    if sample is not None and sample is not False:
+        raise DbtRuntimeError(
+            f"{name}: sample={sample!r} is for data tests. To read a sample in a model, use "
+            "{{ qbeast_sample(ref(...), 0.1) }} in its query. sample=false makes runs on a sample "
+            "read all rows of the table"
+        )
+
+
 def refuse_misspelt_keys(keys: Iterable[str]) -> None:
     """Raises DbtRuntimeError for a misspelt key, because dbt accepts any key in a configuration."""
     for key in keys:
@@ -318,12 +330,6 @@ def _strategy(config: Any) -> str | None:
 
 def _refuse_what_does_not_go_with_an_index(config: Any) -> None:
     refuse_with_an_index(config, _strategy(config))
-    if config.get("sample") not in (None, False):
-        raise DbtRuntimeError(
-            f"sample={config.get('sample')!r} is for data tests. To read a sample in a model, use "
-            "{{ qbeast_sample(ref(...), 0.1) }} in its query. sample=false makes runs on a sample "
-            "read all rows of the model's table"
-        )
     if config.get("file_format", "delta") != "delta":
         raise DbtRuntimeError(
             f"file_format={config.get('file_format')!r} cannot be combined with columns_to_index, "

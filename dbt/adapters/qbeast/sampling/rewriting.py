@@ -172,10 +172,13 @@ def _original(
     """The original statement, after Spark rejected the edited text with `error`."""
     try:
         filters_of_statement(spark, sql, {})
-    except AnalysisException:
+    except AnalysisException as own_error:
         # The statement itself is wrong: running the original reports it.
-        return Rewritten(sql)
-    reason = f"Spark rejects the rewritten statement ({_first_line(error)})"
+        if own_error.getCondition() != "UNBOUND_SQL_PARAMETER":
+            return Rewritten(sql)
+        reason = "the statement is analysed before its `?` have values; write the values into it"
+    else:
+        reason = f"Spark rejects the rewritten statement ({_first_line(error)})"
     warnings = _once(_left_to_spark(item.sample, reason) for item in indexed)
     return Rewritten(sql, warnings=warnings)
 

@@ -90,6 +90,9 @@ def find_samples(spark: SparkSession, sql: str) -> Samples:
         reason = "only single statements are sampled through the index"
         left = Leftover("this script", reason, MARK_OF_RUN in sql)
         return Samples(sql, leftovers=(left,) if statement.clauses else ())
+    if statement.runs_text:
+        reason = "Spark parses the text of EXECUTE IMMEDIATE only when it runs it"
+        return Samples(sql, leftovers=(Leftover("this text", reason, MARK_OF_RUN in sql),))
     found = [_sample_of(statement.sql, clause) for clause in statement.clauses]
     return Samples(
         sql=statement.sql,

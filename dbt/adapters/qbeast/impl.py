@@ -505,12 +505,11 @@ class QbeastAdapter(SparkAdapter):
     def require_whole_ephemeral(self, model: RelationConfig) -> None:
         """Refuses the current node if it must read all rows but this ephemeral model samples."""
         reader = current_node()
-        if reader is None or sampling.run_sample.fraction_of_run(self.config) is None:
+        run_sample = sampling.run_sample
+        if reader is None or run_sample.fraction_of_run(self.config) is None:
             return
-        node = self._graph()["nodes"].get(getattr(model, "unique_id", None))
-        if node is not None and sampling.run_sample.must_read_all_rows(
-            reader.resource_type, reader.config
-        ):
+        if run_sample.must_read_all_rows(reader.resource_type, reader.config):
+            node = self._graph()["nodes"][model.unique_id]  # type: ignore[attr-defined]
             self._require_whole(node, reader.name)
 
     @available.parse_none

@@ -164,7 +164,12 @@ class QbeastTable:
         return self._table.snapshot.dataframe(whole)
 
     def sample(
-        self, fraction: float, where: str | None = None, *, pushed: PushedFilters | None = None
+        self,
+        fraction: float,
+        where: str | None = None,
+        *,
+        pushed: PushedFilters | None = None,
+        stored: bool = False,
     ) -> DataFrame:
         """Return a uniform sample of the rows.
 
@@ -176,6 +181,8 @@ class QbeastTable:
             where: a SQL condition that the sampled rows must satisfy.
             pushed: filters that a later query will apply. They only prune files and do not filter
                 rows.
+            stored: whether the rows have the columns of the stored table: with `_qbeast_slice`, if
+                the table has it.
 
         Returns:
             The sampled rows.
@@ -191,7 +198,8 @@ class QbeastTable:
             table.sample(0.01).groupBy("kind").avg("price").show()
             ```
         """
-        return sampling.sample_rows(self._table, parse_fraction(fraction), where, pushed)
+        part = parse_fraction(fraction)
+        return sampling.sample_rows(self._table, part, where, pushed, stored=stored)
 
     def files(
         self,

@@ -30,6 +30,8 @@ _QUERY_OF_COMMAND = {
     "InsertIntoStatement": "query",
     "ReplaceTableAsSelect": "query",
 }
+# Commands whose query runs later, when session variables and settings may have other values.
+_RUN_LATER = frozenset({"CacheTableAsSelect", "CreateViewCommand"})
 # A statement without any of these reads every row, so its plan need not be optimized.
 _FILTERING = re.compile(r"\b(where|having|qualify|join)\b", re.IGNORECASE)
 
@@ -75,7 +77,8 @@ def filters_of_statement(
         tables: the DataFrames behind the temporary views in the statement, by any key.
 
     Returns:
-        The filters by the same key. A key is missing if the statement may need every row.
+        The filters by the same key. A key is missing if the statement may need every row, as a
+        temporary view may when it is read.
 
     Raises:
         AnalysisException, ParseException: the statement is not valid.
@@ -83,12 +86,15 @@ def filters_of_statement(
     jvm = Jvm(spark)
     state = jvm.session.sessionState()
     parsed = state.sqlParser().parsePlan(sql)
-    while query := _QUERY_OF_COMMAND.get(parsed.getClass().getSimpleName()):
+    commands = [parsed.getClass().getSimpleName()]
+    while query := _QUERY_OF_COMMAND.get(commands[-1]):
         parsed = getattr(parsed, query)()
+        commands.append(parsed.getClass().getSimpleName())
+    runs_now = _RUN_LATER.isdisjoint(commands)
     # SKIP, because planning a command would otherwise run it.
     skip = jvm.singleton("org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
     execution = state.executePlan(parsed, skip)
-    if not (tables and _FILTERING.search(sql)):
+    if not (runs_now and tables and _FILTERING.search(sql)):
         execution.analyzed()
         return {}
     # With data skipping, Delta would run a job per table during planning to find its files.

@@ -74,6 +74,8 @@ class SampledStatement:
     """Whether the statement creates a view or a function that outlives the session."""
     is_script: bool = False
     """Whether the statement is a BEGIN ... END block of several statements."""
+    runs_text: bool = False
+    """Whether the statement is EXECUTE IMMEDIATE, whose text Spark parses only when it runs it."""
 
 
 def sampled_statement(spark: SparkSession, sql: str) -> SampledStatement:
@@ -105,6 +107,7 @@ def sampled_statement(spark: SparkSession, sql: str) -> SampledStatement:
         tuple(sorted(clauses, key=lambda each: each.clause)),
         stores_text=kind in _STORED or _is_lasting_view(plan, kind),
         is_script=kind == "CompoundBody",
+        runs_text="ExecuteImmediate" in kind,
     )
 
 

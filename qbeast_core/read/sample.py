@@ -43,16 +43,24 @@ def sample_rows(
     fraction: float,
     where: str | None = None,
     pushed: PushedFilters | None = None,
+    *,
+    stored: bool = False,
 ) -> DataFrame:
-    """The sampled rows that satisfy `where`, from only the files that can contain one."""
+    """The sampled rows that satisfy `where`, from only the files that can contain one.
+
+    Args:
+        stored: whether the rows have all columns of the stored table, also its slices.
+    """
     filters = pushed or where_filters(table, where)
     files = choose_files(table, fraction, filters)
     if fraction == 1.0:
-        rows = table.snapshot.dataframe(files)
+        rows = table.snapshot.stored_rows(files)
     else:
-        rows = rows_below(table, files, weight_of_fraction(fraction))
+        rows = _stored_rows_below(table, files, weight_of_fraction(fraction))
         if sum(table.snapshot.files[i].size_bytes for i in files.tolist()) <= SMALL_SAMPLE_BYTES:
             rows = rows.coalesce(1)
+    if not stored:
+        rows = table.snapshot.without_slices(rows)
     return rows if where is None else rows.where(where)
 
 
@@ -63,13 +71,17 @@ def rows_below(table: OpenTable, files: NDArray[np.int64], limit: int) -> DataFr
     table stores slices and their columns are unchanged, a filter on slices lets Parquet skip row
     groups and pages.
     """
-    if all(table.index.files[i].lies_below(limit) for i in files.tolist()):
-        return table.snapshot.dataframe(files)
+    return table.snapshot.without_slices(_stored_rows_below(table, files, limit))
+
+
+def _stored_rows_below(table: OpenTable, files: NDArray[np.int64], limit: int) -> DataFrame:
     rows = table.snapshot.stored_rows(files)
+    if all(table.index.files[i].lies_below(limit) for i in files.tolist()):
+        return rows
     by_slice = table.snapshot.stores_slices and table.index.have_present_columns(files)
     if by_slice and (lowest := lowest_slice_below(limit)):
         rows = rows.where(reaches(lowest))
-    return table.snapshot.without_slices(rows).where(row_weight(table) < limit)
+    return rows.where(row_weight(table) < limit)
 
 
 def choose_files(

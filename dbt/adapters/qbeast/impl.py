@@ -22,7 +22,7 @@ from dbt.adapters.qbeast.column import QbeastColumn
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
 from dbt.adapters.qbeast.current_node import at_node, current_node
 from dbt.adapters.qbeast.models.configuration import QbeastConfig
-from dbt.adapters.qbeast.relation import QbeastRelation, table_name
+from dbt.adapters.qbeast.relation import QbeastRelation, percent, table_name
 from dbt.adapters.qbeast.sampling.run_sample import RunSample
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.contracts.constraints import ConstraintType
@@ -33,7 +33,7 @@ from qbeast_core import quoted, quoted_text
 
 if TYPE_CHECKING:
     import agate
-    from dbt.adapters.qbeast.models.configuration import ModelSpec
+    from dbt.adapters.qbeast.models.configuration import Fractions, ModelSpec
     from dbt.adapters.qbeast.models.increment import Increment
     from dbt.adapters.qbeast.models.response import QbeastAdapterResponse
     from dbt.adapters.qbeast.run_operation.operations import Report
@@ -74,7 +74,10 @@ class QbeastAdapter(SparkAdapter):
     def pre_model_hook(self, config: Mapping[str, Any]) -> None:
         """Refuses wrong keys, and makes Delta the default of every table, snapshot and seed."""
         models.configuration.refuse_misplaced_keys(config)
-        node_config = getattr(getattr(config, "model", None), "config", None)
+        node = getattr(config, "model", None)
+        node_config = getattr(node, "config", None)
+        if node is not None and node.resource_type not in ("test", "unit_test"):
+            models.configuration.refuse_sample(node_config or {}, node.name)
         models.configuration.refuse_misspelt_keys(node_config or ())
         models.configuration.default_to_delta(node_config)
 
@@ -259,7 +262,7 @@ class QbeastAdapter(SparkAdapter):
         self,
         config: Any,
         model: Mapping[str, Any],
-        built_from: float | None,
+        built_from: "Fractions",
         full_refresh: bool = False,
     ) -> "ModelSpec":
         """The model's configuration, checked before anything runs (`models/configuration.py`)."""
@@ -470,36 +473,81 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse(lambda _, relation, *__: relation)
     def qbeast_sampled(self, relation: QbeastRelation, fraction: Any) -> QbeastRelation:
-        """The relation as a sample of itself (`relation.py`)."""
+        """The relation as a sample of itself (`relation.py`).
+
+        Raises DbtRuntimeError for what is not a relation, such as a data test's subquery.
+        """
+        if not isinstance(relation, QbeastRelation):
+            raise DbtRuntimeError(
+                f"{str(relation)!r} cannot be sampled, because it is not a relation. A data test "
+                "with `where` gets a subquery instead of its model: remove `where` from the test, "
+                "or set `sample` in its config, which samples before `where` filters. Elsewhere, "
+                "pass ref(...), source(...) or api.Relation"
+            )
         return relation.sampled(fraction)
 
     def sample_of_run(
         self, relation: QbeastRelation, relation_config: RelationConfig
     ) -> QbeastRelation:
         """What `ref` and `source` return: the relation, or its sample in a run on a sample."""
+        own = getattr(relation_config, "config", None) or {}
+        models.configuration.refuse_sample(own, relation.render())
         reader = current_node()
         fraction = sampling.run_sample.fraction_of_node(
             self.config, getattr(reader, "resource_type", ""), getattr(reader, "config", {})
         )
-        own = getattr(relation_config, "config", None)
-        if fraction is None or (own is not None and own.get("sample") is False):
+        if fraction is None or own.get("sample") is False:
             return relation
         with self._running(f"sample {relation}") as session:
             whole = sampling.run_sample.is_to_be_sampled(session, _table(relation))
-        return relation.sampled(fraction) if whole else relation
+        return relation.sampled(fraction).replace(is_of_run=True) if whole else relation
+
+    def require_whole_ephemeral(self, model: RelationConfig) -> None:
+        """Refuses the current node if it must read all rows but this ephemeral model samples."""
+        reader = current_node()
+        run_sample = sampling.run_sample
+        if reader is None or run_sample.fraction_of_run(self.config) is None:
+            return
+        if run_sample.must_read_all_rows(reader.resource_type, reader.config):
+            node = self._graph()["nodes"][model.unique_id]  # type: ignore[attr-defined]
+            self._require_whole(node, reader.name)
+
+    @available.parse_none
+    def qbeast_require_whole_parent(self, to: Any) -> None:
+        """Refuses a relationships test whose `to` is an ephemeral model that samples."""
+        reader = current_node()
+        if not getattr(to, "is_cte", False) or reader is None:
+            return
+        if sampling.run_sample.fraction_of_run(self.config) is None:
+            return
+        nodes = self._graph()["nodes"]
+        for node in (nodes[each] for each in reader.depends_on.nodes if each in nodes):
+            is_ephemeral = node["config"].get("materialized") == "ephemeral"
+            if is_ephemeral and QbeastRelation.add_ephemeral_prefix(node["alias"]) == to.identifier:
+                self._require_whole(node, f"the parent of {reader.name}")
+
+    def _require_whole(self, ephemeral: Mapping[str, Any], reader: str) -> None:
+        with self._running(f"what {ephemeral['name']} samples") as session:
+            self._run_sample(session, self._graph()).require_whole(ephemeral, reader)
+
+    def _graph(self) -> Mapping[str, Any]:
+        """The `graph` of dbt's context, which dbt hands to no method that creates a relation."""
+        manifest: Any = self.get_macro_resolver()
+        graph: Mapping[str, Any] = manifest.flat_graph
+        return graph
 
     @available.parse_none
     def qbeast_fraction_of_run(self) -> float | None:
         return sampling.run_sample.fraction_of_run(self.config)
 
     @available.parse_none
-    def qbeast_built_from(self, model: Mapping[str, Any], graph: Mapping[str, Any]) -> float | None:
-        """The fraction of the sample that a model is built from; None for all rows."""
+    def qbeast_built_from(self, model: Mapping[str, Any], graph: Mapping[str, Any]) -> "Fractions":
+        """The fractions of all rows that a model's inputs have (`sampling/run_sample.py`)."""
         with self._running("what the inputs were built from") as session:
             return self._run_sample(session, graph).of_node(model)
 
     @available.parse_none
-    def qbeast_require_no_mixture(self, relation: BaseRelation, built_from: float | None) -> None:
+    def qbeast_require_no_mixture(self, relation: BaseRelation, built_from: "Fractions") -> None:
         with self._running(f"what {relation} was built from") as session:
             sampling.run_sample.require_no_mixture(session, _table(relation), built_from)
 
@@ -518,14 +566,12 @@ class QbeastAdapter(SparkAdapter):
         with self._running("what a test samples") as session:
             samples = sampling.spans.find_samples(session, sql).rewritable
         notes = [
-            f"reads {sampling.run_sample.describe_fraction(sample.fraction)} of {sample.label}"
+            f"reads a sample of {percent(sample.fraction)} percent of {sample.label}"
             for sample in samples
         ]
         built_from = self.qbeast_built_from(model, graph) if not notes else None
-        if built_from is not None:
-            notes.append(
-                f"reads data built from {sampling.run_sample.describe_fraction(built_from)}"
-            )
+        if built_from:
+            notes.append(f"reads data built from {sampling.run_sample.describe(built_from)}")
         return list(dict.fromkeys(notes))
 
     @available.parse_none

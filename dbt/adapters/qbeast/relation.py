@@ -15,6 +15,8 @@ from typing_extensions import Self
 
 from qbeast_core import quoted
 
+MARK_OF_RUN = "/* of this run */"
+"""In the text of a sample that a run on a sample takes by itself."""
 _PART = r"(?:`(?:[^`]|``)+`|[^`.]+)"
 _PARTS = re.compile(rf"{_PART}(?:\.{_PART})*")
 
@@ -27,6 +29,8 @@ class QbeastRelation(SparkRelation):
     """
 
     sample: float | None = None
+    is_of_run: bool = False
+    """Whether the run takes the sample by itself, so that what it builds is marked with it."""
 
     @classmethod
     def create_from(
@@ -39,6 +43,17 @@ class QbeastRelation(SparkRelation):
             return relation
         sampled: Self = get_adapter_by_type("qbeast").sample_of_run(relation, relation_config)
         return sampled
+
+    @classmethod
+    def create_ephemeral_from(
+        cls,
+        relation_config: RelationConfig,
+        limit: int | None = None,
+        event_time_filter: EventTimeFilter | None = None,
+    ) -> Self:
+        """dbt's own relation; an error if the node must read all rows and would not."""
+        get_adapter_by_type("qbeast").require_whole_ephemeral(relation_config)
+        return super().create_ephemeral_from(relation_config, limit, event_time_filter)
 
     def quoted(self, identifier: str) -> str:
         """The name in backticks; backticks inside it are doubled."""
@@ -71,7 +86,8 @@ class QbeastRelation(SparkRelation):
     def _sampled_text(self, fraction: float) -> str:
         plain = self.render()
         limited = str(self)
-        sampled = f"(select * from {plain} tablesample ({percent(fraction)} percent))"
+        size = f"{percent(fraction)} percent" + (f" {MARK_OF_RUN}" if self.is_of_run else "")
+        sampled = f"(select * from {plain} tablesample ({size}))"
         # --empty and --sample narrow the sample; they do not replace it.
         return sampled if limited == plain else limited.replace(plain, sampled, 1)
 

@@ -460,3 +460,119 @@ class TestSampleOfDays:
         files = len(spark.table(f"{project.test_schema}.by_day").inputFiles())
         assert files > 20
         assert 0 < scanned(seen).files < files / 3
+
+
+SLICED = """
+{{ config(materialized='qbeast', columns_to_index='id', cube_size=500, slices=true) }}
+select id, cast(id % 7 as string) as kind from range(5000)
+"""
+WITHOUT_SLICES = "select * except (_qbeast_slice) from {{ ref('sliced') }}"
+ADDED = """
+{{ config(materialized='qbeast', columns_to_index='id', incremental_strategy='append') }}
+select seen.id from {{ ref('seen') }} seen left join {{ ref('sliced') }} using (id)
+{% if is_incremental() %} where seen.id < 0 {% endif %}
+"""
+OTHER_READERS = {
+    "between.sql": "{{ config(materialized='ephemeral') }} select id from {{ ref('sliced') }}",
+    "whole_between.sql": "{{ config(materialized='ephemeral') }} select id from {{ ref('seen') }}",
+    "of_between.sql": "{{ config(materialized='table') }} select id from {{ ref('between') }}",
+    "with_a_sample.sql": "{{ config(materialized='view', sample=0.1) }} select 1 as id",
+    "of_a_source.sql": "select * from {{ source('raw', 'sliced') }}",
+    "readers.yml": """
+sources:
+  - {name: raw, schema: "{{ target.schema }}", tables: [{name: sliced, config: {sample: 0.1}}]}
+models:
+  - name: of_between
+    columns:
+      - name: id
+        data_tests:
+          - relationships: {name: parent, arguments: {to: ref('between'), field: id}}
+          - relationships: {name: whole_parent, arguments: {to: ref('whole_between'), field: id}}
+""",
+}
+OTHER_TESTS = {
+    f"{name}.sql": f"{{{{ config(sample=1) }}}} select id from {{{{ ref('{read}') }}}} where id < 0"
+    for name, read in {"of_a_sample": "between", "of_all": "whole_between"}.items()
+}
+
+
+class TestInputsOfARunOnASample:
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, spark: SparkSession) -> dict[str, Any]:
+        return {"type": "qbeast", "threads": 4, "allow_sampled_build": True}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {
+            "base": {"sliced.sql": SLICED},
+            "main": {
+                "as_table.sql": "{{ config(materialized='table') }} " + WITHOUT_SLICES,
+                "as_view.sql": WITHOUT_SLICES,
+                "of_sliced.sql": "{{ config(materialized='table') }} " + WITHOUT_SLICES,
+                "seen.sql": "select id from {{ ref('of_sliced') }}",
+                "added.sql": ADDED,
+            },
+            "others": OTHER_READERS,
+        }
+
+    @pytest.fixture(scope="class")
+    def functions(self) -> dict[str, str]:
+        return {
+            "counted.sql": "select count(*) from {{ ref('between') }}",
+            "counted.yml": "functions: [{name: counted, returns: {data_type: bigint}}]",
+        }
+
+    @pytest.fixture(scope="class")
+    def tests(self) -> dict[str, Any]:
+        return OTHER_TESTS
+
+    def test_inputs_have_the_fraction_that_is_recorded(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        def run(*names: str, command: str = "build", sample: float = 1, **arguments: Any) -> Any:
+            variables = f"{{qbeast_sample: {sample}}}"
+            return run_dbt([command, "-s", *names, "--vars", variables], **arguments)
+
+        def mark(name: str) -> str | None:
+            return properties(spark, f"{project.test_schema}.{name}").get("qbeast.builtFromSample")
+
+        run("base")
+        run("main", sample=0.1)
+        sliced = QbeastTable.for_name(spark, f"{project.test_schema}.sliced")
+        tenth = sorted(sliced.sample(0.1).collect())
+        for name in ("as_table", "as_view"):
+            assert sorted(spark.table(f"{project.test_schema}.{name}").collect()) == tenth
+        assert [mark(name) for name in ("as_table", "as_view", "added")] == ["0.1"] * 3
+
+        # `seen` has a tenth of the rows, and `sliced` has all.
+        told = "this run would add rows to .*added whose inputs are a sample of 10 percent and all"
+        assert re.search(told, message_of(run("added", expect_pass=False), "added"))
+        run("added", sample=0.1)
+        # The view was created over all rows. The table under it is now a sample.
+        run("of_sliced", "seen", "added", "--full-refresh")
+        assert mark("added") is None
+        run("of_sliced", sample=0.1)
+        assert mark("seen") is None
+        assert re.search(told, message_of(run("added", expect_pass=False), "added"))
+
+        # The text of an ephemeral model is the same for all of its readers.
+        tests = ("parent", "whole_parent", "of_a_sample", "of_all")
+        models = ("of_between", "counted", "--indirect-selection", "empty")
+        found = [
+            *run(*models, sample=0.1, expect_pass=False),
+            *run(*tests, command="test", sample=0.1, expect_pass=False),
+        ]
+        statuses = {result.node.name: str(result.status) for result in found}
+        refused = ("parent", "of_a_sample", "counted")
+        passed = {"of_between": "success", "whole_parent": "pass", "of_all": "pass"}
+        assert statuses == {**passed, **dict.fromkeys(refused, "error")}
+        assert mark("of_between") == "0.1"
+        for name in refused:
+            told = f"{name} must read all rows, but the ephemeral model between reads a sample of"
+            assert told in message_of(found, name)
+        run(*models)
+        run("parent", "of_a_sample", command="test")
+
+        for name, owner in (("with_a_sample", "with_a_sample"), ("of_a_source", "sliced")):
+            told = f"{owner}: sample=0.1 is for data tests"
+            assert told in message_of(run(name, expect_pass=False), name)

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from dbt.adapters.qbeast.relation import MARK_OF_RUN
 from dbt.adapters.qbeast.sampling.rewriting import Rewritten, drop_views, rewrite_tablesample
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -110,6 +112,32 @@ def test_every_way_to_name_the_table(
 
     assert ids(rows) == ids(orders.sample(0.1))
     assert files_scheduled(rows) == len(orders.files(0.1))
+
+
+@pytest.mark.parametrize("where", ["", "where id < 300", "where _qbeast_slice >= 4"])
+def test_a_sample_has_the_columns_of_the_stored_table(
+    spark: SparkSession, tables: None, where: str
+) -> None:
+    rows = spark.table("sampling.orders").limit(2000)
+    options: dict[str, Any] = {"columns_to_index": "id", "cube_size": 200, "slices": True}
+    write_table(rows, table="sampling.sliced", mode="overwrite", **options)
+    stored = spark.table("sampling.sliced")
+    tenth = QbeastTable.for_name(spark, "sampling.sliced").sample(0.1, stored=True)
+    expected = ids(tenth.where(where.removeprefix("where ") or "true"))
+    assert expected
+
+    for percent in ("10", "100", "0"):
+        text = f"sliced tablesample ({percent} percent)"
+        assert run(spark, f"select * from {text} {where}").schema == stored.schema
+        without = f"select * except (_qbeast_slice) from {text}"
+        assert run(spark, without).columns == rows.columns
+    found = run(spark, f"select * from sliced tablesample (10 percent) {where}")
+    assert ids(found) == expected
+    sql = f"create view in_view as select * from sliced tablesample (10 percent) {where}"
+    spark.sql(rewrite_tablesample(spark, sql).sql)
+    assert spark.table("in_view").columns == stored.columns
+    assert ids(spark.table("in_view")) == expected
+    spark.sql("drop view in_view")
 
 
 def test_a_name_that_starts_with_a_digit(spark: SparkSession, tables: None) -> None:
@@ -315,18 +343,24 @@ def test_a_temporary_view_needs_its_views_until_it_is_dropped(
     drop_views(spark, rewritten.views)
 
 
-def test_a_temporary_view_reads_what_its_own_filter_needs(
-    spark: SparkSession, orders: QbeastTable
+@pytest.mark.parametrize("command", ["create temporary view few as", "cache lazy table few as"])
+def test_a_query_that_runs_later_is_not_narrowed_by_a_variable(
+    spark: SparkSession, orders: QbeastTable, command: str
 ) -> None:
-    few = "select id from orders tablesample (10 percent) where id < 99"
-    rewritten = rewrite_tablesample(spark, f"create temporary view few as {few}")
+    spark.sql("declare or replace variable most bigint default 99")
+    few = "select id from orders tablesample (10 percent) where id < most"
+    rewritten = rewrite_tablesample(spark, f"{command} {few}")
     spark.sql(rewritten.sql)
+    spark.sql("set variable most = 9999")
 
-    assert ids(spark.table("few")) == ids(orders.sample(0.1, where="id < 99"))
-    needed = len(orders.files(0.1, where="id < 99"))
-    assert files_scheduled(spark.table("few")) == needed < len(orders.files(0.1))
+    assert ids(spark.table("few")) in (
+        ids(orders.sample(0.1, where="id < 99")),
+        ids(orders.sample(0.1, where="id < 9999")),
+    )
+    spark.catalog.uncacheTable("few")
     spark.catalog.dropTempView("few")
     drop_views(spark, rewritten.views)
+    spark.sql("drop temporary variable most")
 
 
 def test_a_temporary_view_is_not_narrowed_by_what_may_change(
@@ -439,6 +473,26 @@ def test_a_statement_that_names_the_schema_of_a_column_is_left_to_spark(
     (warning,) = rewritten.warnings
     assert warning.startswith("TABLESAMPLE of sampling.orders is left to Spark: ")
     assert "sampling" in warning
+    assert temporary_views(spark) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("select sampling.orders.id from {}", "Spark rejects the rewritten statement"),
+        ("select id from sampling.plain tablesample (10 percent MARK)", "not a table with a Q"),
+        ("begin select * from {}; end", "only single statements"),
+        ("select id from {} where id < ?", "before its `?` have values".replace("?", r"\?")),
+        ("execute immediate 'select id from {}'", "only when it runs it"),
+        ("execute immediate 'select id from {} where id < ?' using 7", "only when it runs it"),
+    ],
+)
+def test_a_sample_of_the_run_is_never_left_to_spark(
+    spark: SparkSession, tables: None, sql: str, reason: str
+) -> None:
+    text = sql.format("sampling.orders tablesample (10 percent MARK)").replace("MARK", MARK_OF_RUN)
+    with pytest.raises(DbtRuntimeError, match=f"(?s){reason}.*`sample: false`.*qbeast_sample: 1"):
+        rewrite_tablesample(spark, text)
     assert temporary_views(spark) == []
 
 

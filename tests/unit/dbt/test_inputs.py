@@ -1,5 +1,6 @@
 """Which tables a node reads: its own target's, or those of the state that a run defers to."""
 
+from copy import deepcopy
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,20 @@ NODES: dict[str, Any] = {
         "config": {"materialized": "ephemeral"},
         "depends_on": {"nodes": ["model.p.orders", "source.p.raw.rates"]},
     },
+}
+NODES["model.p.seen"] = {
+    "unique_id": "model.p.seen",
+    "schema": "dev",
+    "alias": "seen",
+    "config": {"materialized": "view"},
+    "depends_on": {"nodes": ["model.p.between"]},
+    "defer_relation": {"schema": "prod", "alias": "seen", "config": {}},
+}
+NODES["model.p.seen_again"] = {
+    **NODES["model.p.seen"],
+    "unique_id": "model.p.seen_again",
+    "alias": "seen_again",
+    "depends_on": {"nodes": ["model.p.seen"]},
 }
 SOURCES = {
     "source.p.raw.rates": {
@@ -76,6 +91,28 @@ def test_what_an_ephemeral_model_reads_counts() -> None:
     reading = {"depends_on": {"nodes": ["model.p.between", "macro.p.unknown"]}}
     found = inputs_of(reading, {"nodes": NODES, "sources": SOURCES}, deferral)
     assert list(found) == [OWN, Input("`raw`.`rates_eu`", is_left_whole=True)]
+
+
+def test_a_view_and_the_tables_under_it_count() -> None:
+    def read_by(view: str, *, defers: bool) -> list[Input]:
+        deferral = Deferral(is_on=defers, favors_state=True, selected=[], exists=lambda *_: True)
+        reading = {"depends_on": {"nodes": [f"model.p.{view}"]}}
+        return list(inputs_of(reading, {"nodes": NODES, "sources": SOURCES}, deferral))
+
+    seen, again = "`dev`.`seen`", "`dev`.`seen_again`"
+    assert read_by("seen_again", defers=False) == [
+        Input(again, is_left_whole=False),
+        Input(seen, is_left_whole=False, views=(again,)),
+        Input("`dev`.`orders`", is_left_whole=False, views=(again, seen)),
+        Input("`raw`.`rates_eu`", is_left_whole=True, views=(again, seen)),
+    ]
+    graph = {"nodes": deepcopy(NODES), "sources": SOURCES}
+    graph["nodes"]["model.p.seen"]["config"]["sample"] = False
+    deferral = Deferral(is_on=False, favors_state=False, selected=[], exists=lambda *_: True)
+    found = inputs_of({"depends_on": {"nodes": ["model.p.seen"]}}, graph, deferral)
+    assert all(each.is_left_whole for each in found)
+    # What the state's view reads is not known here.
+    assert read_by("seen", defers=True) == [Input("`prod`.`seen`", is_left_whole=False)]
 
 
 def test_what_a_function_reads_counts_and_is_read_whole() -> None:

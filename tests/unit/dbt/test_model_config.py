@@ -18,6 +18,7 @@ from dbt.adapters.qbeast.models.configuration import (
     model_spec,
     refuse_misplaced_keys,
     refuse_misspelt_keys,
+    refuse_sample,
     sample_of_test,
 )
 from dbt.adapters.qbeast.models.other_adapters import _OF_A_MERGE, _WITHOUT_INDEX_ONLY
@@ -175,7 +176,6 @@ def test_columns_make_a_table_an_indexed_one() -> None:
         ({"options": {"a": "b"}}, "tblproperties"),
         ({"optimize": "daily"}, "optimize='daily' .* 'auto' .*'always' .*'never'"),
         ({"optimize": True}, "optimize=True is not known"),
-        ({"sample": 0.1}, "sample=0.1 is for data tests.*qbeast_sample"),
         ({"file_format": "parquet"}, "remove file_format"),
         ({"tblproperties": ["a"]}, "mapping"),
         ({"tblproperties": {"qbeast.x": 1}}, "may not set qbeast.x"),
@@ -285,6 +285,18 @@ def test_no_key_of_dbt_or_of_an_adapter_counts_as_misspelt() -> None:
     fields = (*NodeConfig.__dataclass_fields__, *SnapshotConfig.__dataclass_fields__)
     others = (*_WITHOUT_INDEX_ONLY, *_OF_A_MERGE, "predicates", "cluster_by", "partitions")
     refuse_misspelt_keys([*fields, *QbeastConfig.__dataclass_fields__, *others])
+
+
+@pytest.mark.parametrize("sample", [0.1, "0.1", 0, 1, True, ""])
+def test_only_data_tests_have_a_sample(sample: Any) -> None:
+    told = f"orders: sample={sample!r} is for data tests.*qbeast_sample"
+    with pytest.raises(DbtRuntimeError, match=told):
+        refuse_sample({"sample": sample}, "orders")
+
+
+@pytest.mark.parametrize("config", [{}, {"sample": None}, {"sample": False}])
+def test_runs_on_a_sample_may_read_a_table_whole(config: dict[str, Any]) -> None:
+    refuse_sample(config, "orders")
 
 
 def test_a_tests_sample_may_stand_in_its_meta() -> None:

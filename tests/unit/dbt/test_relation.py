@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from dbt.adapters.base.relation import EventTimeFilter
+from dbt.adapters.qbeast.impl import QbeastAdapter
 from dbt.adapters.qbeast.relation import (
     QbeastRelation,
     parse_fraction,
@@ -22,6 +23,13 @@ def test_a_sample_is_a_subquery_and_renders_as_its_name() -> None:
     assert str(sampled) == "(select * from s.events tablesample (1 percent))"
     assert sampled.render() == "s.events"
     assert str(EVENTS) == "s.events"
+
+
+def test_a_sample_of_the_run_is_marked_whatever_is_made_of_it() -> None:
+    of_run = EVENTS.sampled(0.1).replace(is_of_run=True)
+    assert str(of_run) == "(select * from s.events tablesample (10 percent /* of this run */))"
+    assert "tablesample (1 percent /* of this run */)" in str(of_run.sampled(0.01))
+    assert "/* of this run */" in str(of_run.replace(limit=0))
 
 
 def test_a_sample_of_a_sample_is_the_smaller_of_both() -> None:
@@ -74,6 +82,12 @@ def test_percent_is_exact(fraction: float, text: str) -> None:
 def test_what_is_no_fraction_is_refused(value: Any) -> None:
     with pytest.raises(DbtRuntimeError, match="between 0 and 1"):
         parse_fraction(value)
+
+
+def test_what_is_no_relation_is_not_sampled() -> None:
+    adapter: Any = None  # the method needs no state
+    with pytest.raises(DbtRuntimeError, match=r"dbt_subquery' cannot be sampled.* remove `where`"):
+        QbeastAdapter.qbeast_sampled(adapter, "(select 1 where true) dbt_subquery", 0.1)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,27 @@ from typing import Any
 
 import pytest
 from dbt.adapters.qbeast.credentials import QbeastCredentials
-from dbt.adapters.qbeast.sampling.run_sample import fraction_of_node, fraction_of_run
+from dbt.adapters.qbeast.sampling.inputs import Input
+from dbt.adapters.qbeast.sampling.run_sample import (
+    fraction_of_node,
+    fraction_of_run,
+    fractions_of,
+    refuse_mixture,
+    sampled_by_its_text,
+)
 from dbt_common.exceptions import DbtRuntimeError
+
+SAMPLED, WHOLE, LEFT_WHOLE, SMALL = (
+    Input("sampled", is_left_whole=False),
+    Input("whole", is_left_whole=False),
+    Input("whole", is_left_whole=True),
+    Input("small", is_left_whole=False),
+)
+IN_VIEW, IN_SAMPLED_VIEW, SAMPLED_IN_VIEW = (
+    Input("whole", is_left_whole=False, views=("view",)),
+    Input("whole", is_left_whole=False, views=("view", "sampled")),
+    Input("sampled", is_left_whole=False, views=("view",)),
+)
 
 
 def run(which: str = "run", variable: Any = None, **target: Any) -> Any:
@@ -60,3 +79,60 @@ def test_functions_and_some_tests_read_all_rows(
 ) -> None:
     on_a_sample = run(allow_sampled_build=True, sample=0.1)
     assert fraction_of_node(on_a_sample, resource_type, config) == expected
+
+
+@pytest.mark.parametrize(
+    ("inputs", "fraction", "expected"),
+    [
+        ([], 0.1, ()),
+        ([SMALL, LEFT_WHOLE], 0.1, ()),
+        ([WHOLE, SMALL], None, ()),
+        ([WHOLE, SMALL, LEFT_WHOLE], 0.1, (0.1,)),
+        ([WHOLE], 0.0, (0.0,)),
+        ([SAMPLED, SMALL, LEFT_WHOLE], None, (0.1,)),
+        ([SAMPLED, WHOLE], 0.1, (0.1,)),
+        ([SAMPLED, WHOLE], 0.01, (0.01, 0.1)),
+        ([WHOLE, SAMPLED], None, (0.1, 1.0)),
+        ([IN_VIEW], 0.1, ()),
+        ([IN_VIEW, SAMPLED], 0.1, (0.1, 1.0)),
+        ([IN_SAMPLED_VIEW, SAMPLED], None, (0.1,)),
+        ([SAMPLED_IN_VIEW], None, (0.1,)),
+    ],
+)
+def test_every_fraction_of_the_inputs_counts(
+    inputs: list[Input], fraction: float | None, expected: tuple[float, ...]
+) -> None:
+    def marks(table: str) -> tuple[float, ...]:
+        return (0.1,) if table == "sampled" else ()
+
+    assert fractions_of(inputs, fraction, marks, lambda table: table == "whole") == expected
+
+
+def test_an_ephemeral_model_samples_what_its_own_text_reads() -> None:
+    def is_whole(table: str) -> bool:
+        return table == "whole"
+
+    assert sampled_by_its_text([SAMPLED, SMALL, LEFT_WHOLE, IN_VIEW], is_whole) == []
+    assert sampled_by_its_text([SMALL, WHOLE], is_whole) == ["whole"]
+
+
+@pytest.mark.parametrize("same", [(), (0.1,)])
+def test_rows_of_the_same_sample_are_added(same: tuple[float, ...]) -> None:
+    refuse_mixture("s.t", same, same)
+
+
+@pytest.mark.parametrize(
+    ("present", "added", "told"),
+    [
+        ((0.1,), (), "s.t was built from a sample of 10 percent, .* from all rows: use the same"),
+        ((), (0.1,), "from all rows, .* from a sample of 10 percent: .* --full-refresh"),
+        ((0.1, 1.0), (0.1,), "from a sample of 10 percent and all rows, but .* --full-refresh"),
+        ((0.1,), (0.1, 1.0), "inputs are a sample of 10 percent and all rows: .*`sample: false`"),
+        ((0.01, 0.1), (0.01, 0.1), "inputs are a sample of 1 percent and a sample of 10 percent"),
+    ],
+)
+def test_rows_of_other_samples_are_not_added(
+    present: tuple[float, ...], added: tuple[float, ...], told: str
+) -> None:
+    with pytest.raises(DbtRuntimeError, match=told):
+        refuse_mixture("s.t", present, added)

@@ -21,6 +21,11 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from qbeast_core import closest
 
+Fractions = tuple[float, ...]
+"""The fractions of all rows that the inputs of a table have, in ascending order; 1 for all rows of
+an indexed input. Inputs that runs on a sample read whole do not count. Empty if nothing is sampled.
+"""
+ALL_ROWS: Fractions = ()
 INDEXED_MATERIALIZATIONS = ("qbeast", "table", "incremental")
 NEVER, AUTO, ALWAYS = "never", "auto", "always"
 _NO_INDEX = ("none", "")
@@ -100,8 +105,7 @@ class ModelSpec:
     """Whether the model's code calls `is_incremental()`."""
     optimize: str
     """Whether a run ends with an optimize: NEVER, AUTO or ALWAYS."""
-    built_from: float | None
-    """The fraction of the sample that its rows come from; None for all rows."""
+    built_from: Fractions
     properties: Mapping[str, str]
     location: str | None
     descriptions: Descriptions
@@ -148,7 +152,7 @@ def model_increment(config: Any, model: Mapping[str, Any] | None = None) -> Incr
 def model_spec(
     config: Any,
     model: Mapping[str, Any],
-    built_from: float | None = None,
+    built_from: Fractions = ALL_ROWS,
     *,
     full_refresh: bool = False,
 ) -> ModelSpec:
@@ -157,7 +161,7 @@ def model_spec(
     Args:
         config: the `config` object of dbt's context.
         model: the `model` of dbt's context.
-        built_from: the fraction of the sample that the rows come from; None for all.
+        built_from: the fractions of the samples that the rows come from.
         full_refresh: whether the run is a full refresh.
 
     Raises:
@@ -194,16 +198,16 @@ def model_spec(
     )
 
 
-def mark_of_sample(built_from: float | None) -> dict[str, str]:
+def mark_of_sample(built_from: Fractions) -> dict[str, str]:
     """The property that records what a table or view was built from; none for all rows.
 
-    >>> mark_of_sample(0.1), mark_of_sample(None)
-    ({'qbeast.builtFromSample': '0.1'}, {})
+    >>> mark_of_sample((0.1,)), mark_of_sample((0.1, 1.0)), mark_of_sample(ALL_ROWS)
+    ({'qbeast.builtFromSample': '0.1'}, {'qbeast.builtFromSample': '0.1,1.0'}, {})
     """
     # Its module imports numpy, which the adapter is to be loaded without.
     from qbeast_core import BUILT_FROM_SAMPLE
 
-    return {} if built_from is None else {BUILT_FROM_SAMPLE: repr(built_from)}
+    return {BUILT_FROM_SAMPLE: ",".join(map(repr, built_from))} if built_from else {}
 
 
 def selector_of(model: Mapping[str, Any]) -> str:
@@ -243,6 +247,18 @@ def refuse_misplaced_keys(config: Any) -> None:
             f"sample_of={config.get('sample_of')!r} is not a config key. Call the macro in the "
             "model's query, {{ sample_of(ref('orders'), 0.01) }}, where dbt finds the model's "
             "dependencies"
+        )
+
+
+def refuse_sample(config: Any, name: str) -> None:
+    """Raises DbtRuntimeError for a `sample` of a model, seed, snapshot or source."""
+    sample = config.get("sample")
+    # 0 is equal to False, but is a fraction.
+    if sample is not None and sample is not False:
+        raise DbtRuntimeError(
+            f"{name}: sample={sample!r} is for data tests. To read a sample in a model, use "
+            "{{ qbeast_sample(ref(...), 0.1) }} in its query. sample=false makes runs on a sample "
+            "read all rows of the table"
         )
 
 
@@ -314,12 +330,6 @@ def _strategy(config: Any) -> str | None:
 
 def _refuse_what_does_not_go_with_an_index(config: Any) -> None:
     refuse_with_an_index(config, _strategy(config))
-    if config.get("sample") not in (None, False):
-        raise DbtRuntimeError(
-            f"sample={config.get('sample')!r} is for data tests. To read a sample in a model, use "
-            "{{ qbeast_sample(ref(...), 0.1) }} in its query. sample=false makes runs on a sample "
-            "read all rows of the model's table"
-        )
     if config.get("file_format", "delta") != "delta":
         raise DbtRuntimeError(
             f"file_format={config.get('file_format')!r} cannot be combined with columns_to_index, "

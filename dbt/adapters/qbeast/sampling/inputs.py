@@ -13,16 +13,18 @@ Exists = Callable[[Any, str, str], bool]
 
 @dataclass(frozen=True)
 class Input:
-    """A table or view that a node reads.
+    """A table or view that a node reads, itself or through views.
 
     Attributes:
         table: its quoted name, `schema`.`table`.
         is_left_whole: whether runs on a sample read it whole, because its configuration sets
             `sample: false` or because a function reads it.
+        views: the quoted names of the views through which the node reads it, the outermost first.
     """
 
     table: str
     is_left_whole: bool
+    views: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,9 @@ class Deferral:
 def inputs_of(
     node: Mapping[str, Any], graph: Mapping[str, Any], deferral: Deferral
 ) -> Iterator[Input]:
-    """The inputs of a node, also through ephemeral models and functions.
+    """The inputs of a node, also through ephemeral models, functions and views.
+
+    A view counts, and so do the tables that it reads, which may have been rebuilt after it.
 
     Args:
         node: the `model` of dbt's context.
@@ -88,8 +92,14 @@ def inputs_of(
             continue
         if given["config"].get("materialized") == "ephemeral":
             yield from inputs_of(given, graph, deferral)
-        else:
-            yield input_of(deferral.relation(given))
+            continue
+        relation = deferral.relation(given)
+        found = input_of(relation)
+        yield found
+        if relation is given and given["config"].get("materialized") == "view":
+            for each in inputs_of(given, graph, deferral):
+                is_left_whole = found.is_left_whole or each.is_left_whole
+                yield Input(each.table, is_left_whole, (found.table, *each.views))
 
 
 def input_of(entry: Mapping[str, Any]) -> Input:

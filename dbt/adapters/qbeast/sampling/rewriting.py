@@ -6,7 +6,8 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dbt.adapters.qbeast.sampling.spans import Sample, find_samples, replace_samples
+from dbt.adapters.qbeast.sampling.spans import Leftover, Sample, find_samples, replace_samples
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -44,10 +45,13 @@ def rewrite_tablesample(spark: SparkSession, sql: str) -> Rewritten:
     original, the original is returned with a warning. A statement that is wrong either way is
     returned unchanged, so that Spark's error shows the user's own text.
 
+    Raises DbtRuntimeError if the index cannot answer a sample that the run takes by itself: what it
+    builds is marked as built from that sample, and Spark's own sample has other rows each time.
+
     Nothing of `sql` is executed. If this raises, no view is left behind.
     """
     samples = find_samples(spark, sql)
-    warnings = [_left_to_spark(left.label, left.reason) for left in samples.leftovers]
+    warnings = [_left_to_spark(left, left.reason) for left in samples.leftovers]
     indexed, unindexed = _with_tables(spark, samples.rewritable)
     warnings += unindexed
     if not indexed:
@@ -87,7 +91,7 @@ def _with_tables(
     for sample in samples:
         table = tables[sample.name]
         if isinstance(table, str):
-            warnings.append(_left_to_spark(sample.label, table))
+            warnings.append(_left_to_spark(sample, table))
         else:
             indexed.append(_IndexedSample(sample, table))
     return indexed, warnings
@@ -119,7 +123,7 @@ def _with_conditions(spark: SparkSession, sql: str, indexed: Sequence[_IndexedSa
         try:
             condition = item.table.sample_condition(item.sample.fraction)
         except QbeastError as error:
-            warnings.append(_left_to_spark(item.sample.label, _first_line(error)))
+            warnings.append(_left_to_spark(item.sample, _first_line(error)))
         else:
             subquery = f"(select * from {item.sample.name} where {condition})"
             relations.append((item.sample, subquery))
@@ -145,12 +149,13 @@ def _with_views(spark: SparkSession, sql: str, indexed: Sequence[_IndexedSample]
     frames: dict[str, DataFrame] = {}
     try:
         for item, view in zip(indexed, views, strict=True):
-            frames[view] = item.table.sample(item.sample.fraction)
+            frames[view] = item.table.sample(item.sample.fraction, stored=True)
             frames[view].createOrReplaceTempView(view)
         pushed = filters_of_statement(spark, edited, frames)
         for item, view in zip(indexed, views, strict=True):
             if view in pushed:
-                fewer = item.table.sample(item.sample.fraction, pushed=pushed[view])
+                fraction = item.sample.fraction
+                fewer = item.table.sample(fraction, pushed=pushed[view], stored=True)
                 fewer.createOrReplaceTempView(view)
     except AnalysisException as error:
         drop_views(spark, frames)
@@ -167,16 +172,26 @@ def _original(
     """The original statement, after Spark rejected the edited text with `error`."""
     try:
         filters_of_statement(spark, sql, {})
-    except AnalysisException:
+    except AnalysisException as own_error:
         # The statement itself is wrong: running the original reports it.
-        return Rewritten(sql)
-    reason = f"Spark rejects the rewritten statement ({_first_line(error)})"
-    warnings = _once(_left_to_spark(item.sample.label, reason) for item in indexed)
+        if own_error.getCondition() != "UNBOUND_SQL_PARAMETER":
+            return Rewritten(sql)
+        reason = "the statement is analysed before its `?` have values; write the values into it"
+    else:
+        reason = f"Spark rejects the rewritten statement ({_first_line(error)})"
+    warnings = _once(_left_to_spark(item.sample, reason) for item in indexed)
     return Rewritten(sql, warnings=warnings)
 
 
-def _left_to_spark(label: str, reason: str) -> str:
-    return f"TABLESAMPLE of {label} is left to Spark: {reason}"
+def _left_to_spark(sample: Sample | Leftover, reason: str) -> str:
+    """The warning about a sample that Spark takes; raises if the run promises a fixed one."""
+    if sample.is_of_run:
+        raise DbtRuntimeError(
+            f"the index cannot answer the sample of {sample.label} that this run takes: {reason}. "
+            f"Change the statement, set `sample: false` on {sample.label} to read it whole, or run "
+            "with --vars '{qbeast_sample: 1}' to read all rows"
+        )
+    return f"TABLESAMPLE of {sample.label} is left to Spark: {reason}"
 
 
 def _first_line(error: Exception) -> str:

@@ -3,16 +3,17 @@
 A node that reads an indexed table with all of its rows reads a sample of it. Tables built from a
 sample are not sampled again. A table without an index is read whole, because Spark would read all
 of it anyway. Tables and views built from a sample record that in a property, and no table ever
-mixes rows of a sample with rows of another sample or of all data.
+gets rows of another sample, or of all data, added to those of its own.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import AdapterRequiredConfig
 from dbt.adapters.qbeast.credentials import QbeastCredentials
-from dbt.adapters.qbeast.models.configuration import reads_all_rows
+from dbt.adapters.qbeast.models.configuration import ALL_ROWS, Fractions, reads_all_rows
 from dbt.adapters.qbeast.relation import parse_fraction, percent
 from dbt.adapters.qbeast.sampling.inputs import Deferral, Exists, Input, input_of, inputs_of
 from dbt_common.exceptions import DbtRuntimeError
@@ -53,9 +54,12 @@ def fraction_of_node(
 
     A function reads all rows: Spark's catalog stores its text, which later runs on all rows call.
     """
-    if resource_type == "function" or (resource_type == "test" and reads_all_rows(node_config)):
-        return None
-    return fraction_of_run(config)
+    return None if must_read_all_rows(resource_type, node_config) else fraction_of_run(config)
+
+
+def must_read_all_rows(resource_type: str, node_config: Any) -> bool:
+    """Whether a node reads all rows also in runs on a sample."""
+    return resource_type == "function" or (resource_type == "test" and reads_all_rows(node_config))
 
 
 def command_of(config: AdapterRequiredConfig) -> str:
@@ -67,15 +71,15 @@ def is_to_be_sampled(session: "SparkSession", table: str) -> bool:
     """Whether runs on a sample sample this table: it must have an index and all of its rows."""
     from qbeast_core import QbeastTable
 
-    return QbeastTable.is_qbeast(session, table) and built_from(session, table) is None
+    return QbeastTable.is_qbeast(session, table) and not built_from(session, table)
 
 
-def built_from(session: "SparkSession", table: str) -> float | None:
-    """The fraction of the sample that a table was built from; None if it has all rows."""
+def built_from(session: "SparkSession", table: str) -> Fractions:
+    """What a table was built from, as its property records it."""
     from qbeast_core import BUILT_FROM_SAMPLE, Catalog
 
-    fraction = Catalog(session).properties(table).get(BUILT_FROM_SAMPLE)
-    return None if fraction is None else float(fraction)
+    recorded = Catalog(session).properties(table).get(BUILT_FROM_SAMPLE)
+    return tuple(map(float, recorded.split(","))) if recorded else ALL_ROWS
 
 
 @dataclass(frozen=True)
@@ -94,16 +98,17 @@ class RunSample:
     graph: Mapping[str, Any]
     exists: Exists
 
-    def of_node(self, node: Mapping[str, Any]) -> float | None:
-        """The fraction of all rows that the node's inputs have; None if they have all rows.
+    def of_node(self, node: Mapping[str, Any]) -> Fractions:
+        """The fractions of all rows that the node's inputs have.
 
-        If the target does not allow samples, the result is None and no table is looked up.
+        If the target does not allow samples, these are all rows and no table is looked up.
         """
         fraction = fraction_of_node(self.config, node["resource_type"], node["config"])
         if not _credentials(self.config).allow_sampled_build:
-            return None
-        found = [self._of_input(given, fraction) for given in self._inputs(node)]
-        return min((f for f in found if f is not None), default=None)
+            return ALL_ROWS
+        marks = cache(partial(built_from, self.session))
+        is_whole = cache(partial(is_to_be_sampled, self.session))
+        return fractions_of(self._inputs(node), fraction, marks, is_whole)
 
     def reader(self, node: Mapping[str, Any]) -> "Callable[[str], DataFrame]":
         """What `dbt.ref` and `dbt.source` of a Python model call with the name of a table."""
@@ -121,9 +126,25 @@ class RunSample:
         def read(table: str) -> "DataFrame":
             if _plain(table) in left_whole or not is_to_be_sampled(self.session, table):
                 return self.session.table(table)
-            return QbeastTable.for_name(self.session, table).sample(fraction)
+            return QbeastTable.for_name(self.session, table).sample(fraction, stored=True)
 
         return read
+
+    def require_whole(self, ephemeral: Mapping[str, Any], reader: str) -> None:
+        """Raises DbtRuntimeError if the text of an ephemeral model reads a sample.
+
+        dbt compiles the text once in a run, so it cannot read all rows for one of its readers.
+        """
+        sampled = sampled_by_its_text(
+            self._inputs(ephemeral), partial(is_to_be_sampled, self.session)
+        )
+        if sampled:
+            name = ephemeral["name"]
+            raise DbtRuntimeError(
+                f"{reader} must read all rows, but the ephemeral model {name} reads a sample of "
+                f"{', '.join(map(_plain, sampled))} in this run, and dbt compiles {name} once for "
+                f"all its readers: make {name} a view or a table"
+            )
 
     def _inputs(self, node: Mapping[str, Any]) -> Iterator[Input]:
         if command_of(self.config) == "clone":
@@ -132,32 +153,69 @@ class RunSample:
             return iter([input_of(of_state)] if of_state else [])
         return inputs_of(node, self.graph, Deferral.of_run(self.config, self.exists))
 
-    def _of_input(self, given: Input, fraction: float | None) -> float | None:
-        present = built_from(self.session, given.table)
-        if present is not None or fraction is None or given.is_left_whole:
-            return present
-        return fraction if is_to_be_sampled(self.session, given.table) else None
+
+def fractions_of(
+    inputs: Iterable[Input],
+    fraction: float | None,
+    marks: Callable[[str], Fractions],
+    is_whole: Callable[[str], bool],
+) -> Fractions:
+    """What is built from these inputs in a run on this fraction (None for all rows).
+
+    Args:
+        marks: what a table was built from.
+        is_whole: whether a table has an index and all of its rows.
+    """
+    found: set[float] = set()
+    for given in set(inputs):
+        found.update(marks(given.table))
+        if given.is_left_whole or any(map(marks, given.views)) or not is_whole(given.table):
+            continue
+        # A view without a mark reads all rows, also in a run on a sample.
+        found.add(1.0 if fraction is None or given.views else fraction)
+    return ALL_ROWS if found == {1.0} else tuple(sorted(found))
 
 
-def require_no_mixture(session: "SparkSession", table: str, fraction: float | None) -> None:
+def sampled_by_its_text(inputs: Iterable[Input], is_whole: Callable[[str], bool]) -> list[str]:
+    """The tables that an ephemeral model with these inputs samples in a run on a sample."""
+    return [
+        given.table
+        for given in inputs
+        if not (given.is_left_whole or given.views) and is_whole(given.table)
+    ]
+
+
+def require_no_mixture(session: "SparkSession", table: str, added: Fractions) -> None:
     """Raises DbtRuntimeError if the rows to add are of another sample than the table's rows."""
-    present = built_from(session, table)
-    if present != fraction:
+    refuse_mixture(_plain(table), built_from(session, table), added)
+
+
+def refuse_mixture(table: str, present: Fractions, added: Fractions) -> None:
+    """The same for the table that was built from `present`."""
+    if len(added) > 1:
         raise DbtRuntimeError(
-            f"{_plain(table)} was built from {describe_fraction(present)}, but this run would add "
-            f"rows from {describe_fraction(fraction)}: use the same {VARIABLE} as before, or "
-            "rebuild the table with --full-refresh, which keeps only the rows of that run (a "
-            "snapshot must be dropped for that, and loses its history)"
+            f"this run would add rows to {table} whose inputs are {describe(added)}: rebuild the "
+            f"inputs with the same {VARIABLE}, or set `sample: false` on those to read whole"
+        )
+    if present != added:
+        raise DbtRuntimeError(
+            f"{table} was built from {describe(present)}, but this run would add rows from "
+            f"{describe(added)}: use the same {VARIABLE} as before for all inputs, or rebuild the "
+            "table with --full-refresh, which keeps only the rows of that run (a snapshot must be "
+            "dropped for that, and loses its history)"
         )
 
 
-def describe_fraction(fraction: float | None) -> str:
-    """A fraction in words.
+def describe(fractions: Fractions) -> str:
+    """What a table is built from, in words.
 
-    >>> describe_fraction(0.01), describe_fraction(None)
-    ('a sample of 1 percent', 'all rows')
+    >>> describe((0.01,)), describe((0.1, 1.0)), describe(ALL_ROWS)
+    ('a sample of 1 percent', 'a sample of 10 percent and all rows', 'all rows')
     """
-    return "all rows" if fraction is None else f"a sample of {percent(fraction)} percent"
+    return " and ".join(
+        "all rows" if each == 1 else f"a sample of {percent(each)} percent"
+        for each in fractions or (1.0,)
+    )
 
 
 def _plain(table: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from dbt.adapters.qbeast.relation import MARK_OF_RUN
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
@@ -40,6 +41,8 @@ class Sample:
     clause: Span
     """From TABLESAMPLE to its closing parenthesis."""
     has_alias: bool
+    is_of_run: bool = False
+    """Whether a run on a sample takes it by itself."""
 
     @property
     def name(self) -> str:
@@ -59,6 +62,7 @@ class Leftover:
     label: str
     """What is sampled, as the statement names it."""
     reason: str
+    is_of_run: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,12 @@ def find_samples(spark: SparkSession, sql: str) -> Samples:
     except ParseException:
         return Samples(sql)
     if statement.is_script:
-        left = Leftover("this script", "only single statements are sampled through the index")
+        reason = "only single statements are sampled through the index"
+        left = Leftover("this script", reason, MARK_OF_RUN in sql)
         return Samples(sql, leftovers=(left,) if statement.clauses else ())
+    if statement.runs_text:
+        reason = "Spark parses the text of EXECUTE IMMEDIATE only when it runs it"
+        return Samples(sql, leftovers=(Leftover("this text", reason, MARK_OF_RUN in sql),))
     found = [_sample_of(statement.sql, clause) for clause in statement.clauses]
     return Samples(
         sql=statement.sql,
@@ -127,18 +135,21 @@ def without_samples(spark: SparkSession, sql: str) -> str:
 
 def _sample_of(sql: str, clause: SampleClause) -> Sample | Leftover:
     label = ".".join(clause.parts) or "a subquery"
-    size = _size(sql[clause.clause.start : clause.clause.end])
+    text = sql[clause.clause.start : clause.clause.end]
+    is_of_run = MARK_OF_RUN in text
+    size = _size(text)
     percent = _PERCENT.fullmatch(size)
     if clause.parts and percent is None:
-        return Leftover(label, f"the index supports (p percent), not ({size.strip()})")
+        return Leftover(label, f"the index supports (p percent), not ({size.strip()})", is_of_run)
     if percent is None or clause.table is None or clause.sampled is not Sampled.TABLE:
-        return Leftover(label, _REASONS[clause.sampled])
+        return Leftover(label, _REASONS[clause.sampled], is_of_run)
     return Sample(
         parts=clause.parts,
         fraction=float(Decimal(percent.group(1)) / 100),
         table=clause.table,
         clause=clause.clause,
         has_alias=clause.has_alias,
+        is_of_run=is_of_run,
     )
 
 

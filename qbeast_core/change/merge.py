@@ -31,6 +31,7 @@ from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.spark.alignment import absent_value, assigned
 from qbeast_core.spark.changes import data_rows, insertions, of, together, updates
 from qbeast_core.spark.conditions import (
+    Condition,
     check_row_values,
     parse_condition,
     reporting_invalid_sql,
@@ -170,14 +171,10 @@ class _Plan:
         self.matching = Matching(table, source, merge.match)
         self.updated = self._values(source, merge.update, "update", self.matching.both)
         self.inserted = self._values(source, merge.insert, "insert", self.matching.source)
-        self.update_where, uses_python = self._parsed(
-            self.matching.both, merge.update_where, "update_where"
-        )
-        self.insert_where, _ = self._parsed(
-            self.matching.source, merge.insert_where, "insert_where"
-        )
-        if self.matching.uses_python or uses_python:
-            self._check_python()
+        updating = _parsed(self.matching.both, merge.update_where, "update_where")
+        inserting = _parsed(self.matching.source, merge.insert_where, "insert_where")
+        self.update_where, self.insert_where = updating.holds, inserting.holds
+        self.joins_by_python = self.matching.uses_python or updating.uses_python
 
     def rewrite(self) -> Rewrite:
         candidates = self.matching.candidates()
@@ -327,15 +324,8 @@ class _Plan:
             f"the row with {values}; keep one row for each key in the source"
         )
 
-    def _parsed(self, rows: DataFrame, text: str | None, option: str) -> tuple[Column, bool]:
-        """Whether the condition holds, and whether it calls a Python function."""
-        if text is None:
-            return F.lit(True), False
-        condition = parse_condition(rows, text, option)
-        return condition.holds, condition.uses_python
-
-    def _check_python(self) -> None:
-        """Raise InvalidOptions if a Python function needs both sides, which Spark cannot join."""
+    def check_join(self) -> None:
+        """Raise InvalidOptions if Spark cannot join both sides, as by a Python function of both."""
         target = self.table.snapshot.dataframe().alias(self.merge.match.target)
         condition = self.matching.condition & self.update_where
         with reporting_invalid_sql("where or update_where", self.matching.both):
@@ -348,3 +338,9 @@ def _check(table: WritableTable, source: DataFrame, merge: Merge) -> None:
     plan = _Plan(table, source, merge)
     if plan.updated is None and plan.inserted is None:
         raise InvalidOptions("the merge would do nothing; set update or insert")
+    if plan.joins_by_python:
+        plan.check_join()
+
+
+def _parsed(rows: DataFrame, text: str | None, option: str) -> Condition:
+    return Condition("true", F.lit(True)) if text is None else parse_condition(rows, text, option)

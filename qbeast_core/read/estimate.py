@@ -243,8 +243,10 @@ class _Query:
         scale: float | None = 1.0
         if self.function != "avg":
             scale = None if self._total_rows is None else float(self._total_rows)
-        least = least_rows(self.table, self.filters, self.lowest < np.inf)
-        return Population(self._known_rows, self._about_rows, scale, self._extremes, least)
+        known, least = self._known_rows, 0.0
+        if known is None:
+            least = least_rows(self.table, self.filters, self.lowest < np.inf)
+        return Population(known, self._about_rows, scale, self._extremes, least)
 
     @property
     def _extremes(self) -> tuple[float, float] | None:

@@ -103,12 +103,7 @@ class QbeastAdapter(SparkAdapter):
 
         Raises DbtRuntimeError for what is not a relation, such as a data test's subquery.
         """
-        if not isinstance(relation, BaseRelation):
-            raise DbtRuntimeError(
-                f"the columns of {str(relation)!r} cannot be looked up, because it is not a "
-                "relation. A data test with `where` gets a subquery instead of its model: remove "
-                "`where` from the test. Elsewhere, pass ref(...), source(...) or api.Relation"
-            )
+        _require_relation(relation, "the columns of {} cannot be looked up")
         with self._running(f"columns of {relation}") as session:
             name = _table(relation)
             columns = metadata.columns.columns_of(session, relation, name)
@@ -477,13 +472,8 @@ class QbeastAdapter(SparkAdapter):
 
         Raises DbtRuntimeError for what is not a relation, such as a data test's subquery.
         """
-        if not isinstance(relation, QbeastRelation):
-            raise DbtRuntimeError(
-                f"{str(relation)!r} cannot be sampled, because it is not a relation. A data test "
-                "with `where` gets a subquery instead of its model: remove `where` from the test, "
-                "or set `sample` in its config, which samples before `where` filters. Elsewhere, "
-                "pass ref(...), source(...) or api.Relation"
-            )
+        instead = ", or set `sample` in its config, which samples before `where` filters"
+        _require_relation(relation, "{} cannot be sampled", instead)
         return relation.sampled(fraction)
 
     def sample_of_run(
@@ -643,6 +633,21 @@ class QbeastAdapter(SparkAdapter):
         """This node's session; Spark's errors are raised as dbt's."""
         with self.connections.exception_handler(what), self._handle().running() as session:
             yield session
+
+
+def _require_relation(given: Any, problem: str, instead: str = "") -> None:
+    """Raises DbtRuntimeError for what is not a relation.
+
+    Args:
+        problem: what cannot be done, with `{}` for what was given.
+        instead: what a data test with `where` can do besides leaving it out.
+    """
+    if not isinstance(given, BaseRelation):
+        raise DbtRuntimeError(
+            f"{problem.format(repr(str(given)))}, because it is not a relation. A data test with "
+            f"`where` gets a subquery instead of its model: remove `where` from the test{instead}. "
+            "Elsewhere, pass ref(...), source(...) or api.Relation"
+        )
 
 
 def _table(relation: BaseRelation) -> str:

@@ -219,11 +219,13 @@ select * from (select count(*) as n from {{ ref('events') }}) where n <> 5000
 """
 
 
-class TestRunOnASample:
+class TargetThatAllowsSamples:
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, spark: SparkSession) -> dict[str, Any]:
         return {"type": "qbeast", "threads": 4, "allow_sampled_build": True}
 
+
+class TestRunOnASample(TargetThatAllowsSamples):
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
         return {
@@ -412,11 +414,7 @@ select o_orderkey, l_line from {{ ref('orders') }} join {{ ref('lineitem') }}
 """
 
 
-class TestJoinOfSamples:
-    @pytest.fixture(scope="class")
-    def dbt_profile_target(self, spark: SparkSession) -> dict[str, Any]:
-        return {"type": "qbeast", "threads": 4, "allow_sampled_build": True}
-
+class TestJoinOfSamples(TargetThatAllowsSamples):
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
         return {"orders.sql": ORDERS, "lineitem.sql": LINES, "joined.sql": JOINED}
@@ -496,11 +494,7 @@ OTHER_TESTS = {
 }
 
 
-class TestInputsOfARunOnASample:
-    @pytest.fixture(scope="class")
-    def dbt_profile_target(self, spark: SparkSession) -> dict[str, Any]:
-        return {"type": "qbeast", "threads": 4, "allow_sampled_build": True}
-
+class TestInputsOfARunOnASample(TargetThatAllowsSamples):
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
         return {

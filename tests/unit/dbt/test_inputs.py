@@ -102,9 +102,9 @@ def test_a_view_and_the_tables_under_it_count() -> None:
     seen, again = "`dev`.`seen`", "`dev`.`seen_again`"
     assert read_by("seen_again", defers=False) == [
         Input(again, is_left_whole=False),
-        Input(seen, is_left_whole=False, views=(again,)),
-        Input("`dev`.`orders`", is_left_whole=False, views=(again, seen)),
-        Input("`raw`.`rates_eu`", is_left_whole=True, views=(again, seen)),
+        Input(seen, is_left_whole=False, view=again),
+        Input("`dev`.`orders`", is_left_whole=False, view=seen),
+        Input("`raw`.`rates_eu`", is_left_whole=True, view=seen),
     ]
     graph = {"nodes": deepcopy(NODES), "sources": SOURCES}
     graph["nodes"]["model.p.seen"]["config"]["sample"] = False
@@ -121,7 +121,31 @@ def test_what_a_function_reads_counts_and_is_read_whole() -> None:
     reading = {"depends_on": {"nodes": ["function.p.latest", "model.p.orders"]}}
     rates = Input("`raw`.`rates_eu`", is_left_whole=True)
     whole = Input("`dev`.`orders`", is_left_whole=True)
-    assert list(inputs_of(reading, graph, deferral)) == [whole, rates, rates, OWN]
+    assert list(inputs_of(reading, graph, deferral)) == [whole, rates, OWN]
+
+
+def test_each_node_is_looked_at_once() -> None:
+    """Of 60 levels of two views that read both of the level below, there are 2 ** 60 paths."""
+    nodes = {
+        f"{level}{side}": {
+            "unique_id": f"{level}{side}",
+            "schema": "dev",
+            "alias": f"v{level}{side}",
+            "config": {"materialized": "view"},
+            "depends_on": {"nodes": [f"{level - 1}a", f"{level - 1}b"] if level else []},
+        }
+        for level in range(60)
+        for side in "ab"
+    }
+    deferral = Deferral(is_on=False, favors_state=False, selected=[], exists=lambda *_: True)
+    reading = {"depends_on": {"nodes": ["59a"]}}
+    found = inputs_of(reading, {"nodes": nodes, "sources": {}}, deferral)
+    assert {each.table for each in found} == {
+        f"`dev`.`v{level}{side}`"
+        for level in range(60)
+        for side in "ab"
+        if (level, side) != (59, "b")
+    }
 
 
 def test_a_run_without_the_flags_does_not_defer() -> None:

@@ -22,9 +22,9 @@ SAMPLED, WHOLE, LEFT_WHOLE, SMALL = (
     Input("small", is_left_whole=False),
 )
 IN_VIEW, IN_SAMPLED_VIEW, SAMPLED_IN_VIEW = (
-    Input("whole", is_left_whole=False, views=("view",)),
-    Input("whole", is_left_whole=False, views=("view", "sampled")),
-    Input("sampled", is_left_whole=False, views=("view",)),
+    Input("whole", is_left_whole=False, view="view"),
+    Input("whole", is_left_whole=False, view="sampled"),
+    Input("sampled", is_left_whole=False, view="view"),
 )
 
 

@@ -1,7 +1,8 @@
 """The tables and views that a node reads, found as dbt's `ref` and `source` find them."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterRequiredConfig
@@ -19,12 +20,12 @@ class Input:
         table: its quoted name, `schema`.`table`.
         is_left_whole: whether runs on a sample read it whole, because its configuration sets
             `sample: false` or because a function reads it.
-        views: the quoted names of the views through which the node reads it, the outermost first.
+        view: the quoted name of the view whose text reads it; None if the node itself does.
     """
 
     table: str
     is_left_whole: bool
-    views: tuple[str, ...] = ()
+    view: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ class Deferral:
 
 def inputs_of(
     node: Mapping[str, Any], graph: Mapping[str, Any], deferral: Deferral
-) -> Iterator[Input]:
-    """The inputs of a node, also through ephemeral models, functions and views.
+) -> tuple[Input, ...]:
+    """The inputs of a node, each once, also through ephemeral models, functions and views.
 
     A view counts, and so do the tables that it reads, which may have been rebuilt after it.
 
@@ -82,24 +83,37 @@ def inputs_of(
         graph: the `graph` of dbt's context.
     """
     functions = graph.get("functions", {})
-    for unique_id in node.get("depends_on", {}).get("nodes", ()):
+
+    def read_by(reader: Mapping[str, Any]) -> tuple[Input, ...]:
+        references = reader.get("depends_on", {}).get("nodes", ())
+        return tuple(dict.fromkeys(each for name in references for each in behind(name)))
+
+    # Views can share inputs at every level, so that there are far more paths than nodes.
+    @cache
+    def behind(unique_id: str) -> tuple[Input, ...]:
         if unique_id in functions:
-            for each in inputs_of(functions[unique_id], graph, deferral):
-                yield replace(each, is_left_whole=True)
-            continue
+            inputs = read_by(functions[unique_id])
+            return tuple(replace(each, is_left_whole=True) for each in inputs)
         given = graph["nodes"].get(unique_id) or graph["sources"].get(unique_id)
         if given is None:
-            continue
+            return ()
         if given["config"].get("materialized") == "ephemeral":
-            yield from inputs_of(given, graph, deferral)
-            continue
+            return read_by(given)
         relation = deferral.relation(given)
         found = input_of(relation)
-        yield found
-        if relation is given and given["config"].get("materialized") == "view":
-            for each in inputs_of(given, graph, deferral):
-                is_left_whole = found.is_left_whole or each.is_left_whole
-                yield Input(each.table, is_left_whole, (found.table, *each.views))
+        if relation is not given or given["config"].get("materialized") != "view":
+            return (found,)
+        under = (
+            Input(
+                each.table,
+                is_left_whole=found.is_left_whole or each.is_left_whole,
+                view=each.view or found.table,
+            )
+            for each in read_by(given)
+        )
+        return (found, *under)
+
+    return read_by(node)
 
 
 def input_of(entry: Mapping[str, Any]) -> Input:

@@ -6,7 +6,7 @@ of it anyway. Tables and views built from a sample record that in a property, an
 gets rows of another sample, or of all data, added to those of its own.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -146,11 +146,11 @@ class RunSample:
                 f"all its readers: make {name} a view or a table"
             )
 
-    def _inputs(self, node: Mapping[str, Any]) -> Iterator[Input]:
+    def _inputs(self, node: Mapping[str, Any]) -> tuple[Input, ...]:
         if command_of(self.config) == "clone":
             # A clone reads the relation of the state, not the inputs of its node.
             of_state = node.get("defer_relation")
-            return iter([input_of(of_state)] if of_state else [])
+            return (input_of(of_state),) if of_state else ()
         return inputs_of(node, self.graph, Deferral.of_run(self.config, self.exists))
 
 
@@ -167,12 +167,15 @@ def fractions_of(
         is_whole: whether a table has an index and all of its rows.
     """
     found: set[float] = set()
-    for given in set(inputs):
+    for given in inputs:
         found.update(marks(given.table))
-        if given.is_left_whole or any(map(marks, given.views)) or not is_whole(given.table):
+        if given.is_left_whole or not is_whole(given.table):
             continue
-        # A view without a mark reads all rows, also in a run on a sample.
-        found.add(1.0 if fraction is None or given.views else fraction)
+        if given.view is None:
+            found.add(1.0 if fraction is None else fraction)
+        elif not marks(given.view):
+            # A view without a mark reads all rows, also in a run on a sample.
+            found.add(1.0)
     return ALL_ROWS if found == {1.0} else tuple(sorted(found))
 
 
@@ -181,7 +184,7 @@ def sampled_by_its_text(inputs: Iterable[Input], is_whole: Callable[[str], bool]
     return [
         given.table
         for given in inputs
-        if not (given.is_left_whole or given.views) and is_whole(given.table)
+        if not (given.is_left_whole or given.view) and is_whole(given.table)
     ]
 
 

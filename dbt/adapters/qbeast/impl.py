@@ -103,7 +103,10 @@ class QbeastAdapter(SparkAdapter):
 
         Raises DbtRuntimeError for what is not a relation, such as a data test's subquery.
         """
-        _require_relation(relation, "the columns of {} cannot be looked up")
+        problem = (
+            f"the columns of {str(relation)!r} cannot be looked up, because it is not a relation"
+        )
+        _require_relation(relation, problem)
         with self._running(f"columns of {relation}") as session:
             name = _table(relation)
             columns = metadata.columns.columns_of(session, relation, name)
@@ -473,7 +476,8 @@ class QbeastAdapter(SparkAdapter):
         Raises DbtRuntimeError for what is not a relation, such as a data test's subquery.
         """
         instead = ", or set `sample` in its config, which samples before `where` filters"
-        _require_relation(relation, "{} cannot be sampled", instead)
+        problem = f"{str(relation)!r} cannot be sampled, because it is not a relation"
+        _require_relation(relation, problem, instead)
         return relation.sampled(fraction)
 
     def sample_of_run(
@@ -639,14 +643,13 @@ def _require_relation(given: Any, problem: str, instead: str = "") -> None:
     """Raises DbtRuntimeError for what is not a relation.
 
     Args:
-        problem: what cannot be done, with `{}` for what was given.
+        problem: what cannot be done, and why.
         instead: what a data test with `where` can do besides leaving it out.
     """
     if not isinstance(given, BaseRelation):
         raise DbtRuntimeError(
-            f"{problem.format(repr(str(given)))}, because it is not a relation. A data test with "
-            f"`where` gets a subquery instead of its model: remove `where` from the test{instead}. "
-            "Elsewhere, pass ref(...), source(...) or api.Relation"
+            f"{problem}. A data test with `where` gets a subquery instead of its model: remove "
+            f"`where` from the test{instead}. Elsewhere, pass ref(...), source(...) or api.Relation"
         )
 
 

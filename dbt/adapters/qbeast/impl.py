@@ -116,13 +116,13 @@ class QbeastAdapter(SparkAdapter):
         self, *args: Any, **kwargs: Any
     ) -> tuple[AdapterResponse | None, FreshnessResponse]:
         # dbt takes a time without an offset as UTC.
-        with spark.timestamps.with_offsets():
+        with spark.timestamps.in_utc():
             return super().calculate_freshness(*args, **kwargs)
 
     def calculate_freshness_from_custom_sql(
         self, *args: Any, **kwargs: Any
     ) -> tuple[AdapterResponse | None, FreshnessResponse]:
-        with spark.timestamps.with_offsets():
+        with spark.timestamps.in_utc():
             return super().calculate_freshness_from_custom_sql(*args, **kwargs)
 
     def calculate_freshness_from_metadata_batch(

@@ -30,18 +30,18 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-_EPOCH = datetime(1970, 1, 1)
-_have_offsets: ContextVar[bool] = ContextVar("have_offsets", default=False)
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_in_utc: ContextVar[bool] = ContextVar("in_utc", default=False)
 
 
 @contextmanager
-def with_offsets() -> Iterator[None]:
-    """Inside the block, timestamps that this thread fetches have the offset of their zone."""
-    token = _have_offsets.set(True)
+def in_utc() -> Iterator[None]:
+    """Inside the block, this thread fetches timestamps as times in UTC, with that offset."""
+    token = _in_utc.set(True)
     try:
         yield
     finally:
-        _have_offsets.reset(token)
+        _in_utc.reset(token)
 
 
 def fetch(frame: DataFrame, limit: int | None = None) -> list[Row]:
@@ -95,42 +95,30 @@ def _is_key_of_json(data_type: DataType) -> bool:
     return isinstance(data_type, (StringType, IntegralType, FractionalType, BooleanType))
 
 
-def aware(local: datetime, epoch_micros: int) -> datetime:
-    """A moment with the offset of its local time.
+def moment(epoch_micros: int) -> datetime:
+    """The time in UTC for a number of microseconds since 1970.
 
-    Args:
-        local: the local time, without an offset.
-        epoch_micros: the moment, in microseconds since 1970 in UTC.
-
-    >>> str(aware(datetime(1970, 1, 1, 2), 0))
-    '1970-01-01 02:00:00+02:00'
+    >>> str(moment(-1))
+    '1969-12-31 23:59:59.999999+00:00'
     """
-    return local.replace(tzinfo=timezone(local - _EPOCH - timedelta(microseconds=epoch_micros)))
+    return _EPOCH + timedelta(microseconds=epoch_micros)
 
 
 def _sent(name: str, data_type: DataType) -> Column:
-    """What Spark sends for a column.
-
-    For a timestamp with an offset, this is its local time and its moment. Spark knows the rules of
-    every zone id that it accepts, and a local time in the year 9999 may be a moment that Python
-    cannot express.
-    """
+    """What Spark sends for a column; PySpark would express a moment in the system's time zone."""
     column = F.col(name)
-    local = fetched_type(data_type)
-    if _is_aware(data_type):
-        return F.struct(column.cast(local), F.unix_micros(column)).alias(name)
-    return column if local == data_type else column.cast(local).alias(name)
+    fetched = fetched_type(data_type)
+    if _is_moment(data_type):
+        return F.unix_micros(column).alias(name)
+    return column if fetched == data_type else column.cast(fetched).alias(name)
 
 
 def _received(value: Any, data_type: DataType) -> Any:
-    if not _is_aware(data_type):
-        return value
-    local, epoch_micros = value
-    return None if local is None else aware(local, epoch_micros)
+    return moment(value) if value is not None and _is_moment(data_type) else value
 
 
-def _is_aware(data_type: DataType) -> bool:
-    return isinstance(data_type, TimestampType) and _have_offsets.get()
+def _is_moment(data_type: DataType) -> bool:
+    return isinstance(data_type, TimestampType) and _in_utc.get()
 
 
 def _rows(frame: DataFrame, limit: int | None) -> list[Row]:

@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.delta.column_identity import ColumnIdentity, described
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot
+from qbeast_core.delta.stored_statistics import StoredColumn, file_extremes, stored_columns
 from qbeast_core.delta.version_cache import VersionCache
 from qbeast_core.errors import (
     CorruptMetadata,
@@ -37,7 +38,13 @@ from qbeast_core.model.block import (
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.json_text import parse_id
 from qbeast_core.model.legacy import has_legacy_tags, is_copy
-from qbeast_core.model.revision import STAGING_REVISION_ID, IndexConfiguration, Revision
+from qbeast_core.model.revision import (
+    FIRST_REVISION_ID,
+    STAGING_REVISION_ID,
+    IndexConfiguration,
+    Revision,
+)
+from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.model.weight import MIN_WEIGHT
 from qbeast_core.options import IndexedColumn, resolve_columns, resolve_sample_key
 from qbeast_core.tree.corners import corners
@@ -283,7 +290,44 @@ class TableIndex:
             )
         if not blocks:
             return _untrusted("its list of blocks is empty")
+        if not counted and file.stored_row_count is None:
+            return _untrusted("its blocks count no rows, and the log does not have their number")
+        if column := self._column_beyond(revision, file):
+            return _untrusted(
+                f"its values of {column!r} lie outside the range of revision {tag}; another writer "
+                "has replaced the revision that it was written for"
+            )
         return IndexedFile(revision.revision_id, blocks, highest_weight=_highest(file.tags))
+
+    def _column_beyond(self, revision: Revision, file: DataFile) -> str | None:
+        """A column with values outside the range of the file's revision, by its statistics.
+
+        Concurrent writes by qbeast-spark can give two revisions the same number. The second
+        replaces the first in the configuration, but not in the files (docs/format.md 7.5).
+        """
+        # The first revision has no rival, and only this library writes the tag.
+        if revision.revision_id == FIRST_REVISION_ID or HIGHEST_WEIGHT_TAG in file.tags:
+            return None
+        ranges, stored = self._ranges[revision.revision_id]
+        for column, known in file_extremes(file.stats, stored).items():
+            if not ranges[column].may_have(known.minimum, known.maximum):
+                return column
+        return None
+
+    @cached_property
+    def _ranges(self) -> dict[int, tuple[_Ranges, dict[str, StoredColumn]]]:
+        """The columns of each revision that have a range, and where statistics have them."""
+        found = {}
+        for revision in self.configuration.revisions.values():
+            ranges = {
+                transformer.column: transformation
+                for transformer, transformation in zip(
+                    revision.transformers, revision.transformations, strict=False
+                )
+                if isinstance(transformation, LinearTransformation)
+            }
+            found[revision.revision_id] = (ranges, stored_columns(self._schema, ranges))
+        return found
 
 
 def _distrusted_revisions(
@@ -334,5 +378,6 @@ def _untrusted(problem: str) -> IndexedFile:
 
 
 _UNINDEXED = IndexedFile(STAGING_REVISION_ID, ())
+_Ranges = dict[str, LinearTransformation]
 _LEGACY = "it has the tags of qbeast 0.5 or older; migrate_format converts them to blocks"
 _indexes: VersionCache[TableIndex] = VersionCache()

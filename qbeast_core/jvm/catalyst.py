@@ -110,6 +110,16 @@ class Catalyst:
             calls.static(_CHARS, "readSidePadding", string, calls.expression(text), wanted)
         )
 
+    def java_text(self, value: Column) -> Column:
+        """A string, or the text of a number as Java prints it, whether or not ANSI mode is on."""
+        cast = self._jvm.new(
+            _CATALYST + "expressions.Cast",
+            self._calls.expression(value),
+            self._jvm.singleton("org.apache.spark.sql.types.StringType"),
+            evalMode=self._jvm.singleton(_CATALYST + "expressions.EvalMode").LEGACY(),
+        )
+        return self._calls.column(cast)
+
     def can_store(self, given: DataType, wanted: DataType) -> bool:
         """Whether values of one type may be stored as another type, provided that they fit."""
         return bool(self._cast.canAnsiCast(self._type(given), self._type(wanted)))

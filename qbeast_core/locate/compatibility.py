@@ -171,7 +171,8 @@ def is_inside(path: str, root: str) -> bool:
     decoded = unquote(path)
     if climbs(path):
         return False
-    is_absolute = decoded.startswith("/") or ":" in decoded.split("/", 1)[0]
+    # An encoded colon belongs to a name; one that is not encoded ends a scheme.
+    is_absolute = decoded.startswith("/") or ":" in path.split("/", 1)[0]
     return not is_absolute or decoded.startswith(root)
 
 

@@ -147,6 +147,8 @@ _OF_SPARK = {
     "string": DataType.STRING,
 }
 _WHOLE = frozenset({DataType.INTEGER, DataType.LONG, DataType.TIMESTAMP, DataType.DATE})
+STANDARD_TIME_MILLIS = to_millis(datetime.date(1900, 1, 1))
+"""Before this, qbeast-spark may place an instant by the local mean time of a time zone."""
 FLOATING = frozenset({DataType.FLOAT, DataType.DOUBLE})
 """Types with NaN and infinities. Rows with these values lie in the outermost cubes whatever the
 bounds are; all other rows lie between the bounds of their revision."""

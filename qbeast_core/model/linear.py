@@ -11,7 +11,14 @@ import numpy as np
 
 from qbeast_core.errors import CorruptMetadata
 from qbeast_core.model.coordinate import NullValueDraw, Transformation, field_of
-from qbeast_core.model.datatypes import DataType, Number, to_bound, to_ordinate
+from qbeast_core.model.datatypes import (
+    FLOATING,
+    STANDARD_TIME_MILLIS,
+    DataType,
+    Number,
+    to_bound,
+    to_ordinate,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +26,15 @@ class LinearTransformation(Transformation):
     """`(value - minimum) / (maximum - minimum)`, computed in the order that the format defines.
 
     Bounds and `null_value` are ints for integer, long, timestamp and date columns (the last two in
-    milliseconds since 1970, UTC) and floats for other types.
+    milliseconds since 1970, UTC) and floats for other types. `null_value` is None if the metadata
+    lacks it; this library then places nulls at the minimum.
     """
 
     class_name: ClassVar[str] = "LinearTransformation"
 
     minimum: Number
     maximum: Number
-    null_value: Number
+    null_value: Number | None
     data_type: DataType
 
     def __post_init__(self) -> None:
@@ -43,7 +51,8 @@ class LinearTransformation(Transformation):
 
         NaN and +infinity map to 1.0, -infinity to 0.0.
         """
-        ordinate = to_ordinate(self.null_value if value is None else value, self.data_type)
+        null = self.minimum if self.null_value is None else self.null_value
+        ordinate = to_ordinate(null if value is None else value, self.data_type)
         assert ordinate is not None
         if math.isinf(ordinate):
             return 1.0 if ordinate > 0 else 0.0
@@ -53,26 +62,48 @@ class LinearTransformation(Transformation):
             return coordinate
         return 0.0 if coordinate == -math.inf else 1.0
 
+    def may_have(self, minimum: Any, maximum: Any) -> bool:
+        """Whether rows placed by this transformation can have these extremes; None is unknown.
+
+        Always true for floats, which may be infinite, and for dates, whose time zone is unknown.
+        """
+        if self.data_type in FLOATING or self.data_type is DataType.DATE:
+            return True
+        below, above = (
+            None if each is None else to_ordinate(each, self.data_type)
+            for each in (minimum, maximum)
+        )
+        slack = 0
+        if self.data_type is DataType.TIMESTAMP:
+            if below is not None and below < STANDARD_TIME_MILLIS:
+                return True
+            slack = 1  # statistics are rounded down
+        return (below is None or below >= float(self.minimum) - slack) and (
+            above is None or above <= float(self.maximum) + slack
+        )
+
     @property
     def _scale(self) -> float:
         extent = float(self.maximum) - float(self.minimum)
         return 1.0 / extent if extent else math.inf
 
     def to_json(self) -> dict[str, Any]:
+        null = self.null_value
         return self._named(
             minNumber=_stored(self.minimum, self.data_type),
             maxNumber=_stored(self.maximum, self.data_type),
-            nullValue=_stored(self.null_value, self.data_type),
+            **({} if null is None else {"nullValue": _stored(null, self.data_type)}),
             orderedDataType=self.data_type.value,
         )
 
     @staticmethod
     def from_json(json_object: Mapping[str, Any]) -> LinearTransformation:
         data_type = DataType.of_name(field_of(json_object, "orderedDataType"))
+        null = json_object.get("nullValue")
         return LinearTransformation(
             minimum=_read(field_of(json_object, "minNumber"), data_type),
             maximum=_read(field_of(json_object, "maxNumber"), data_type),
-            null_value=_read(field_of(json_object, "nullValue"), data_type),
+            null_value=None if null is None else _read(null, data_type),
             data_type=data_type,
         )
 

@@ -25,6 +25,7 @@ from qbeast_core.model.transformer import (
 _LARGEST = 2**63 - 1
 STAGING_REVISION_ID = 0
 """The revision of files that are not indexed."""
+FIRST_REVISION_ID = 1
 
 LAST_REVISION_KEY = "qbeast.lastRevisionID"
 COLUMNS_KEY = "columnsToIndex"

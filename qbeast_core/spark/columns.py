@@ -190,7 +190,7 @@ def _coordinate(catalyst: Catalyst, value: Column, transformation: Transformatio
         number = _double(value, transformation.data_type)
         return (number - F.lit(minimum)) * F.lit(1.0 / (maximum - minimum))
     if isinstance(transformation, HashTransformation):
-        hashed = catalyst.scala_bytes_hash(value.cast("string").cast("binary"))
+        hashed = catalyst.scala_bytes_hash(catalyst.java_text(value).cast("binary"))
         return hashed.bitwiseAND(0x7FFFFFFF).cast("double") / F.lit(2147483647.0)
     if isinstance(transformation, _CONSTANT):
         return F.lit(0.0)

@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from qbeast_core.model.datatypes import FLOATING, DataType, to_millis
+from qbeast_core.model.datatypes import FLOATING, STANDARD_TIME_MILLIS, DataType, to_millis
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import (
     HashTransformation,
@@ -36,11 +36,12 @@ from qbeast_core.model.transformation import (
 )
 from qbeast_core.model.transformer import HashTransformer, Transformer
 
+_CHARSETS = ("ascii", "latin-1", "cp1252")
+"""The default charsets of JVMs whose locale is not UTF-8."""
 DATE_SLACK_MILLIS = 26 * 3_600_000
 """Dates are midnights; other writers use those of their own time zone, up to a day off."""
 _CALENDAR_SLACK_MILLIS = 11 * 86_400_000
 _GREGORIAN_MILLIS = to_millis(datetime.date(1582, 11, 1))
-_STANDARD_TIME_MILLIS = to_millis(datetime.date(1900, 1, 1))
 
 
 @dataclass(frozen=True)
@@ -182,6 +183,10 @@ class _Cubes:
             case IsNull():
                 if not isinstance(transformation, _PLACING):
                     return _EVERYWHERE
+                if isinstance(transformation, LinearTransformation) and (
+                    transformation.null_value is None
+                ):
+                    return _EVERYWHERE
                 place = _clamped(transformation.transform(None))
                 return [(place, place)]
 
@@ -243,6 +248,9 @@ def _places(
                 raise ValueError("timestamps are only compared with timestamps")
             elif is_instant:
                 stored = _stored_millis(to_millis(value), is_date=False)
+            elif isinstance(transformation, NumericQuantiles) and value == 0:
+                # In Java's order, -0.0 is below 0.0; filters take them as equal.
+                stored = [-math.ulp(0.0), 0.0]
         case HashTransformation():
             if op != "=" or not isinstance(transformer, HashTransformer):
                 raise ValueError("a hash has no order")
@@ -267,7 +275,7 @@ def _stored_millis(millis: float, *, is_date: bool) -> list[float]:
     qbeast-spark uses `java.util.Date`, which has the Julian calendar until October 1582 and, in
     most time zones, local mean time until the 19th century.
     """
-    is_local = is_date or millis < _STANDARD_TIME_MILLIS
+    is_local = is_date or millis < STANDARD_TIME_MILLIS
     slack = DATE_SLACK_MILLIS if is_local else 0
     if millis < _GREGORIAN_MILLIS:
         slack += _CALENDAR_SLACK_MILLIS
@@ -278,7 +286,10 @@ def _hashed_values(value: Any, transformer: HashTransformer) -> list[Any]:
     """The stored values that equal a value, in the type whose text was hashed."""
     data_type = transformer.data_type
     if data_type is DataType.STRING and isinstance(value, str):
-        return [value]
+        if value.isascii():
+            return [value]
+        # qbeast-spark hashes the bytes in the JVM's default charset.
+        return [value, *(value.encode(charset, "replace") for charset in _CHARSETS)]
     is_whole = isinstance(value, int | float | Decimal) and int(value) == value
     if data_type in (DataType.INTEGER, DataType.LONG) and is_whole:
         return [int(value)]

@@ -15,6 +15,7 @@ from qbeast_core.model.revision import (
     BUILT_FROM_SAMPLE,
     COLUMNS_KEY,
     CUBE_SIZE_KEY,
+    FIRST_REVISION_ID,
     IndexConfiguration,
     Revision,
     next_revision,
@@ -38,12 +39,12 @@ from qbeast_core.model.transformer import (
     StringQuantilesTransformer,
     Transformer,
     kept_kind,
+    wanted_kind,
 )
 from qbeast_core.options import ALL, IndexedColumn, resolve_columns, resolve_sample_key
 from qbeast_core.spark.statistics import Bounds, InputStatistics
 from qbeast_core.tree.column_choice import ColumnChoice
 
-_FIRST_REVISION_ID = 1
 _BY_QUANTILES = (NumericQuantilesTransformer, StringQuantilesTransformer)
 COLUMN_STATS_KEY = "columnStats"
 AUTOMATIC_KEY = "qbeast.automatic"
@@ -51,7 +52,9 @@ AUTOMATIC_KEY = "qbeast.automatic"
 CHOSEN_FROM_KEY = "qbeast.chosenFrom"
 """The number of rows from which automatic columns were chosen."""
 COLUMNS, CUBE_SIZE, KEY = "columns_to_index", "cube_size", "sample_key"
-_OPTION_KEYS = frozenset((COLUMNS_KEY, CUBE_SIZE_KEY, "tableFormat", COLUMN_STATS_KEY))
+_OPTION_KEYS = frozenset(
+    key.lower() for key in (COLUMNS_KEY, CUBE_SIZE_KEY, "tableFormat", COLUMN_STATS_KEY)
+)
 
 
 def first_revision(
@@ -76,14 +79,14 @@ def first_revision(
         return empty
     return replace(
         empty,
-        revision_id=_FIRST_REVISION_ID,
-        transformations=_observed(empty, transformers, statistics, _FIRST_REVISION_ID),
+        revision_id=FIRST_REVISION_ID,
+        transformations=_observed(empty, transformers, statistics, FIRST_REVISION_ID),
     )
 
 
 def rebuilt_revision(last: Revision) -> Revision:
     """The first revision of a rebuilt table whose rows stay in the space of its last one."""
-    return replace(last, revision_id=_FIRST_REVISION_ID, timestamp_millis=_now_millis())
+    return replace(last, revision_id=FIRST_REVISION_ID, timestamp_millis=_now_millis())
 
 
 def continued_revision(
@@ -144,10 +147,14 @@ def continued_transformers(
 def _continued(old: Transformer, kind: str | None, schema: StructType) -> Transformer:
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
     present = types.get(old.column, "")
+    kept = kept_kind(old, present)
+    # qbeast-spark declares hashes of dates and timestamps, but cannot write any.
+    is_possible = wanted_kind(old) == kept
     # The columns of a converted table have no transformer yet, only the requested kind.
-    if kind is None and not isinstance(old, EmptyTransformer) and old.is_for(present):
+    is_chosen = is_possible and not isinstance(old, EmptyTransformer)
+    if kind is None and is_chosen and old.is_for(present):
         return old
-    column = IndexedColumn(old.column, kind or kept_kind(old, present))
+    column = IndexedColumn(old.column, kind or kept)
     (new,) = resolve_columns([column], schema, case_sensitive=True, may_be_identity=True)
     return new
 
@@ -206,7 +213,7 @@ def check_slices(wanted: bool, stored: bool, table: str) -> None:
 
 def stored_keys(configuration: IndexConfiguration, revision: Revision) -> dict[str, str]:
     """The `qbeast.*` keys of the configuration with the revision as its last one."""
-    if revision.revision_id == _FIRST_REVISION_ID and not configuration.revisions:
+    if revision.revision_id == FIRST_REVISION_ID and not configuration.revisions:
         configuration = configuration.with_revision(Revision.staging(revision))
     return configuration.with_revision(revision).write()
 
@@ -232,7 +239,8 @@ def slices_key(slices: bool) -> dict[str, str]:
 def is_index_key(key: str) -> bool:
     """Whether a key of a table's configuration belongs to the index."""
     of_format = key.startswith("qbeast.") and key != BUILT_FROM_SAMPLE
-    return of_format or key in _OPTION_KEYS
+    # qbeast-spark also stores the options in lower case.
+    return of_format or key.lower() in _OPTION_KEYS
 
 
 def _observed(

@@ -10,12 +10,14 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Context, Decimal
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DecimalType
 
 from qbeast_core import QbeastTable, quoted
 from qbeast_core.delta.snapshot import DataFile, TableSnapshot
@@ -166,11 +168,15 @@ def assert_rows_in_their_cubes(spark: SparkSession, path: object) -> None:
     last = known[int(configuration(path)["qbeast.lastRevisionID"])]
     rows_by_file = defaultdict(list)
     values = [as_number(plain(spark, path), name) for name in last.columns]
+    types = {field.name: field.dataType for field in plain(spark, path).schema}
     weight = F.hash(*(F.col(quoted(name)) for name in weight_columns(path)))
     for *point, row_weight, file in (
         plain(spark, path).select(*values, weight, F.col("_metadata.file_name")).collect()
     ):
-        rows_by_file[file].append((point, row_weight))
+        placed = [
+            _with_scale(value, types[name]) for value, name in zip(point, last.columns, strict=True)
+        ]
+        rows_by_file[file].append(([*placed], row_weight))
     for add in adds.values():
         blocks = blocks_of(add, known)
         if not blocks:
@@ -237,6 +243,13 @@ def _block_of(
 
 def _clamped(coordinate: float) -> float:
     return 1.0 if math.isnan(coordinate) else min(max(coordinate, 0.0), 1.0)
+
+
+def _with_scale(value: Any, data_type: DataType) -> Any:
+    """A decimal with its column's scale; PySpark adds zeros to small ones."""
+    if not isinstance(value, Decimal) or not isinstance(data_type, DecimalType):
+        return value
+    return value.quantize(Decimal(1).scaleb(-data_type.scale), context=Context(prec=38))
 
 
 def as_number(rows: DataFrame, name: str) -> Any:

@@ -1,5 +1,8 @@
 """Which files an index describes, by what the log says of them alone."""
 
+import json
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,6 +73,39 @@ def test_another_type_makes_a_revision_one_of_other_values() -> None:
     found = index(file('[["a","bigint"]]'), columns=schema(LongType(), "a"))
     assert found.unindexed.tolist() == [0]
     assert "another type" in str(found.files[0].problem)
+
+
+@pytest.mark.parametrize(
+    ("revision_id", "tags", "lowest", "highest", "is_indexed"),
+    [
+        (2, {}, 0, 9, True),
+        (2, {}, 0, 10, False),
+        (2, {}, -1, 9, False),
+        (2, {}, None, None, True),
+        (2, {"highestWeight": "9"}, 0, 10, True),
+        (1, {}, 0, 10, True),
+    ],
+)
+def test_values_outside_the_range_show_that_a_revision_was_replaced(
+    revision_id: int,
+    tags: dict[str, str],
+    lowest: int | None,
+    highest: int | None,
+    is_indexed: bool,
+) -> None:
+    of_file = file_tags(revision_id, [Block(CubeId.root(1), 0, 9, 1)], columns=PRESENT)
+    stats = json.dumps({"minValues": {"col-2": lowest}, "maxValues": {"col-2": highest}})
+    revisions = {1: REVISION, 2: replace(REVISION, revision_id=2)}
+    data_file = DataFile("f", 1, 0, 1, 0, of_file | tags, stats)
+    found = TableIndex(IndexConfiguration(revisions, 2), schema(), [data_file])
+    assert found.files[0].is_indexed == is_indexed
+    assert is_indexed or "outside the range of revision 2" in str(found.files[0].problem)
+
+
+def test_blocks_without_rows_do_not_hide_a_file_whose_rows_nobody_counted() -> None:
+    tags = file_tags(1, [Block(CubeId.root(1), 0, 9, 0)], columns=PRESENT)
+    assert index(DataFile("f", 1, 0, None, 0, tags)).unindexed.tolist() == [0]
+    assert index(DataFile("f", 1, 0, 0, 0, tags)).unindexed.tolist() == []
 
 
 def test_a_column_that_is_gone_is_named() -> None:

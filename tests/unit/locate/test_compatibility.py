@@ -8,7 +8,14 @@ ROOT = "file:/data/t/"
 
 
 @pytest.mark.parametrize(
-    "path", ["part-0.parquet", "a/b/part-0.parquet", "a%20b/p..parquet", "file:/data/t/p.parquet"]
+    "path",
+    [
+        "part-0.parquet",
+        "a/b/part-0.parquet",
+        "a%20b/p..parquet",
+        "T10%3A00.parquet",
+        "file:/data/t/p.parquet",
+    ],
 )
 def test_files_below_the_directory_are_inside(path: str) -> None:
     assert is_inside(path, ROOT)

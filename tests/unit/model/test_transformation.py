@@ -225,6 +225,8 @@ P = '{"className":"io.qbeast.core.transform.'
     [
         P + 'LinearTransformation","minNumber":0,"maxNumber":9999,"nullValue":177,'
         '"orderedDataType":"IntegerDataType"}',
+        P + 'LinearTransformation","minNumber":0,"maxNumber":9999,'
+        '"orderedDataType":"IntegerDataType"}',
         P + 'LinearTransformation","minNumber":0.33333334,"maxNumber":499.66666,'
         '"nullValue":255.50566,"orderedDataType":"FloatDataType"}',
         P + 'LinearTransformation","minNumber":0.0,"maxNumber":1.0E20,'
@@ -266,7 +268,7 @@ def test_bounds_of_a_float_column_are_read_as_floats():
         '{"className":"io.qbeast.core.transform.Learned"}',
         '{"className":7}',
         P + 'LinearTransformation","minNumber":0,"maxNumber":1,"nullValue":0}',
-        P + 'LinearTransformation","minNumber":0,"maxNumber":1,'
+        P + 'LinearTransformation","minNumber":0,"maxNumber":1,"nullValue":"0",'
         '"orderedDataType":"IntegerDataType"}',
         P + 'LinearTransformation","minNumber":"0","maxNumber":1,"nullValue":0,'
         '"orderedDataType":"IntegerDataType"}',

@@ -128,6 +128,23 @@ def test_null_lies_at_its_own_value() -> None:
     assert quarters(IsNull("other")) == [0, 1, 2, 3]
 
 
+def test_nulls_whose_value_is_not_stored_lie_anywhere() -> None:
+    of = (
+        LinearTransformer("a", DataType.INTEGER),
+        LinearTransformation(0, 8, None, DataType.INTEGER),
+    )
+    assert quarters(IsNull("a"), revision(of)) == [0, 1, 2, 3]
+    assert quarters(Comparison("a", "=", 2), revision(of)) == [1]
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, -0.0, Decimal("0.0")])
+def test_both_zeros_are_found_among_repeated_quantiles(zero: Any) -> None:
+    quantiles = NumericQuantiles((-8.0, 0.0, 0.0, 0.0, 4.0), DataType.DOUBLE)
+    of = revision((NumericQuantilesTransformer("q", DataType.DOUBLE), quantiles))
+    assert quarters(Comparison("q", "=", zero), of) == [1, 2]
+    assert quarters(Comparison("q", ">=", zero), of) == [1, 2, 3]
+
+
 def test_dates_reach_into_the_neighbouring_days() -> None:
     day = 86_400_000
     dates = revision(linear("d", 0, 8 * day, DataType.DATE))
@@ -172,6 +189,8 @@ def test_timestamps_are_floored_to_milliseconds() -> None:
     ("data_type", "value", "stored"),
     [
         (DataType.STRING, "user_7", ["user_7"]),
+        (DataType.STRING, "café", ["café", b"caf?", b"caf\xe9"]),
+        (DataType.STRING, "€", ["€", b"?", b"\x80"]),
         (DataType.INTEGER, 5.0, [5]),
         (DataType.LONG, Decimal("5.00"), [5]),
     ],

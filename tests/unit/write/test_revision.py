@@ -153,6 +153,11 @@ def test_a_column_without_two_values_waits_for_its_quantiles() -> None:
             HashTransformer("a", DataType.STRING),
         ),
         (StringHistogramTransformer("a", DataType.STRING), types.StringType(), None),
+        (
+            HashTransformer("a", DataType.DATE),
+            types.DateType(),
+            LinearTransformer("a", DataType.DATE),
+        ),
     ],
 )
 def test_a_column_of_another_type_keeps_its_kind_if_it_can(

@@ -27,7 +27,7 @@ from qbeast_core.errors import UnsupportedEnvironment
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.spark.slices import without_slices
-from qbeast_core.tree.extremes import columns_of, may_satisfy
+from qbeast_core.tree.extremes import columns_of, file_filter
 
 logger = logging.getLogger(__name__)
 
@@ -189,7 +189,8 @@ class TableSnapshot:
             stored = stored_columns(self.schema, columns)
             if stored.keys() == columns:
                 files = (self.files[i] for i in among.tolist())
-                found = [may_satisfy(predicate, file_extremes(f.stats, stored)) for f in files]
+                may_match = file_filter(predicate)
+                found = [may_match(file_extremes(f.stats, stored)) for f in files]
                 return np.array(found, dtype=np.bool_)
         return self._matching_by_delta(filters)[among]
 

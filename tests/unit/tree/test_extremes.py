@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
-from qbeast_core.tree.extremes import Extremes, columns_of, may_satisfy
+from qbeast_core.tree.extremes import Extremes, columns_of, file_filter
 from qbeast_core.tree.query import And, Anything, Comparison, In, IsNull, Or, Predicate
 from tests.support.oracles import holds
 
@@ -72,8 +72,8 @@ def test_a_file_with_a_row_that_passes_may_satisfy(
     extremes = {name: extremes_of(column) for name, column in values.items()}
     rows = [dict(zip("ab", row, strict=True)) for row in zip(*values.values(), strict=True)]
     if any(holds(predicate, row) for row in rows):
-        assert may_satisfy(predicate, extremes)
-        assert may_satisfy(predicate, {})
+        assert file_filter(predicate)(extremes)
+        assert file_filter(predicate)({})
 
 
 @pytest.mark.parametrize(
@@ -97,26 +97,47 @@ def test_a_file_with_a_row_that_passes_may_satisfy(
 )
 def test_a_file_is_ruled_out_by_its_extremes(predicate: Predicate, expected: bool) -> None:
     extremes = {"a": Extremes(2, 4, no_nulls=True), "n": Extremes(only_nulls=True)}
-    assert may_satisfy(predicate, extremes) is expected
+    assert file_filter(predicate)(extremes) is expected
+
+
+VALUES = st.one_of(*KINDS)
+
+
+@given(
+    st.one_of(*map(st.lists, KINDS), st.lists(VALUES)).map(tuple),
+    st.builds(Extremes, *[st.none() | VALUES] * 2, st.booleans(), st.booleans()),
+)
+def test_a_list_is_ruled_out_if_each_of_its_values_is(
+    values: tuple[Any, ...], extremes: Extremes
+) -> None:
+    for end in (extremes.minimum, extremes.maximum):
+        assume(end is None or end == end)
+    each = [file_filter(Comparison("a", "=", value)) for value in values]
+    try:
+        expected = any(possible({"a": extremes}) for possible in each)
+        assume(all(isinstance(possible({"a": extremes}), bool) for possible in each))
+    except TypeError:  # values that cannot be compared
+        reject()
+    assert file_filter(In("a", (None, *values)))({"a": extremes}) is expected
 
 
 @pytest.mark.parametrize("op", OPERATORS)
 def test_a_text_that_may_stand_for_other_bytes_rules_out_no_file(op: Any) -> None:
     """Spark compares the bytes: X'FF' is above all characters, but is read as U+FFFD."""
     smile = Extremes("\U0001f600", "\U0001f600")
-    assert may_satisfy(Comparison("s", op, "\ufffd"), {"s": smile})
-    assert may_satisfy(In("s", ("a\ufffd",)), {"s": smile})
+    assert file_filter(Comparison("s", op, "\ufffd"))({"s": smile})
+    assert file_filter(In("s", ("a\ufffd",)))({"s": smile})
 
 
 @pytest.mark.parametrize("op", OPERATORS)
 def test_nan_rules_out_no_file(op: Any) -> None:
-    assert may_satisfy(Comparison("x", op, math.nan), {"x": Extremes(1.0, math.inf)})
+    assert file_filter(Comparison("x", op, math.nan))({"x": Extremes(1.0, math.inf)})
 
 
 def test_nan_is_above_infinity() -> None:
     """The statistics have infinity for a maximum of NaN."""
-    assert may_satisfy(Comparison("x", ">", math.inf), {"x": Extremes(1.0, math.inf)})
-    assert not may_satisfy(Comparison("x", ">", math.inf), {"x": Extremes(1.0, 2.0)})
+    assert file_filter(Comparison("x", ">", math.inf))({"x": Extremes(1.0, math.inf)})
+    assert not file_filter(Comparison("x", ">", math.inf))({"x": Extremes(1.0, 2.0)})
 
 
 def test_extremes_decide_filters_on_columns_alone() -> None:

@@ -157,6 +157,8 @@ def _asked(hook: CommitHook, commit: PendingCommit) -> CommitNote:
 
 
 def _is_stored(note: CommitNote) -> bool:
+    if not isinstance(note.tags, Mapping):
+        return False
     texts = [*note.tags, *note.tags.values()]
     texts += [] if note.user_metadata is None else [note.user_metadata]
     return all(isinstance(text, str) for text in texts)

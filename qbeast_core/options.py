@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
+from pyspark.sql import Column
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from qbeast_core.errors import InvalidOptions, UnknownColumn, UnsupportedColumnType
@@ -112,9 +115,51 @@ def parse_automatic(value: str | Sequence[str] | None) -> int | None:
 
 def parse_flag(option: str, value: bool | None) -> bool | None:
     """Check an option that is on or off; None means that it is not set. Raises InvalidOptions."""
-    if value is None or isinstance(value, bool):
-        return value
+    if value is None or isinstance(value, (bool, np.bool_)):
+        return None if value is None else bool(value)
     raise InvalidOptions(f"{option} must be true or false, got {value!r}")
+
+
+def parse_texts(
+    option: str, value: str | Iterable[str], what: str, *, also: str = ""
+) -> tuple[str, ...]:
+    """Check an option that is one text or several, in any iterable; it is read only once.
+
+    Args:
+        option: the name of the option, for messages.
+        what: what each text is, such as "the name of a column".
+        also: what else the option can be, for messages, with a comma at the end.
+
+    Raises:
+        InvalidOptions: the value or a part of it is not a text.
+    """
+    if isinstance(value, str):
+        return (value,)
+    if not _is_iterable(value):
+        raise InvalidOptions(f"{option} must be {also}{what} or a list of them, got {value!r:.200}")
+    texts = tuple(value)
+    for text in texts:
+        if not isinstance(text, str):
+            raise InvalidOptions(f"{option} contains {text!r:.200}, which is not {what}")
+    return texts
+
+
+def parse_user_metadata(value: str | None) -> str | None:
+    """Check the `userMetadata` of a commit; None for none. Raises InvalidOptions."""
+    if value is None or isinstance(value, str):
+        return value
+    raise InvalidOptions(
+        f"user_metadata must be a text, got {value!r:.200}; write an object as JSON, with "
+        "json.dumps"
+    )
+
+
+def parse_path(option: str, value: str | os.PathLike[str]) -> str:
+    """A path as text, from a text or an object such as `pathlib.Path`. Raises InvalidOptions."""
+    path = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if isinstance(path, str) and path.strip():
+        return path
+    raise InvalidOptions(f"{option} must be a path or a URI, got {value!r}")
 
 
 def resolve_columns(
@@ -299,6 +344,11 @@ def _refuse_identity(field: StructField, what: str) -> None:
             f"column {field.name!r} cannot {what}: it is an identity column, and Delta generates "
             "its values only after rows are placed in the index; name other columns"
         )
+
+
+def _is_iterable(value: object) -> bool:
+    """Whether the value lists others; a column of Spark only looks as if it did."""
+    return isinstance(value, Iterable) and not isinstance(value, (bytes, Column, Mapping))
 
 
 def _is_name(value: object) -> bool:

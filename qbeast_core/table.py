@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 
 from pyspark.errors import ParseException
@@ -10,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core.change.delete import delete_rows
 from qbeast_core.change.drop_columns import drop_columns
-from qbeast_core.change.merge import Choice, Match, Merge, merge_rows
+from qbeast_core.change.merge import Choice, Match, Merge, merge_rows, parse_choice
 from qbeast_core.change.replace import replace_rows_matching, replace_rows_where
 from qbeast_core.change.rewrite import CommitOptions, RewriteResult
 from qbeast_core.change.update import update_rows
@@ -26,7 +27,13 @@ from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.maintain.optimize import OptimizeResult, Scope, optimize_table
 from qbeast_core.model.revision import LAST_REVISION_KEY, Revision
-from qbeast_core.options import ALL, parse_flag, parse_fraction
+from qbeast_core.options import (
+    ALL,
+    parse_flag,
+    parse_fraction,
+    parse_path,
+    parse_user_metadata,
+)
 from qbeast_core.read import sample as sampling
 from qbeast_core.read.check import CheckReport, check_table
 from qbeast_core.read.estimate import estimate_table
@@ -78,7 +85,7 @@ class QbeastTable:
         return cls._indexed(OpenTable.newest(spark, TableAddress(entry.location, entry.name)))
 
     @classmethod
-    def for_path(cls, spark: SparkSession, path: str) -> QbeastTable:
+    def for_path(cls, spark: SparkSession, path: str | PathLike[str]) -> QbeastTable:
         """Open a table by its path.
 
         Args:
@@ -91,7 +98,8 @@ class QbeastTable:
         Raises:
             NotAQbeastTable: there is no Delta table at the path, or it has no index.
         """
-        return cls._indexed(OpenTable.newest(spark, TableAddress(path)))
+        address = TableAddress(parse_path("path", path))
+        return cls._indexed(OpenTable.newest(spark, address))
 
     @staticmethod
     def is_qbeast(spark: SparkSession, name: str) -> bool:
@@ -270,9 +278,9 @@ class QbeastTable:
 
     def optimize(
         self,
-        revision_id: int | str | Sequence[str] | None = None,
+        revision_id: int | str | Iterable[str] | None = None,
         *,
-        files: Sequence[str] | None = None,
+        files: str | Iterable[str] | None = None,
         fraction: float = 1.0,
         dry_run: bool = False,
     ) -> OptimizeResult:
@@ -305,24 +313,17 @@ class QbeastTable:
             CommitConflict: other writers changed the same files during every attempt.
             CommitStateUnknown: the commit may have been written; the message says how to find out.
         """
-        named = [files] if isinstance(files, str) else files
-        if isinstance(revision_id, Sequence) and not isinstance(revision_id, str):
-            if named is not None:
-                raise InvalidOptions(
-                    "pass the list of files as the first argument or as files=, not as both"
-                )
-            named, revision_id = list(revision_id), None
-        scope = Scope(revision_id, named, parse_fraction(fraction))
+        scope = Scope.parse(revision_id, files, fraction)
         return optimize_table(self._table.spark, self._table.address, scope, dry_run)
 
     def merge(
         self,
         source: DataFrame,
-        on: str | Sequence[str],
+        on: str | Iterable[str],
         *,
         update: Choice = True,
         insert: Choice = True,
-        where: str | Sequence[str] | None = None,
+        where: str | Iterable[str] | None = None,
         update_where: str | None = None,
         insert_where: str | None = None,
         source_alias: str = "source",
@@ -378,7 +379,14 @@ class QbeastTable:
         """
         match = Match.of(on, where, source_alias, target_alias)
         merges = self._merges_schema(merge_schema)
-        merge = Merge(match, update, insert, update_where, insert_where, merges)
+        merge = Merge(
+            match,
+            parse_choice("update", update),
+            parse_choice("insert", insert),
+            update_where,
+            insert_where,
+            merges,
+        )
         commit = self._commit_options(user_metadata, txn_app_id, txn_version)
         return merge_rows(self._table, source, merge, commit)
 
@@ -504,9 +512,9 @@ class QbeastTable:
     def replace_matching(
         self,
         df: DataFrame,
-        on: str | Sequence[str],
+        on: str | Iterable[str],
         *,
-        where: str | Sequence[str] | None = None,
+        where: str | Iterable[str] | None = None,
         source_alias: str = "source",
         target_alias: str = "target",
         merge_schema: bool | None = None,
@@ -547,7 +555,7 @@ class QbeastTable:
         merges = self._merges_schema(merge_schema)
         return replace_rows_matching(self._table, df, match, commit, merge_schema=merges)
 
-    def drop_columns(self, columns: str | Sequence[str]) -> None:
+    def drop_columns(self, columns: str | Iterable[str]) -> None:
         """Drop columns that the table is neither indexed nor sampled by, in one commit.
 
         With column mapping (`delta.columnMapping.mode`), only the metadata changes. Without it, all
@@ -559,20 +567,20 @@ class QbeastTable:
             columns: the names of the columns.
 
         Raises:
-            InvalidOptions: the table is indexed or sampled by one of the columns.
+            InvalidOptions: no column is named, or the table is indexed or sampled by one of them.
             UnknownColumn: the table has no such column.
             IncompatibleTable: the table has features that an indexed write cannot maintain.
             CommitVetoed: a commit hook refused the commit.
             CommitConflict: other writers changed the table during every attempt.
             CommitStateUnknown: the commit may have been written; the message says how to find out.
         """
-        drop_columns(self._table, [columns] if isinstance(columns, str) else columns)
+        drop_columns(self._table, columns)
 
     def estimate(
         self,
         expression: str,
         where: str | None = None,
-        group_by: str | Sequence[str] | None = None,
+        group_by: str | Iterable[str] | None = None,
         tolerance: float = 0.05,
         confidence: float = 0.95,
     ) -> Estimate:
@@ -590,7 +598,7 @@ class QbeastTable:
             tolerance: the maximum distance from the estimate to either end of the interval,
                 relative to the estimate; above 0 and at most 1.
             confidence: the probability that an interval contains the true value, for each group on
-                its own; above 0 and below 1.
+                its own; above 0 and at most 0.999999999.
 
         Returns:
             The estimate of each group with its interval, and what was read.
@@ -651,7 +659,7 @@ class QbeastTable:
         self, user_metadata: str | None, app_id: str | None, version: int | str | None
     ) -> CommitOptions:
         application = ApplicationTransaction.of(self._table.spark, app_id, version)
-        return CommitOptions(user_metadata, application)
+        return CommitOptions(parse_user_metadata(user_metadata), application)
 
     def __repr__(self) -> str:
         return f"QbeastTable({self._table.label!r}, version={self.version})"

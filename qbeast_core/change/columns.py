@@ -39,7 +39,7 @@ def expressions_of(
 
     Raises:
         UnknownColumn: the table has no such column.
-        InvalidOptions: two of the names refer to the same column.
+        InvalidOptions: two of the names refer to the same column, or a value is not SQL text.
     """
     named: dict[str, str] = {}
     for name in assignments:
@@ -48,6 +48,11 @@ def expressions_of(
             raise InvalidOptions(
                 f"{option} sets {found!r} of {label} twice, as {named[found]!r} and as {name!r}; "
                 "set each column once"
+            )
+        if not isinstance(assignments[name], str):
+            raise InvalidOptions(
+                f"{option} sets {found!r} of {label} to {assignments[name]!r:.200}; write the "
+                "value as SQL text, such as 'null', '5' or 'price * 2'"
             )
         named[found] = name
     return {found: F.expr(assignments[name]) for found, name in named.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pyspark.errors import AnalysisException
@@ -22,7 +22,7 @@ from qbeast_core.locate.compatibility import check_planned, check_removable, che
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.names import quoted
-from qbeast_core.options import AUTO, WriteMode
+from qbeast_core.options import AUTO, WriteMode, parse_texts
 from qbeast_core.spark.columns import column
 from qbeast_core.write.create import create
 from qbeast_core.write.index_options import IndexOptions
@@ -33,8 +33,11 @@ _CONSTRAINT_PREFIX = "delta.constraints."
 _PATHS_ARE_TABLES = {"spark.sql.runSQLOnFiles": "true"}
 
 
-def drop_columns(table: OpenTable, names: Sequence[str]) -> None:
+def drop_columns(table: OpenTable, columns: str | Iterable[str]) -> None:
     """Drop columns; the arguments are those of `QbeastTable.drop_columns`."""
+    names = parse_texts("columns", columns, "the name of a column")
+    if not names:
+        raise InvalidOptions("columns names no column; name the columns to drop")
     started = time.monotonic()
     until_committed(table.label, lambda: _attempt(table, names, started))
 

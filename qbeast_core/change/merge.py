@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -28,6 +28,7 @@ from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
 from qbeast_core.jvm.catalyst import check_executable
 from qbeast_core.locate.source import Source
 from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.options import parse_texts
 from qbeast_core.spark.alignment import absent_value, assigned
 from qbeast_core.spark.changes import data_rows, insertions, of, together, updates
 from qbeast_core.spark.conditions import (
@@ -40,8 +41,21 @@ from qbeast_core.spark.evaluation import checkpointed, is_repeatable
 from qbeast_core.spark.keys import key_condition
 from qbeast_core.spark.slices import own_rows
 
-Choice = bool | str | Sequence[str] | Mapping[str, str]
+Choice = bool | str | Iterable[str] | Mapping[str, str]
 """The columns that a merge sets: all of the source, none, a list, or a mapping to expressions."""
+
+Chosen = bool | tuple[str, ...] | Mapping[str, str]
+"""The same, checked; a merge reads it several times."""
+
+
+def parse_choice(option: str, choice: Choice) -> Chosen:
+    """Check a merge's option `update` or `insert`. Raises InvalidOptions."""
+    if isinstance(choice, (bool, np.bool_)):
+        return bool(choice)
+    if isinstance(choice, Mapping):
+        return dict(choice)
+    also = "True, False, a mapping of columns to SQL text, "
+    return parse_texts(option, choice, "the name of a column", also=also)
 
 
 @dataclass(frozen=True)
@@ -56,16 +70,16 @@ class Match:
 
     @staticmethod
     def of(
-        on: str | Sequence[str], where: str | Sequence[str] | None, source: str, target: str
+        on: str | Iterable[str], where: str | Iterable[str] | None, source: str, target: str
     ) -> Match:
         """Parse the user's arguments. Raises InvalidOptions."""
-        names = [on] if isinstance(on, str) else list(on)
+        names = parse_texts("on", on, "the name of a column")
         if not names:
             raise InvalidOptions("on names no column; name the columns of the key")
         if source.lower() == target.lower():
             raise InvalidOptions(f"source and target have the same alias {source!r}; use two names")
-        conditions = [where] if isinstance(where, str) else list(where or ())
-        return Match(tuple(names), tuple(conditions), source, target)
+        conditions = () if where is None else parse_texts("where", where, "a SQL condition")
+        return Match(names, conditions, source, target)
 
 
 @dataclass(frozen=True)
@@ -73,8 +87,8 @@ class Merge:
     """The options of a merge."""
 
     match: Match
-    update: Choice = True
-    insert: Choice = True
+    update: Chosen
+    insert: Chosen
     update_where: str | None = None
     insert_where: str | None = None
     merge_schema: bool = False
@@ -88,7 +102,7 @@ class Merge:
             name.lower()
             for choice in (self.update, self.insert)
             if not isinstance(choice, bool)
-            for name in ([choice] if isinstance(choice, str) else choice)
+            for name in choice
         }
         return StructType([field for field in given if field.name.lower() in named])
 
@@ -263,7 +277,7 @@ class _Plan:
         return insertions(source.where(self.insert_where), schema, self.inserted)
 
     def _values(
-        self, source: DataFrame, choice: Choice, option: str, rows: DataFrame
+        self, source: DataFrame, choice: Chosen, option: str, rows: DataFrame
     ) -> dict[str, Column] | None:
         """The values that matched rows get, or that new rows have, with the table's types.
 
@@ -286,7 +300,7 @@ class _Plan:
                 }
             return assigned(rows, schema, values, self.table.label)
 
-    def _chosen(self, option: str, choice: Choice, source: DataFrame) -> dict[str, Column] | None:
+    def _chosen(self, option: str, choice: Chosen, source: DataFrame) -> dict[str, Column] | None:
         """The values that the merge sets, by column; None for none."""
         if choice is False:
             return None
@@ -302,8 +316,7 @@ class _Plan:
                     f"its columns are {', '.join(source.columns)}"
                 )
         else:
-            listed = [choice] if isinstance(choice, str) else list(choice)
-            names = [column_of(schema, name, option, label) for name in listed]
+            names = [column_of(schema, name, option, label) for name in choice]
             for name in names:
                 column_of(source.schema, name, option, "the source")
         return {name: of(name, self.merge.match.source) for name in names} or None

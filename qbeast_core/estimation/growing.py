@@ -131,7 +131,9 @@ def exact_outcome(reason: str) -> Outcome:
 def _first_fraction(goal: Goal, population: Population) -> float:
     """Enough for values whose standard deviation is about as large as their mean."""
     critical = NormalDist().inv_cdf(0.5 + goal.look_confidence / 2)
-    wanted = max(5.0 * FEWEST_CLUSTERS, 2.0 * (critical / goal.tolerance) ** 2)
+    values = critical / goal.tolerance
+    # Unlike `**`, a product does not raise if a tiny tolerance makes it infinite.
+    wanted = max(5.0 * FEWEST_CLUSTERS, 2.0 * values * values)
     return wanted / population.about_rows
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
-from qbeast_core.delta.catalog import Catalog
+from qbeast_core.delta.catalog import Catalog, CatalogEntry
 from qbeast_core.delta.snapshot import TableSnapshot, is_same_location
 from qbeast_core.errors import (
     CommitStateUnknown,
@@ -168,12 +168,18 @@ def address_to_write(
         location: the directory of a new table named `table`, which is then external.
 
     Raises:
-        InvalidOptions: not exactly one of `table` and `path` is set, or `location` is not absolute.
+        InvalidOptions: not exactly one of `table` and `path` is set, `location` is not absolute, or
+            the table exists at another location.
         IncompatibleTable: the name belongs to a view or to a table in another format.
     """
     if (table is None) == (path is None):
         raise InvalidOptions("set exactly one of table= and path=")
     if path is not None:
+        if location is not None:
+            raise InvalidOptions(
+                f"location {location!r} is the directory of a new table that has a name, and path "
+                f"{path!r} already is a directory; set table= and location=, or only path="
+            )
         return TableAddress(path)
     assert table is not None
     if location is not None and not _ABSOLUTE.match(location):
@@ -189,9 +195,21 @@ def address_to_write(
             f"{entry.name} is stored as {entry.provider or 'an unknown format'}, not as Delta; "
             "drop it or choose another name"
         )
+    if entry.exists and location is not None:
+        _check_same(spark, entry, location)
     return TableAddress(
         location=entry.location if entry.exists else location or entry.location,
         name=entry.name,
         is_registered=entry.exists,
         is_managed=location is None,
     )
+
+
+def _check_same(spark: SparkSession, entry: CatalogEntry, location: str) -> None:
+    """Raise InvalidOptions if an existing table is at another location."""
+    if not is_same_location(spark, entry.location, location):
+        raise InvalidOptions(
+            f"{entry.name} exists at {entry.location}, so it cannot be written to the location "
+            f"{location!r}; leave out location= to keep the table where it is, or drop the table "
+            "and write all its rows again"
+        )

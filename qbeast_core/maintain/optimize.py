@@ -10,9 +10,10 @@ a second optimize writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from qbeast_core.locate.compatibility import check_writable
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.model.revision import STAGING_REVISION_ID, Revision
+from qbeast_core.options import parse_fraction, parse_texts
 from qbeast_core.read.sample import choose_files
 from qbeast_core.tree.fragments import HeldBlocks, compaction_candidates
 from qbeast_core.write.files import WrittenFiles, check_none_lost
@@ -80,9 +82,26 @@ class Scope:
     """The files that an optimize may rewrite."""
 
     revision_id: int | str | None = None
-    files: Sequence[str] | None = None
+    files: tuple[str, ...] | None = None
     """Paths from `QbeastTable.files`; None for all files."""
     fraction: float = 1.0
+
+    @staticmethod
+    def parse(
+        revision_id: int | str | Iterable[str] | None,
+        files: str | Iterable[str] | None,
+        fraction: float,
+    ) -> Scope:
+        """Parse the arguments of `QbeastTable.optimize`. Raises InvalidOptions."""
+        named = files
+        if isinstance(revision_id, Iterable) and not isinstance(revision_id, str):
+            if files is not None:
+                raise InvalidOptions(
+                    "pass the list of files as the first argument or as files=, not as both"
+                )
+            named, revision_id = revision_id, None
+        paths = None if named is None else parse_texts("files", named, "a path from files()")
+        return Scope(revision_id, paths, parse_fraction(fraction))
 
     def of(self, table: OpenTable, revision_id: int) -> list[int]:
         """The indices of the files of a revision (0 for unindexed files) within this scope."""
@@ -140,13 +159,13 @@ def _revisions_to_optimize(table: OpenTable, scope: Scope) -> list[int]:
         return [STAGING_REVISION_ID, *known]
     if revision_id == UNINDEXED:
         return [STAGING_REVISION_ID]
-    if isinstance(revision_id, bool) or revision_id not in known:
+    is_number = isinstance(revision_id, Integral) and not isinstance(revision_id, bool)
+    if not is_number or revision_id not in known:
         raise InvalidOptions(
             f"there is no revision {revision_id!r} to optimize; "
             f"use one of {', '.join(map(str, known)) or 'none'}, {ALL!r} or {UNINDEXED!r}"
         )
-    assert isinstance(revision_id, int)
-    return [revision_id]
+    return [int(revision_id)]
 
 
 def _optimize_revision(

@@ -227,7 +227,12 @@ def _moment(value: Any, data_type: DataType) -> datetime.date:
         moment = datetime.datetime.combine(moment, datetime.time())
     if not isinstance(moment, datetime.datetime):
         raise ValueError(f"{value!r} is not a timestamp; write it like '2024-12-31 18:30:00'")
-    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.timezone.utc)
+    if not moment.tzinfo:
+        return moment.replace(tzinfo=datetime.timezone.utc)
+    try:
+        return moment.astimezone(datetime.timezone.utc)
+    except OverflowError:
+        raise ValueError(f"{value!r} is outside the years 1 to 9999 in UTC") from None
 
 
 def _stored(bound: Number | None, data_type: DataType) -> Any:
@@ -237,7 +242,7 @@ def _stored(bound: Number | None, data_type: DataType) -> Any:
     moment = EPOCH + datetime.timedelta(milliseconds=int(bound))
     if data_type is DataType.DATE:
         return moment.date().isoformat()
-    return moment.strftime("%Y-%m-%d %H:%M:%S.%fZ")
+    return moment.replace(tzinfo=None).isoformat(" ", "microseconds") + "Z"
 
 
 def _double_quoted(match: re.Match[str]) -> str:

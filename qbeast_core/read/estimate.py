@@ -7,7 +7,7 @@ the samples with Spark, or all rows if no affordable sample is precise enough.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -32,6 +32,7 @@ from qbeast_core.estimation.growing import (
 from qbeast_core.jvm.expressions import FunctionCall, function_call
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, weight_of_fraction
+from qbeast_core.options import parse_texts
 from qbeast_core.read.sample import (
     least_rows,
     lowest_weights,
@@ -48,6 +49,9 @@ MOST_GROUPS = 10_000
 LARGEST_SHARE = 0.5
 """The maximum share of the bytes or rows that a sample may read; beyond it, all rows are read."""
 
+HIGHEST_CONFIDENCE = 0.999999999
+"""The maximum confidence; the quantiles of intervals are not precise enough for more."""
+
 _WEIGHTS = float(MAX_WEIGHT) - float(MIN_WEIGHT) + 1.0
 _FUNCTIONS = {"avg": "avg", "mean": "avg", "sum": "sum", "count": "count"}
 _NUMBER, _ROWS = "number", "rows"
@@ -57,15 +61,16 @@ def estimate_table(
     table: OpenTable,
     expression: str,
     where: str | None,
-    group_by: str | Sequence[str] | None,
+    group_by: str | Iterable[str] | None,
     tolerance: float,
     confidence: float,
 ) -> Estimate:
     """Estimate an aggregate; the arguments are those of `QbeastTable.estimate`."""
     goal = Goal(
-        _parse_share(tolerance, "tolerance"), _parse_share(confidence, "confidence", below_one=True)
+        _parse_share(tolerance, "tolerance", 1.0),
+        _parse_share(confidence, "confidence", HIGHEST_CONFIDENCE),
     )
-    keys = (group_by,) if isinstance(group_by, str) else tuple(group_by or ())
+    keys = () if group_by is None else parse_texts("group_by", group_by, "a SQL expression")
     query = _Query.of(table, expression, where, keys)
     lost = table.index.lost_column(table.label)
     outcome = exact_outcome(lost) if lost else query.grown(goal)
@@ -324,14 +329,13 @@ def column_extremes(
     return (min(ends), max(ends)) if ends else None
 
 
-def _parse_share(value: float, name: str, *, below_one: bool = False) -> float:
-    """A number above 0 and up to 1. Raises InvalidOptions."""
+def _parse_share(value: float, name: str, highest: float) -> float:
+    """A number above 0 and up to the highest. Raises InvalidOptions."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if is_number and (0 < value < 1 or (value == 1 and not below_one)):
+    if is_number and 0 < value <= highest:
         return float(value)
-    top = "below 1" if below_one else "at most 1"
     raise InvalidOptions(
-        f"{name} must be a number above 0 and {top}, got {value!r}; "
+        f"{name} must be a number above 0 and at most {highest:.10g}, got {value!r}; "
         "for an exact answer, query dataframe()"
     )
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Number
+from typing import Any
 
+import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY, checked_properties, maps_columns
 from qbeast_core.delta.transaction import Transaction
+from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.address import RELATION_KEY
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.column_stats import ColumnStats
@@ -156,11 +160,11 @@ class NewIndex:
 def own_properties(request: WriteRequest, table: OpenTable, schema: StructType) -> dict[str, str]:
     """The properties of a new or replaced table, without those of its index.
 
-    Raises InvalidOptions if Delta rejects a given property.
+    Raises InvalidOptions if Delta rejects a given property, or if it belongs to the index.
     """
     given = request.properties
     if given is not None:
-        given = checked_properties(table.spark, given)
+        given = checked_properties(table.spark, _property_texts(given))
     kept = _kept_properties(given, table.snapshot.configuration)
     special = any(_NEED_COLUMN_MAPPING & set(name) for name in schema.fieldNames())
     return {**kept, COLUMN_MAPPING_KEY: "name"} if special and not maps_columns(kept) else kept
@@ -174,3 +178,26 @@ def _kept_properties(given: Mapping[str, str] | None, present: Mapping[str, str]
     # Delta does not allow a table to switch column mapping off.
     mapping = {k: v for k, v in own.items() if k.startswith("delta.columnMapping.")}
     return {**mapping, **given}
+
+
+def _property_texts(given: Mapping[str, Any]) -> dict[str, str]:
+    """Table properties as text. Raises InvalidOptions."""
+    if not isinstance(given, Mapping):
+        raise InvalidOptions(f"properties must map names to values, got {given!r:.200}")
+    texts = {}
+    for key, value in given.items():
+        if not isinstance(key, str):
+            raise InvalidOptions(f"properties has the name {key!r:.200}, which is not text")
+        if is_index_key(key):
+            raise InvalidOptions(
+                f"properties may not set {key!r}, which belongs to the index of the table it was "
+                "copied from; leave out the property, and set the index with columns_to_index, "
+                "cube_size, column_stats, sample_key and slices"
+            )
+        if not isinstance(value, (str, bool, np.bool_, Number)):
+            raise InvalidOptions(
+                f"properties sets {key!r} to {value!r:.200}; use a text, a number or a boolean"
+            )
+        is_flag = isinstance(value, (bool, np.bool_))
+        texts[key] = str(value).lower() if is_flag else str(value)
+    return texts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -76,7 +77,7 @@ class WriteRequest:
     address: TableAddress
     mode: WriteMode
     options: IndexOptions
-    properties: Mapping[str, str] | None
+    properties: Mapping[str, Any] | None
     comment: str | None
     user_metadata: str | None
     started: float

@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
+from os import PathLike
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -24,7 +25,7 @@ from qbeast_core.locate.compatibility import check_planned
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.source import Source
 from qbeast_core.locate.table import WritableTable
-from qbeast_core.options import AUTO, WriteMode, parse_flag
+from qbeast_core.options import AUTO, WriteMode, parse_flag, parse_path, parse_user_metadata
 from qbeast_core.spark.evaluation import evaluated_once
 from qbeast_core.write.append import append, append_single_file
 from qbeast_core.write.create import create, rebuild_by_tree
@@ -41,16 +42,16 @@ def write_table(
     df: DataFrame,
     *,
     table: str | None = None,
-    path: str | None = None,
+    path: str | PathLike[str] | None = None,
     mode: str = "append",
     columns_to_index: str | Sequence[str] | None = None,
     cube_size: int | str = AUTO,
     column_stats: str | Mapping[str, Any] | None = None,
     sample_key: str | Sequence[str] | None = None,
     slices: bool | None = None,
-    properties: Mapping[str, str] | None = None,
+    properties: Mapping[str, Any] | None = None,
     comment: str | None = None,
-    location: str | None = None,
+    location: str | PathLike[str] | None = None,
     user_metadata: str | None = None,
     txn_app_id: str | None = None,
     txn_version: int | str | None = None,
@@ -94,11 +95,13 @@ def write_table(
         slices: whether to store a last column `_qbeast_slice`, with which any engine can sample:
             `_qbeast_slice >= 7` keeps 1 / 2^7 of the rows. Off by default. Fixed until a rebuild.
             If `df` has a column of this name, it is ignored.
-        properties: table properties. On overwrite they replace all properties except those of the
-            index; None keeps the present ones. An append ignores them.
+        properties: table properties, whose values are text, numbers or booleans. On overwrite they
+            replace all properties except those of the index, which they cannot set; None keeps the
+            present ones. An append ignores them.
         comment: the description of a new or replaced table. On overwrite, None keeps the present
             one and an empty text removes it.
-        location: the directory of a new table named `table`, which is then external.
+        location: the directory of a new table named `table`, which is then external. The location
+            of an existing table cannot be changed.
         user_metadata: the commit's `userMetadata` in the table's history.
         txn_app_id: a name for the program that writes, such as that of a stream. With
             `txn_version`, the table takes each write only once: if it already has this number of
@@ -151,7 +154,12 @@ def write_table(
     merges = merges_schema(spark, parse_flag("merge_schema", merge_schema))
     overwrites = parse_flag("overwrite_schema", overwrite_schema)
     request = WriteRequest(
-        address=address_to_write(spark, table=table, path=path, location=location),
+        address=address_to_write(
+            spark,
+            table=table,
+            path=None if path is None else parse_path("path", path),
+            location=None if location is None else parse_path("location", location),
+        ),
         mode=WriteMode.parse(mode),
         options=IndexOptions.parse(
             columns_to_index=columns_to_index,
@@ -163,7 +171,7 @@ def write_table(
         ),
         properties=properties,
         comment=comment,
-        user_metadata=user_metadata,
+        user_metadata=parse_user_metadata(user_metadata),
         application=ApplicationTransaction.of(spark, txn_app_id, txn_version),
         started=started,
         overwrite_schema=not merges if overwrites is None else overwrites,

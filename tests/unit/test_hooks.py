@@ -73,7 +73,16 @@ def test_an_interrupt_is_not_a_veto() -> None:
 
 
 @pytest.mark.parametrize(
-    "note", [{"k": "v"}, "text", CommitNote({"k": 1}), CommitNote({1: "v"}), CommitNote({}, b"")]
+    "note",
+    [
+        {"k": "v"},
+        "text",
+        CommitNote({"k": 1}),
+        CommitNote({1: "v"}),
+        CommitNote({}, b""),
+        CommitNote(None),
+        CommitNote(["k"]),
+    ],
 )
 def test_what_cannot_be_stored_is_refused(note: Any) -> None:
     with (

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, quoted, write_table
 from qbeast_core.errors import (
@@ -150,6 +153,122 @@ def test_the_condition_as_text_keeps_the_rows_of_the_sample(
         by_text = plain(spark, indexed).where(table.sample_condition(fraction)).select("id")
         sampled = table.sample(fraction).select("id")
         assert sorted(by_text.collect()) == sorted(sampled.collect())
+
+
+METADATA: Any = {"run": 1}
+REFUSED_CALLS: dict[str, tuple[Callable[[QbeastTable, Any], Any], str]] = {
+    "merge sets nothing": (
+        lambda table, rows: table.merge(rows, "id", update=None),
+        "update must be True, False, .*, got None",
+    ),
+    "merge sets 1": (lambda table, rows: table.merge(rows, "id", insert=1), "insert must .* got 1"),
+    "merge sets a column object": (
+        lambda table, rows: table.merge(rows, "id", update=F.col("brand")),
+        "update must .* got Column<'brand'>",
+    ),
+    "merge sets to null": (
+        lambda table, rows: table.merge(rows, "id", insert={"id": "id", "price": None}),
+        "insert sets 'price' of .* to None; write the value as SQL text, such as 'null'",
+    ),
+    "merge on nothing": (lambda table, rows: table.merge(rows, None), "on must .* got None"),
+    "merge on a number": (lambda table, rows: table.merge(rows, ["id", 1]), "on contains 1"),
+    "merge with metadata": (
+        lambda table, rows: table.merge(rows, "id", user_metadata=METADATA),
+        r"user_metadata must be a text, got {'run': 1}; .*json",
+    ),
+    "update to a number": (
+        lambda table, rows: table.update({"price": 5}),
+        "update sets 'price' of .* to 5; .* '5'",
+    ),
+    "update to a column object": (
+        lambda table, rows: table.update({"price": F.lit(5)}),
+        "update sets 'price' of .* to Column<'5'>",
+    ),
+    "delete with metadata": (
+        lambda table, rows: table.delete("id = 1", user_metadata=7),
+        "user_metadata must be a text, got 7",
+    ),
+    "replace matching a number": (
+        lambda table, rows: table.replace_matching(rows, "id", where=3),
+        "where must be a SQL condition or a list of them, got 3",
+    ),
+    "drop nothing": (lambda table, rows: table.drop_columns([]), "columns names no column"),
+    "drop a number": (lambda table, rows: table.drop_columns(8), "columns must .* got 8"),
+    "optimize 1.0": (lambda table, rows: table.optimize(1.0), "no revision 1.0 to optimize"),
+    "optimize true": (lambda table, rows: table.optimize(True), "no revision True to optimize"),
+    "optimize entries": (
+        lambda table, rows: table.optimize(files=table.files()),
+        r"files contains FileEntry.*, which is not a path from files\(\)",
+    ),
+    "estimate by a number": (
+        lambda table, rows: table.estimate("avg(price)", group_by=1),
+        "group_by must be a SQL expression or a list of them, got 1",
+    ),
+    "estimate for certain": (
+        lambda table, rows: table.estimate("avg(price)", confidence=0.9999999999999999),
+        "confidence must be a number above 0 and at most 0.999999999,",
+    ),
+    "a path and a location": (
+        lambda table, rows: write_table(rows, path="/a", location="/b", columns_to_index="id"),
+        "location '/b' is the directory of a new table .* path '/a'",
+    ),
+    "an empty path": (lambda table, rows: QbeastTable.for_path(rows.sparkSession, ""), "path must"),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED_CALLS)
+def test_an_argument_of_another_kind_is_named_before_anything_is_written(
+    spark: SparkSession, indexed: str, call: str
+) -> None:
+    files, version = sorted(Path(indexed).iterdir()), last_version(indexed)
+    do, words = REFUSED_CALLS[call]
+    with pytest.raises(InvalidOptions, match=words):
+        do(QbeastTable.for_path(spark, indexed), rows(spark))
+    with pytest.raises(InvalidOptions, match="user_metadata must be a text"):
+        write_table(rows(spark), path=indexed, user_metadata=METADATA)
+    assert (sorted(Path(indexed).iterdir()), last_version(indexed)) == (files, version)
+
+
+def test_what_lists_and_numbers_stand_for_may_be_given_in_their_place(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Iterators that can be read once, numpy's numbers, and paths as objects."""
+    write_table(rows(spark), path=tmp_path, columns_to_index=["price"], merge_schema=np.False_)
+    table = QbeastTable.for_path(spark, tmp_path)
+    source = rows(spark).where("id < 3").selectExpr("id", "-1L as price", "'new' as brand")
+    more = source.union(source.selectExpr("id + 200 as id", "price", "brand"))
+    result = table.merge(more, iter(["id"]), update=iter(["brand"]), insert=iter(["id", "brand"]))
+    assert (result.rows_updated, result.rows_inserted) == (3, 3)
+    found = plain(spark, tmp_path).where("brand = 'new'").select("id", "price")
+    assert sorted(found.collect()) == [(0, 0), (1, 3), (2, 6), *((200 + i, None) for i in range(3))]
+    result = table.merge(source, "id", update=np.True_, insert=np.False_)
+    assert (result.rows_updated, result.rows_inserted) == (3, 0)
+
+    write_table(rows(spark).selectExpr("id + 100 as id", "price"), path=tmp_path)
+    table = QbeastTable.for_path(spark, tmp_path)
+    paths = [file.path for file in table.files()]
+    for given in ({"files": iter(paths)}, {"revision_id": iter(paths)}):
+        assert table.optimize(**given, dry_run=True) == table.optimize(files=paths, dry_run=True)
+    assert table.optimize(np.int64(1), dry_run=True) == table.optimize(1, dry_run=True)
+    table.drop_columns(name for name in ("flag", "many"))
+    assert not {"flag", "many"} & set(plain(spark, tmp_path).columns)
+    assert table.estimate("avg(price)", tolerance=1e-200).exact
+
+
+def test_a_table_does_not_move_to_another_location(spark: SparkSession, tmp_path: Path) -> None:
+    place, other = tmp_path / "here", tmp_path / "there"
+    options: dict[str, Any] = {"table": "located", "columns_to_index": "id"}
+    try:
+        write_table(spark.range(5), location=place, **options)
+        for mode in ("append", "overwrite", "error", "ignore"):
+            with pytest.raises(InvalidOptions, match=f"located exists at .*here.* '{other}'"):
+                write_table(spark.range(5), location=other, mode=mode, **options)
+        for same in (f"{place}/", place.as_uri(), f"{tmp_path}/there/../here"):
+            write_table(spark.range(5), location=same, **options)
+        assert spark.table("located").count() == 20
+        assert not other.exists()
+    finally:
+        spark.sql("drop table if exists located")
 
 
 def test_an_unknown_mode_is_refused_with_the_known_ones(spark: SparkSession, indexed: str) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
@@ -66,6 +68,34 @@ def test_what_delta_does_not_take_is_refused(
             properties=properties,
         )
     assert last_version(tmp_path / "t") == -1
+
+
+@pytest.mark.parametrize(
+    ("properties", "words"),
+    [
+        ({"qbeast.sampleKey": '["a"]'}, "may not set 'qbeast.sampleKey'.*sample_key"),
+        ({"qbeast.revision.1": "{}"}, "may not set 'qbeast.revision.1'"),
+        ({"columnsToIndex": "id"}, "may not set 'columnsToIndex'.*leave out"),
+        ({"team": None}, "'team' to None; use a text, a number or a boolean"),
+        ({1: "x"}, "the name 1, which is not text"),
+        ([("team", "us")], "must map names to values"),
+    ],
+    ids=str,
+)
+def test_properties_of_an_index_and_odd_ones_are_refused(
+    spark: SparkSession, tmp_path: Path, properties: Any, words: str
+) -> None:
+    path = tmp_path / "t"
+    with pytest.raises(InvalidOptions, match=words):
+        write_table(spark.range(10), path=path, columns_to_index="id", properties=properties)
+    assert last_version(path) == -1
+
+
+def test_numbers_and_booleans_are_properties(spark: SparkSession, tmp_path: Path) -> None:
+    given = {"delta.appendOnly": True, "delta.checkpointInterval": 7, "ratio": np.float64(0.5)}
+    write_table(spark.range(10), path=tmp_path, columns_to_index="id", properties=given)
+    stored = configuration(tmp_path)
+    assert [stored[name] for name in given] == ["true", "7", "0.5"]
 
 
 def test_no_commit_with_rows_maps_columns_or_drops_one_while_there_is_a_change_feed(

@@ -82,6 +82,15 @@ def test_each_type_has_its_values() -> None:
     assert resolved(text) == stats
 
 
+def test_stored_instants_of_the_first_centuries_can_be_read() -> None:
+    stats = resolved({"at": {"min": "0001-01-01", "max": "9999-12-31T23:59:59Z"}})
+    text = column_stats_text(stats, TRANSFORMERS)
+    assert text == (
+        '{"at_min":"0001-01-01 00:00:00.000000Z","at_max":"9999-12-31 23:59:59.000000Z"}'
+    )
+    assert resolved(text) == stats
+
+
 def test_single_quotes_may_hold_double_ones() -> None:
     (*_, stats, _) = resolved(r"""{'name_quantiles': ['a"b', 'it\'s']}""")
     assert stats.quantiles == ('a"b', "it's")
@@ -124,6 +133,7 @@ def test_quantiles_of_decimals_are_numbers_of_any_kind() -> None:
         ({"day": {"min": "yesterday", "max": "2020-01-01"}}, "yesterday"),
         ({"day": {"min": 0, "max": 1}}, "write it like '2024-12-31'"),
         ({"at": {"min": 0, "max": 1}}, "write it like '2024-12-31 18:30:00'"),
+        ({"at": {"min": "2020-01-01", "max": "9999-12-31T23:59:59-12:00"}}, "1 to 9999 in UTC"),
         ({"score": {"min": 0, "max": 1}}, "indexed by quantiles needs quantiles"),
         ({"score": {"quantiles": [1]}}, "list of 2 to"),
         ({"score": {"quantiles": "abc"}}, "list of 2 to"),

@@ -14,7 +14,12 @@ from typing import Any
 import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DecimalType, IntegralType
+from pyspark.sql.types import (
+    DataType,
+    DecimalType,
+    IntegralType,
+    _parse_datatype_json_string,
+)
 
 from qbeast_core.jvm.calls import JavaCalls
 from qbeast_core.jvm.gateway import Jvm
@@ -119,6 +124,11 @@ class Catalyst:
             evalMode=self._jvm.singleton(_CATALYST + "expressions.EvalMode").LEGACY(),
         )
         return self._calls.column(cast)
+
+    def parsed_type(self, text: str) -> DataType:
+        """The type that a text in SQL declares; strings of a fixed length keep it."""
+        parsed = self._jvm.session.sessionState().sqlParser().parseDataType(text)
+        return _parse_datatype_json_string(str(parsed.json()))
 
     def can_store(self, given: DataType, wanted: DataType) -> bool:
         """Whether values of one type may be stored as another type, provided that they fit."""

@@ -14,16 +14,17 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import ArrayType, CharType, DataType, MapType, StructField, StructType
 
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.jvm.catalyst import Catalyst
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.spark.columns import column
 from qbeast_core.spark.schema import (
-    char_length,
+    declared_type,
     default_expression,
     generation_expression,
+    has_char,
     is_always_generated,
     is_identity,
     same_type,
@@ -46,7 +47,9 @@ def aligned(rows: DataFrame, schema: StructType, table: str) -> DataFrame:
     """
     given = _names(rows, table)
     _check_known(given, schema, table)
-    if same_type(rows.schema, schema) and _metadata(rows.schema) == _metadata(schema):
+    # Rows with the metadata of a char column may still lack the spaces.
+    is_ready = same_type(rows.schema, schema) and not any(map(has_char, schema))
+    if is_ready and _metadata(rows.schema) == _metadata(schema):
         return rows
     values = {
         field.name: column(given[field.name.lower()])
@@ -88,6 +91,16 @@ def assigned(
     """
     assignment = _Assignment(Catalyst(Jvm(rows.sparkSession)), table, fill=fill)
     return assignment.of(rows, schema, values)
+
+
+def with_padded_chars(rows: DataFrame) -> DataFrame:
+    """The rows of a new table with the values of type `char(n)` as they will be read."""
+    schema = rows.schema
+    if not any(map(has_char, schema)):
+        return rows
+    assignment = _Assignment(Catalyst(Jvm(rows.sparkSession)), "the new table", fill=False)
+    present = {field.name: column(field.name) for field in schema}
+    return _selected(rows, schema, assignment.of(rows, schema, present))
 
 
 def widened(rows: DataFrame, schema: StructType, table: str) -> DataFrame:
@@ -170,12 +183,41 @@ class _Assignment:
         }
 
     def _padded(self, value: Column, field: StructField) -> Column:
-        """A `char(n)` value as it will be read: Spark adds spaces in a read, but not in a write.
+        """A value with its `char(n)` as it will be read: Spark adds spaces in a read, but not in a
+        write.
 
         Rows are placed by their values, so these must be the same before and after the write.
         """
-        length = char_length(field)
-        return value if length is None else self.catalyst.padded(value, length)
+        if not has_char(field):
+            return value
+        declared = self.catalyst.parsed_type(declared_type(field))
+        return self._padded_as(value, field.dataType, declared)
+
+    def _padded_as(self, value: Column, kind: DataType, declared: DataType | None) -> Column:
+        """
+        Args:
+            kind: the value's type, with strings for `char(n)`.
+            declared: the type as it was declared; a struct may have got more fields since.
+        """
+        if isinstance(declared, CharType):
+            return self.catalyst.padded(value, declared.length)
+        if isinstance(kind, StructType) and isinstance(declared, StructType):
+            known = {field.name: field.dataType for field in declared}
+            fields = (
+                self._padded_as(
+                    value.getField(field.name), field.dataType, known.get(field.name)
+                ).alias(field.name)
+                for field in kind
+            )
+            return F.when(value.isNotNull(), F.struct(*fields))
+        if isinstance(kind, ArrayType) and isinstance(declared, ArrayType):
+            kinds = (kind.elementType, declared.elementType)
+            return F.transform(value, lambda each: self._padded_as(each, *kinds))
+        if isinstance(kind, MapType) and isinstance(declared, MapType):
+            keys, values = (kind.keyType, declared.keyType), (kind.valueType, declared.valueType)
+            value = F.transform_keys(value, lambda key, _: self._padded_as(key, *keys))
+            return F.transform_values(value, lambda _, each: self._padded_as(each, *values))
+        return value
 
     def _value(self, value: Column, given: DataType, wanted: DataType, path: str) -> Column:
         if same_type(given, wanted):

@@ -13,7 +13,7 @@ _DEFAULT_KEY = "CURRENT_DEFAULT"
 _IDENTITY_PREFIX = "delta.identity."
 _EXPLICIT_KEY = _IDENTITY_PREFIX + "allowExplicitInsert"
 _DECLARED_KEY = "__CHAR_VARCHAR_TYPE_STRING"
-_CHAR = re.compile(r"char\((\d+)\)", re.IGNORECASE)
+_CHAR = re.compile(r"\bchar\(", re.IGNORECASE)
 
 
 def nullable(schema: StructType) -> StructType:
@@ -66,11 +66,12 @@ def declared_type(field: StructField) -> str:
     return str(field.metadata.get(_DECLARED_KEY) or field.dataType.simpleString())
 
 
-def char_length(field: StructField) -> int | None:
-    """The length of a column of type `char(n)`, whose values have spaces at the end when they are
-    read; None for any other column."""
-    declared = _CHAR.fullmatch(str(field.metadata.get(_DECLARED_KEY, "")))
-    return int(declared.group(1)) if declared else None
+def has_char(field: StructField) -> bool:
+    """Whether a column has values of type `char(n)` at any depth.
+
+    They have spaces at the end when they are read.
+    """
+    return bool(_CHAR.search(str(field.metadata.get(_DECLARED_KEY, ""))))
 
 
 def is_identity(field: StructField) -> bool:

@@ -19,7 +19,7 @@ from qbeast_core.locate.compatibility import check_features, check_removable, ch
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.model.transformer import Transformer
 from qbeast_core.options import WriteMode, resolve_columns
-from qbeast_core.spark.alignment import aligned
+from qbeast_core.spark.alignment import aligned, with_padded_chars
 from qbeast_core.spark.schema import nullable
 from qbeast_core.spark.slices import has_slice_column, own_rows
 from qbeast_core.tree.column_choice import ColumnChoice
@@ -147,12 +147,13 @@ class WriteRequest:
             raise
 
     def aligned(self, table: WritableTable, given: DataFrame) -> DataFrame:
-        """The rows in the table's schema, if the write keeps it or adds to it.
+        """The rows in the form that they are read: in the table's schema, if the write keeps it or
+        adds to it.
 
         Raises InvalidOptions.
         """
         if not self._keeps_schema(table):
-            return given
+            return with_padded_chars(given)
         if self.merge_schema:
             table.merge_columns(given.schema)
         return aligned(given, table.schema, table.label)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from qbeast_core import QbeastTable, convert_to_qbeast, write_table
 from qbeast_core.errors import IncompatibleTable, InvalidOptions, UnsupportedColumnType
 from qbeast_core.jvm.settings import changed_settings
+from qbeast_core.model.slices import slice_of_weight
 from tests.integration.core.brute_force import assert_sound, last_version, plain
 from tests.support.views import viewed
 
@@ -364,6 +365,51 @@ def test_an_identity_column_is_not_indexed(spark: SparkSession, computed: tuple[
     convert_to_qbeast(spark, f"delta.`{twin}`", ["id"], sample_key="all")
     write_table(spark.range(3), path=twin)
     assert plain(spark, twin).count() == 3
+
+
+CHARS = (
+    "id bigint, c char(6), v varchar(6), s struct<n: int, c: char(6)>, "
+    "a array<char(6)>, m map<char(6), struct<c: char(6)>>"
+)
+
+
+@pytest.mark.parametrize("way", ["append", "create", "rebuild", "merge", "replace"])
+def test_a_char_at_any_depth_is_placed_by_the_value_that_is_read(
+    spark: SparkSession, tmp_path: Path, way: str
+) -> None:
+    path, twin = str(tmp_path / "t"), str(tmp_path / "twin")
+    spark.sql(f"create table delta.`{twin}` ({CHARS}) using delta")
+    schema = plain(spark, twin).schema
+    texts = [None if i % 7 == 0 else f"k{i}" for i in range(120)]
+    made = [
+        (i, t, t, None if t is None else (i, t), [t, None], {f"k{i}": None if t is None else (t,)})
+        for i, t in enumerate(texts)
+    ]
+    new, empty = spark.createDataFrame(made, schema), spark.createDataFrame([], schema)
+    append_twin(new, twin)
+    options = {
+        "path": path,
+        "columns_to_index": ["c"],
+        "sample_key": ["c", "s", "a"],
+        "slices": True,
+        "cube_size": 10,
+    }
+    if way != "create":
+        write_table(new if way == "rebuild" else empty, **options)
+    match way:
+        case "rebuild":
+            write_table(new, path=path, mode="overwrite")
+        case "merge":
+            QbeastTable.for_path(spark, path).merge(new, "id")
+        case "replace":
+            QbeastTable.for_path(spark, path).replace_where(new, "true")
+        case _:
+            write_table(new, **options)
+    table = assert_sound(spark, path, range(120), fractions=[0.3, 1.0])
+    stored = plain(spark, path).selectExpr("id", "_qbeast_slice as slice", "hash(c, s, a) as w")
+    assert all(row.slice == slice_of_weight(row.w) for row in stored.collect())
+    by_id = [table.dataframe().orderBy("id").collect(), plain(spark, twin).orderBy("id").collect()]
+    assert by_id[0] == by_id[1] and by_id[0][1].a == ["k1    ", None]
 
 
 def test_a_char_column_is_sampled_alike_whether_or_not_reads_pad_it(

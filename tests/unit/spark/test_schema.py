@@ -14,22 +14,23 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from qbeast_core.spark.schema import char_length, nested_voids
+from qbeast_core.spark.schema import has_char, nested_voids
 
 
 @pytest.mark.parametrize(
-    ("declared", "length"),
+    ("declared", "found"),
     [
-        ("char(6)", 6),
-        ("CHAR(255)", 255),
-        ("varchar(6)", None),
-        ("array<char(3)>", None),
-        (None, None),
+        ("char(6)", True),
+        ("CHAR(255)", True),
+        ("varchar(6)", False),
+        ("array<char(3)>", True),
+        ("struct<v:varchar(3),m:map<int,char(2)>>", True),
+        (None, False),
     ],
 )
-def test_only_a_char_column_has_a_fixed_length(declared: str | None, length: int | None) -> None:
+def test_a_char_is_found_at_any_depth(declared: str | None, found: bool) -> None:
     metadata = {} if declared is None else {"__CHAR_VARCHAR_TYPE_STRING": declared}
-    assert char_length(StructField("c", StringType(), True, metadata)) == length
+    assert has_char(StructField("c", StringType(), True, metadata)) == found
 
 
 VOID, LONG = NullType(), LongType()

@@ -40,6 +40,7 @@ from qbeast_core.spark.conditions import (
 from qbeast_core.spark.evaluation import checkpointed, is_repeatable
 from qbeast_core.spark.keys import key_condition
 from qbeast_core.spark.slices import own_rows
+from qbeast_core.spark.texts import row_text, value_text
 
 Choice = bool | str | Iterable[str] | Mapping[str, str]
 """The columns that a merge sets: all of the source, none, a list, or a mapping to expressions."""
@@ -322,19 +323,17 @@ class _Plan:
         return {name: of(name, self.merge.match.source) for name in names} or None
 
     def _ambiguity(self, pairs: DataFrame, row_names: list[str]) -> AmbiguousMerge:
-        keys = [of(name, self.matching.match.target) for name in self.matching.keys]
+        target = self.matching.match.target
+        keys = [value_text(of(k, target), self.schema[k].dataType) for k in self.matching.keys]
         of_row = pairs.groupBy(*row_names).agg(
             F.count(F.lit(1)).alias("times"), F.first(F.struct(*keys)).alias("key")
         )
         several = of_row.where("times > 1").first()
         assert several is not None
-        values = ", ".join(
-            f"{name} {value!r}"
-            for name, value in zip(self.matching.keys, several["key"], strict=True)
-        )
         return AmbiguousMerge(
             f"{several['times']} rows of the source would update one row of {self.table.label}, "
-            f"the row with {values}; keep one row for each key in the source"
+            f"the row with {row_text(self.matching.keys, several['key'])}; keep one row for each "
+            "key in the source"
         )
 
     def check_join(self) -> None:

@@ -26,9 +26,11 @@ from qbeast_core.locate.source import Source
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.spark.alignment import aligned
 from qbeast_core.spark.changes import copies, deletions, insertions, together
+from qbeast_core.spark.columns import column
 from qbeast_core.spark.conditions import Condition, parse_condition
 from qbeast_core.spark.evaluation import checkpointed, evaluated_once
 from qbeast_core.spark.slices import own_rows
+from qbeast_core.spark.texts import row_text, value_text
 
 
 def replace_rows_where(
@@ -125,9 +127,11 @@ def _with_insertions(rewrite: Rewrite, new: DataFrame, given: DataFrame) -> Rewr
 
 
 def _check_satisfying(new: DataFrame, condition: Condition) -> None:
-    stranger = new.where(~condition.holds).first()
+    texts = [value_text(column(field.name), field.dataType) for field in new.schema]
+    stranger = new.where(~condition.holds).select(*texts).first()
     if stranger is not None:
         raise ReplaceMismatch(
-            f"a new row does not satisfy where {condition.text!r}: {stranger.asDict()!r:.300}; "
-            "replace_where only accepts rows that do: filter the rows, or widen the condition"
+            f"a new row does not satisfy where {condition.text!r}: "
+            f"{row_text(new.columns, stranger):.300}; replace_where only accepts rows that do: "
+            "filter the rows, or widen the condition"
         )

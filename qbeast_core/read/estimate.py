@@ -7,7 +7,8 @@ the samples with Spark, or all rows if no affordable sample is precise enough.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
@@ -168,7 +169,8 @@ class _Query:
 
     def exact_groups(self) -> list[GroupEstimate]:
         whole = self.table.snapshot.dataframe(self._read(self.lowest < np.inf))
-        rows = self.exact_rows(whole).limit(MOST_GROUPS + 1).collect()
+        with self._reporting_groups():
+            rows = self.exact_rows(whole).limit(MOST_GROUPS + 1).collect()
         self._check_groups(len(rows))
         return [
             GroupEstimate(
@@ -190,16 +192,17 @@ class _Query:
         files = self._read(self.lowest < below)
         self.looks += 1
         kept = F.lit(True) if self.where is None else F.expr(self.where)
-        found: SampledGroups = sampled_groups(
-            rows_below(self.table, files, below),
-            fraction=(below - MIN_WEIGHT) / _WEIGHTS,
-            weight=row_weight(self.table),
-            kept=F.coalesce(kept, F.lit(False)),
-            argument=self._number,
-            keys=[F.expr(key) for key in self.keys],
-            cluster=self._cluster,
-            most_groups=MOST_GROUPS,
-        )
+        with self._reporting_groups():
+            found: SampledGroups = sampled_groups(
+                rows_below(self.table, files, below),
+                fraction=(below - MIN_WEIGHT) / _WEIGHTS,
+                weight=row_weight(self.table),
+                kept=F.coalesce(kept, F.lit(False)),
+                argument=self._number,
+                keys=[F.expr(key) for key in self.keys],
+                cluster=self._cluster,
+                most_groups=MOST_GROUPS,
+            )
         self._check_groups(len(found.keys))
         self.keys_seen = found.keys
         return Look(found.moments, found.rows, found.squared_rows, found.rows_of_group)
@@ -294,6 +297,19 @@ class _Query:
         self.files_read |= files
         self.bytes_read += int(self.sizes[files].sum())
         return np.flatnonzero(files)
+
+    @contextmanager
+    def _reporting_groups(self) -> Iterator[None]:
+        """Raise InvalidOptions if Python lacks the value of a group."""
+        try:
+            yield
+        except (ValueError, OverflowError) as problem:
+            if not self.keys:
+                raise
+            raise InvalidOptions(
+                f"group_by {', '.join(self.keys)} has a value that Python cannot hold ({problem}); "
+                "group by its text, as in cast(day as string)"
+            ) from problem
 
     def _check_groups(self, groups: int) -> None:
         if groups > MOST_GROUPS:

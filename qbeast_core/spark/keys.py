@@ -74,7 +74,9 @@ def _is_ordered(source: StructType, table: StructType, name: str) -> bool:
     here, there = _type(source, name), _type(table, name)
     if isinstance(here, NumericType) and isinstance(there, NumericType):
         return True
-    return here == there and isinstance(here, (StringType, DateType, TimestampType))
+    # Python compares strings by their characters, and a collation does not.
+    is_plain = here == StringType() or isinstance(here, (DateType, TimestampType))
+    return here == there and is_plain
 
 
 def _type(schema: StructType, name: str) -> DataType:

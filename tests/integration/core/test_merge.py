@@ -13,7 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, failpoints, write_table
-from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
+from qbeast_core.errors import AmbiguousMerge, InvalidOptions, ReplaceMismatch, UnknownColumn
+from qbeast_core.jvm.settings import changed_settings
+from qbeast_core.spark.keys import key_condition
 from tests.counters import counting
 from tests.integration.core.brute_force import (
     actions,
@@ -226,6 +228,37 @@ def test_any_name_of_a_key_can_be_told_of(spark: SparkSession, tmp_path: Path) -
     source = named.where(f"{key} = 7").unionByName(named.where(f"{key} = 7"))
     with pytest.raises(AmbiguousMerge, match=r"2 rows.*with count 7, times 7;"):
         QbeastTable.for_path(spark, path).merge(source, ["count", "times"])
+
+
+def test_values_that_python_lacks_can_be_told_of(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    late = spark.sql("select id, date_add(date'9999-12-31', int(id)) day, 'a' s from range(1, 4)")
+    write_table(late, path=path, columns_to_index=["id"], cube_size=10)
+    table = QbeastTable.for_path(spark, path)
+    with pytest.raises(AmbiguousMerge, match=r"2 rows.*with day \+10000-01-02, s 'a';"):
+        table.merge(late.where("id = 2").union(late.where("id = 2")), ["day", "s"])
+    with pytest.raises(ReplaceMismatch, match=r": id 3, day \+10000-01-03, s 'a'; replace_where"):
+        table.replace_where(late.where("id = 3"), "id = 1")
+    with pytest.raises(InvalidOptions, match=r"group_by day has a value.*cast\(day as string\)"):
+        table.estimate("count(*)", group_by="day")
+    groups = table.estimate("count(*)", group_by="cast(day as string)").groups
+    assert groups[0].group == ("+10000-01-01",)
+
+
+def test_a_key_with_a_collation_is_not_compared_as_python_does(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    kind, path = "string collate utf8_lcase", str(tmp_path)
+    letters = spark.sql(f"select id, cast(char(97 + id % 26) as {kind}) c from range(52)")
+    source = spark.sql(f"select -1L id, cast(col1 as {kind}) c from values ('B'), ('a')")
+    with changed_settings(spark, {"spark.databricks.delta.schema.typeCheck.enabled": "false"}):
+        write_table(letters, path=path, columns_to_index=["id"])
+        result = QbeastTable.for_path(spark, path).merge(source, "c")
+    assert (result.rows_inserted, result.rows_updated) == (0, 4)
+    known = key_condition(source, ["c"], letters.schema, "t")
+    assert (
+        known is not None and letters.alias("t").where(known).where("c in ('a', 'b')").count() == 4
+    )
 
 
 def test_values_beyond_the_range_make_a_revision(spark: SparkSession, tmp_path: Path) -> None:

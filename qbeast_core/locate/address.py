@@ -209,7 +209,6 @@ def _check_same(spark: SparkSession, entry: CatalogEntry, location: str) -> None
     """Raise InvalidOptions if an existing table is at another location."""
     if not is_same_location(spark, entry.location, location):
         raise InvalidOptions(
-            f"{entry.name} exists at {entry.location}, so it cannot be written to the location "
-            f"{location!r}; leave out location= to keep the table where it is, or drop the table "
-            "and write all its rows again"
+            f"{entry.name} exists at {entry.location}, and a write does not move it to the location "
+            f"{location!r}; keep its location, or drop the table first"
         )

@@ -261,7 +261,9 @@ def test_a_table_does_not_move_to_another_location(spark: SparkSession, tmp_path
     try:
         write_table(spark.range(5), location=place, **options)
         for mode in ("append", "overwrite", "error", "ignore"):
-            with pytest.raises(InvalidOptions, match=f"located exists at .*here.* '{other}'"):
+            with pytest.raises(
+                InvalidOptions, match=f"located exists at .*here, .* '{other}'; .*drop"
+            ):
                 write_table(spark.range(5), location=other, mode=mode, **options)
         for same in (f"{place}/", place.as_uri(), f"{tmp_path}/there/../here"):
             write_table(spark.range(5), location=same, **options)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from tests.integration.dbt.projects import (
@@ -182,6 +183,20 @@ class TestContractAndLocation:
         write_file(TYPED_SCHEMA.replace("TYPE", "int"), project.project_root, "models/schema.yml")
         (failed,) = run_dbt(["run", *variables], expect_pass=False)
         assert "contract" in failed.message
+        assert versions(spark, table) == 1
+
+        # As plain Delta refuses `create or replace table` with another location.
+        write_file(
+            TYPED_SCHEMA.replace("TYPE", "string"), project.project_root, "models/schema.yml"
+        )
+        (failed,) = run_dbt(["run", "--vars", f"{{root: '{tmp_path}/other'}}"], expect_pass=False)
+        assert f"exists at file:{tmp_path}/typed" in failed.message
+        assert "keep its location, or drop the table first" in failed.message
+        with pytest.raises(AnalysisException, match="DELTA_TABLE_LOCATION_MISMATCH"):
+            spark.sql(
+                f"create or replace table {table} using delta location '{tmp_path}/other/typed' "
+                "as select 1 as id"
+            )
         assert versions(spark, table) == 1
 
 

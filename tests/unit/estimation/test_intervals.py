@@ -205,3 +205,12 @@ def test_numpy_is_all_that_estimation_imports() -> None:
         check=True,
     )
     assert run.stdout.strip() == f"{MOST_LOOKS} []"
+
+
+@pytest.mark.parametrize(("tolerance", "confidence"), [(1e-200, 0.95), (5e-324, 0.999999999)])
+def test_a_precision_that_no_sample_reaches_asks_for_all_rows(
+    tolerance: float, confidence: float
+) -> None:
+    random = np.random.default_rng(3)
+    table = Table(VALUES["normal"](random), np.arange(ROWS), random)
+    assert table.estimate("avg", tolerance, confidence=confidence).exact_because

@@ -209,6 +209,6 @@ def _check_same(spark: SparkSession, entry: CatalogEntry, location: str) -> None
     """Raise InvalidOptions if an existing table is at another location."""
     if not is_same_location(spark, entry.location, location):
         raise InvalidOptions(
-            f"{entry.name} exists at {entry.location}, and a write does not move it to the location "
-            f"{location!r}; keep its location, or drop the table first"
+            f"{entry.name} exists at {entry.location}, and a write does not move it to the "
+            f"location {location!r}; keep its location, or drop the table first"
         )

@@ -40,6 +40,7 @@ from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.names import quoted
 
 TIMESTAMPS_KEY = "spark.sql.parquet.outputTimestampType"
+MILLISECONDS = "TIMESTAMP_MILLIS"
 MICROSECONDS = "TIMESTAMP_MICROS"
 """The default format of timestamps in files, for which Parquet records minimum and maximum."""
 _CALENDAR_KEY = "spark.sql.parquet.datetimeRebaseModeInWrite"

@@ -40,13 +40,18 @@ from qbeast_core.delta.metadata import (
 )
 from qbeast_core.delta.schema_merge import merged_schema
 from qbeast_core.delta.snapshot import Change, DataFile, TableSnapshot, delta_log_of
-from qbeast_core.delta.statistics import MICROSECONDS, TIMESTAMPS_KEY, LateStatistics
+from qbeast_core.delta.statistics import (
+    MICROSECONDS,
+    MILLISECONDS,
+    TIMESTAMPS_KEY,
+    LateStatistics,
+)
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.hooks import CommitFile, CommitNote, PendingCommit
 from qbeast_core.jvm.background import in_background
 from qbeast_core.jvm.failures import one_line
 from qbeast_core.jvm.gateway import Jvm, activate
-from qbeast_core.jvm.settings import is_set, session_with
+from qbeast_core.jvm.settings import is_set, session_with, setting
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.spark.slices import without_slices
 
@@ -353,6 +358,7 @@ class Transaction:
             f"{_DICTIONARY}#{stored.get(column, column)}": "false" for column in without_dictionary
         }
         chosen = {k: v for k, v in wanted.items() if not is_set(self._spark, k)}
+        chosen |= _whole_timestamps(self._spark)
         with late.left_for_later(), session_with(self._spark, chosen | late.settings) as copy:
             rows = self._jvm.in_session(copy, df)
             # isOptimize prevents Delta from shuffling again and from compacting after the commit.
@@ -407,7 +413,9 @@ class Transaction:
 
     def write_change_feed(self, df: DataFrame) -> None:
         """Write rows to the change data feed; they have the column `_change_type`."""
-        written = self._txn.writeFiles(df._jdf, self._jvm.none, True, self._jvm.seq([]))
+        with session_with(self._spark, _whole_timestamps(self._spark)) as copy:
+            rows = self._jvm.in_session(copy, df)
+            written = self._txn.writeFiles(rows, self._jvm.none, True, self._jvm.seq([]))
         self._other_actions += self._sorted_out(written)[1]
 
     def commit(
@@ -613,6 +621,16 @@ class Transaction:
                 "createdTime": int(time.time() * 1000),
             },
         )
+
+
+def _whole_timestamps(spark: SparkSession) -> Mapping[str, str]:
+    """The setting that keeps files from cutting timestamps off to milliseconds.
+
+    Weights and slices are computed from the rows before they are stored, and samples compute the
+    weights of what is stored.
+    """
+    cuts = setting(spark, TIMESTAMPS_KEY) == MILLISECONDS
+    return {TIMESTAMPS_KEY: MICROSECONDS} if cuts else {}
 
 
 def _as_commit_file(file: DataFile) -> CommitFile:

@@ -67,19 +67,25 @@ def sample_rows(
 def rows_below(table: OpenTable, files: NDArray[np.int64], limit: int) -> DataFrame:
     """The rows with a weight below the limit, in the files at these indices.
 
-    Rows are filtered by weight, unless the log shows that all weights are below the limit. If the
-    table stores slices and their columns are unchanged, a filter on slices lets Parquet skip row
-    groups and pages.
+    Rows are filtered by weight, unless the log shows that all weights are below the limit. In
+    indexed files, if the table stores slices and their columns are unchanged, a filter on slices
+    lets Parquet skip row groups and pages.
     """
     return table.snapshot.without_slices(_stored_rows_below(table, files, limit))
 
 
 def _stored_rows_below(table: OpenTable, files: NDArray[np.int64], limit: int) -> DataFrame:
+    # Other writers compute a slice from a timestamp that their files then store less precisely.
+    unindexed = np.isin(files, table.index.unindexed)
+    if table.snapshot.stores_slices and unindexed.any() and not unindexed.all():
+        parts = (files[~unindexed], files[unindexed])
+        one, other = (_stored_rows_below(table, part, limit) for part in parts)
+        return one.union(other)
     rows = table.snapshot.stored_rows(files)
     if all(table.index.files[i].lies_below(limit) for i in files.tolist()):
         return rows
     by_slice = table.snapshot.stores_slices and table.index.have_present_columns(files)
-    if by_slice and (lowest := lowest_slice_below(limit)):
+    if by_slice and not unindexed.any() and (lowest := lowest_slice_below(limit)):
         rows = rows.where(reaches(lowest))
     return rows.where(row_weight(table) < limit)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import phases
 from qbeast_core.jvm.catalyst import (
@@ -22,6 +22,7 @@ from qbeast_core.jvm.catalyst import (
     pruned_plan,
     release_checkpoint,
 )
+from qbeast_core.jvm.settings import setting
 from qbeast_core.spark.columns import column
 
 logger = logging.getLogger(__name__)
@@ -129,10 +130,13 @@ _SCANNING = frozenset(
 )
 """The nodes and expressions of queries that cost no more than reading their source."""
 
+_DELTA_SOURCE = "org.apache.spark.sql.delta.files.TahoeLogFileIndex"
+_PINS_DELTA = "spark.databricks.delta.stats.skipping"
+"""Without it, Delta reads the newest version whenever it plans, even where it pins its reads."""
 _PINNED_SOURCES = frozenset(
     (
         # Delta's reads stay at one version inside `Transaction.pinned_reads`.
-        "org.apache.spark.sql.delta.files.TahoeLogFileIndex",
+        _DELTA_SOURCE,
         "org.apache.spark.sql.delta.files.TahoeBatchFileIndex",
         # Plain files stay at the listing from when the DataFrame was created.
         "org.apache.spark.sql.execution.datasources.InMemoryFileIndex",
@@ -150,7 +154,8 @@ def is_repeatable(df: DataFrame, given: DataFrame | None = None) -> bool:
     `given` is a part of it for which this is already known.
     """
     plan = analyzed_plan(df)
-    return plan.is_deterministic and _is_understood(plan, analyzed_plan(given) if given else None)
+    known = analyzed_plan(given) if given else None
+    return plan.is_deterministic and _is_understood(df.sparkSession, plan, known)
 
 
 def is_repeatable_in(df: DataFrame, columns: Sequence[str]) -> bool:
@@ -160,14 +165,14 @@ def is_repeatable_in(df: DataFrame, columns: Sequence[str]) -> bool:
     """
     plan = pruned_plan(df.select(*map(column, columns)))
     aggregates = _LOGICAL + "Aggregate" in plan.classes
-    return plan.is_deterministic and not aggregates and _is_understood(plan, None)
+    return plan.is_deterministic and not aggregates and _is_understood(df.sparkSession, plan, None)
 
 
 def is_scan(df: DataFrame) -> bool:
     """Whether the rows are read from columnar files, and at most filtered, cast and renamed."""
     plan = pruned_plan(df)
     by_columns = all(name.endswith("ParquetFileFormat") for name in plan.file_formats)
-    return by_columns and plan.classes <= _SCANNING and _is_understood(plan, None)
+    return by_columns and plan.classes <= _SCANNING and _is_understood(df.sparkSession, plan, None)
 
 
 @contextmanager
@@ -210,9 +215,11 @@ def checkpointed(df: DataFrame) -> Iterator[DataFrame]:
             logger.debug("a checkpoint was not released: %s", problem)
 
 
-def _is_understood(plan: PlanSummary, given: PlanSummary | None) -> bool:
-    known_sources = given.sources if given else frozenset()
-    if not plan.sources <= _PINNED_SOURCES | known_sources or plan.hidden_relations:
+def _is_understood(spark: SparkSession, plan: PlanSummary, given: PlanSummary | None) -> bool:
+    sources = plan.sources - (given.sources if given else frozenset())
+    if not sources <= _PINNED_SOURCES or plan.hidden_relations:
+        return False
+    if _DELTA_SOURCE in sources and not setting(spark, _PINS_DELTA):
         return False
     aggregates = plan.aggregates - (given.aggregates if given else frozenset())
     if not {name.removeprefix(_AGGREGATES) for name in aggregates} <= _REPEATABLE_AGGREGATES:

@@ -56,6 +56,10 @@ SETTINGS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "spark.sql.parquet.outputTimestampType": "INT96",
         },
     },
+    "data skipping": {
+        "on": {},
+        "off": {"spark.databricks.delta.stats.skipping": "false"},
+    },
     "files": {
         "whole": {},
         "split": {"spark.sql.files.maxRecordsPerFile": "9"},

@@ -387,8 +387,9 @@ def test_rows_are_stored_for_columns_that_are_measured(
     assert_rows_in_their_cubes(spark, tmp_path)
 
 
+@pytest.mark.parametrize("skipping", ["true", "false"])
 def test_a_source_table_that_grows_between_the_passes_gives_one_of_its_versions(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, skipping: str
 ) -> None:
     source, path = str(tmp_path / "source"), str(tmp_path / "t")
     spark.range(0, 1000, 1, 2).selectExpr("id", "id % 97 as a").write.format("delta").save(source)
@@ -399,7 +400,10 @@ def test_a_source_table_that_grows_between_the_passes_gives_one_of_its_versions(
         more.write.format("delta").mode("append").save(source)
 
     other = Once(lambda: grow(1000))
-    with failpoints.at(failpoints.BETWEEN_PASSES, other):
+    with (
+        changed_settings(spark, {"spark.databricks.delta.stats.skipping": skipping}),
+        failpoints.at(failpoints.BETWEEN_PASSES, other),
+    ):
         result = write_table(rows, path=path, columns_to_index=["a"], cube_size=100)
     assert other.happened
     assert result.rows == 1000

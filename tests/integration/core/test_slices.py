@@ -17,6 +17,7 @@ from benchmarks.scans import scanned
 from qbeast_core import QbeastTable, convert_to_qbeast, write_table
 from qbeast_core.delta.metadata import names_in_files
 from qbeast_core.errors import IncompatibleTable, IndexMismatch, InvalidOptions, UnknownColumn
+from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.model.slices import SLICE_COLUMN, slice_of_weight
 from tests.integration.core.brute_force import (
     actions,
@@ -131,6 +132,31 @@ def test_other_programs_fill_the_column_or_are_refused(spark: SparkSession, tmp_
         with pytest.raises(Exception, match='No field named "CASE"'):
             write_deltalake(path, rows_of_another, mode="append")
     assert last_version(path) == version
+
+
+@pytest.mark.parametrize("is_own", [True, False], ids=["write_table", "plain append"])
+def test_sessions_that_store_milliseconds_write_rows_that_are_sampled(
+    spark: SparkSession, tmp_path: Path, is_own: bool
+) -> None:
+    path = str(tmp_path)
+    moments = spark.range(6000).selectExpr("id", "timestamp_micros(170000000000 + id * 1237) as at")
+    first = moments.where(f"id < {1 if not is_own else 3000}")
+    rest = moments.exceptAll(first)
+    with changed_settings(spark, {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
+        write_table(first, path=path, columns_to_index="at", slices=True, cube_size=500)
+        if is_own:
+            write_table(rest, path=path)
+        else:
+            rest.write.format("delta").mode("append").save(path)
+    table = QbeastTable.for_path(spark, path)
+    assert table.sample(0.1).count() == pytest.approx(600, rel=0.2)
+    if is_own:
+        assert table.dataframe().exceptAll(moments).isEmpty()
+        with changed_settings(spark, {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
+            table.update({"id": "id + 1"}, "id < 100")
+            table.optimize()
+        assert_slices(spark, path)
+        assert_rows_in_their_cubes(spark, path)
 
 
 def test_a_small_sample_reads_a_part_of_a_file(spark: SparkSession, tmp_path: Path) -> None:

@@ -17,6 +17,10 @@ from qbeast_core.jvm.gateway import Jvm
 _ALLOWED_NAME = re.compile(r"[A-Za-z0-9_]+")
 _SESSION_CATALOG = "spark_catalog"
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
+_SPARKS_CATALOGS = (
+    "org.apache.spark.sql.connector.catalog.CatalogExtension",
+    "org.apache.spark.sql.execution.datasources.v2.V2SessionCatalog",
+)
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,7 @@ class Catalog:
         )
 
     def _identifier(self, name: str) -> Any:
+        self._require_sparks_tables()
         parts = self.parts(name)
         if len(parts) == 3 and parts[0].lower() == _SESSION_CATALOG:
             parts = parts[1:]
@@ -163,6 +168,18 @@ class Catalog:
             self._jvm.option(None),
         )
         return self._catalog.qualifyIdentifier(identifier)
+
+    def _require_sparks_tables(self) -> None:
+        """Some catalogs that are configured as the session catalog keep their tables elsewhere."""
+        manager = self._jvm.session.sessionState().catalogManager()
+        catalog = manager.catalog(_SESSION_CATALOG)
+        if not any(self._jvm.java_class(each).isInstance(catalog) for each in _SPARKS_CATALOGS):
+            raise InvalidOptions(
+                f"{_SESSION_CATALOG} is {catalog.getClass().getName()}, which does not extend "
+                "Spark's own catalog, so indexed tables can have no names there. Use paths, or set "
+                f"spark.sql.catalog.{_SESSION_CATALOG} to a catalog that extends Spark's, such as "
+                "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+            )
 
     def _require_session_catalog(self, name: str) -> None:
         """Spark would look the name up in another catalog, if that is the current one."""

@@ -31,6 +31,9 @@ from qbeast_core.tree.extremes import columns_of, file_filter
 
 logger = logging.getLogger(__name__)
 
+_COMMITS_READ = 1000
+"""The number of commits, newest first, in which `last_commit_millis` looks for an operation."""
+
 
 @dataclass(frozen=True)
 class DataFile:
@@ -204,13 +207,20 @@ class TableSnapshot:
         return np.array([file.path in kept for file in self.files], dtype=np.bool_)
 
     def last_commit_millis(self, operation: str) -> int:
-        """The time of the operation's latest commit, in milliseconds since 1970; 0 if none."""
+        """The time of the operation's latest commit, in milliseconds since 1970.
+
+        If it is not among the newest commits that are read, the time of the oldest of these. 0 if
+        the whole history lacks it.
+        """
         # The SQL statement needs `spark.sql.runSQLOnFiles`.
         table = self._jvm.jvm.io.delta.tables.DeltaTable.forPath(self._jvm.session, self.location)
-        history = self._jvm.dataframe(table.history())
+        history = self._jvm.dataframe(table.history(_COMMITS_READ))
         own = history.where((F.col("operation") == operation) & (F.col("version") <= self.version))
-        found = own.agg(F.max(F.unix_millis("timestamp"))).first()
-        return (found and found[0]) or 0
+        latest = own.agg(F.max(F.unix_millis("timestamp"))).first()
+        if latest and latest[0] is not None:
+            return int(latest[0])
+        read = history.agg(F.count("*"), F.min(F.unix_millis("timestamp"))).first()
+        return int(read[1]) if read and read[0] == _COMMITS_READ else 0
 
     def add_actions(self, indices: NDArray[np.int64]) -> Any:
         """Delta's `AddFile` objects of the files at `indices`, as a Scala Seq."""

@@ -278,6 +278,23 @@ def test_an_unknown_mode_is_refused_with_the_known_ones(spark: SparkSession, ind
         write_table(rows(spark), path=indexed, columns_to_index="price,brand", mode="apend")
 
 
+def test_a_session_catalog_that_is_not_sparks_takes_paths_only(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    other = spark.newSession()
+    prefix = "spark.sql.catalog.spark_catalog"
+    foreign = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
+    other.conf.set(prefix, foreign)
+    other.conf.set(f"{prefix}.url", "jdbc:derby:memory:foreign;create=true")
+    other.conf.set(f"{prefix}.driver", "org.apache.derby.iapi.jdbc.AutoloadedDriver")
+    for name in ("elsewhere", "spark_catalog.default.elsewhere"):
+        with pytest.raises(InvalidOptions, match=f"{foreign}.*Use paths"):
+            write_table(other.range(9), table=name, columns_to_index="id")
+    path = str(tmp_path / "t")
+    write_table(other.range(9), path=path, columns_to_index="id")
+    assert QbeastTable.for_path(other, path).dataframe().count() == 9
+
+
 def test_a_name_of_another_catalog_is_refused(spark: SparkSession) -> None:
     other, jdbc = "spark.sql.catalog.other", "org.apache.spark.sql.execution.datasources.v2.jdbc"
     spark.conf.set(other, f"{jdbc}.JDBCTableCatalog")

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
+from qbeast_core.delta import snapshot
 from qbeast_core.errors import ExecutionFailed, InvalidOptions
 from qbeast_core.jvm.settings import changed_settings
 from tests.integration.core.brute_force import (
@@ -333,6 +334,23 @@ def test_appends_of_full_files_are_gathered(spark: SparkSession, tmp_path: Path)
     again = after.optimize(dry_run=True)
     sizes = [add["size"] for version in (7, 8) for add in actions(path, version, "add")]
     assert (again.changed, again.bytes_written_since) == (True, sum(sizes))
+
+
+@pytest.mark.parametrize("read", [3, 2])
+def test_of_a_long_history_the_newest_commits_are_read(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: int
+) -> None:
+    monkeypatch.setattr(snapshot, "_COMMITS_READ", read)
+    path = str(tmp_path)
+    for first in (0, 300, 600):
+        write_table(
+            rows(spark, first, 300), path=path, columns_to_index=["a", "b"], cube_size=CUBE_SIZE
+        )
+    planned = QbeastTable.for_path(spark, path).optimize(dry_run=True)
+    # A file is older than the commit that adds it.
+    assert planned.bytes_written_since == sum(
+        add["size"] for v in range(4 - read, 3) for add in actions(path, v, "add")
+    )
 
 
 def test_only_the_files_that_are_named_are_rewritten(spark: SparkSession, tmp_path: Path) -> None:

@@ -45,14 +45,19 @@ def session_with(spark: SparkSession, changes: Mapping[str, str]) -> Iterator[An
     Yields the JVM's `SparkSession`. The original session keeps its settings, so other threads that
     use it are not affected.
     """
-    copy = Jvm(spark).session.cloneSession()
+    session = Jvm(spark).session
+    copy = session.cloneSession()
+    # Otherwise `spark.interruptAll()` does not find the jobs of the copy.
+    context, tag = session.sparkContext(), session.sessionJobTag()
     conf = copy.sessionState().conf()
     for key, text in changes.items():
         conf.setConfString(key, text)
     activate(spark, copy)
+    context.addJobTag(tag)
     try:
         yield copy
     finally:
+        context.removeJobTag(tag)
         activate(spark)
 
 

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from qbeast_core.jvm import background, gateway
 from qbeast_core.jvm.background import in_background
 from qbeast_core.jvm.gateway import Jvm
+from qbeast_core.jvm.settings import session_with
 from tests.integration.core.other_threads import in_other_thread
 
 PROPERTY = "qbeast.tests.property"
@@ -111,3 +112,11 @@ def test_another_py4j_remembers_as_many_as_it_does_by_itself(
 ) -> None:
     monkeypatch.setattr(gateway, name, "py4j.reflection.Missing")
     assert in_other_thread(lambda: remembered(spark)) == 100
+
+
+def test_an_interrupt_of_the_session_finds_the_jobs_of_its_copies(spark: SparkSession) -> None:
+    session = Jvm(spark).session
+    tags, own = session.sparkContext().getJobTags, session.sessionJobTag()
+    with session_with(spark, {}):
+        assert tags().contains(own)
+    assert not tags().contains(own)

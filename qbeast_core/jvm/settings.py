@@ -49,6 +49,7 @@ def session_with(spark: SparkSession, changes: Mapping[str, str]) -> Iterator[An
     copy = session.cloneSession()
     # Otherwise `spark.interruptAll()` does not find the jobs of the copy.
     context, tag = session.sparkContext(), session.sessionJobTag()
+    has_tag = context.getJobTags().contains(tag)
     conf = copy.sessionState().conf()
     for key, text in changes.items():
         conf.setConfString(key, text)
@@ -57,7 +58,8 @@ def session_with(spark: SparkSession, changes: Mapping[str, str]) -> Iterator[An
     try:
         yield copy
     finally:
-        context.removeJobTag(tag)
+        if not has_tag:
+            context.removeJobTag(tag)
         activate(spark)
 
 

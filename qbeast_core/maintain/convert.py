@@ -312,7 +312,8 @@ def _refuse_partitions(address: TableAddress, partitions: Sequence[str]) -> None
     if partitions:
         raise IncompatibleTable(
             f"{address.label} is partitioned by {', '.join(partitions)}, but an indexed table "
-            "cannot have partitions; rewrite its rows with write_table"
+            "cannot have partitions; rewrite its rows with write_table",
+            Remedy.COPY,
         )
 
 

@@ -1,4 +1,4 @@
-"""Adds a table alias to a condition's unqualified columns, without changing the rest of its text."""
+"""Adds a table alias to a condition's unqualified columns, and leaves the rest of its text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""migrate_format: tables of qbeast-spark 0.5 get today's tags, and keep exactly the rows that count."""
+"""migrate_format: tables of qbeast-spark 0.5 get today's tags, and keep the rows that count."""
 
 from __future__ import annotations
 

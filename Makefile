@@ -88,7 +88,7 @@ scale: java $(INSTALLED)  ## Test tables of a million rows or 100,000 blocks (10
 	$(PYTHON) -m pytest -s tests/scale
 
 .PHONY: fuzz
-fuzz: java $(INSTALLED)  ## Run random operations for 10 minutes and compare with a simple model.
+fuzz: java $(INSTALLED)  ## Run random operations for 30 minutes and compare with a simple model.
 	$(PYTHON) scripts/fuzz.py
 
 .PHONY: stress
@@ -144,7 +144,7 @@ bench: java $(INSTALLED)  ## Compare with plain Delta and peers at SCALE (1: und
 	$(PYTHON) -m benchmarks --scale $(SCALE) $(CASES)
 
 .PHONY: bench-large
-bench-large: java $(INSTALLED)  ## Measure growth, samples, scans and ranges at scale 10 (50 minutes).
+bench-large: java $(INSTALLED)  ## Measure growing tables, samples, scans and ranges at scale 10 (50 minutes).
 	$(PYTHON) -m benchmarks --scale 10 $(or $(CASES),size sample full_scan ranges)
 
 .PHONY: bench-dbt
@@ -152,7 +152,7 @@ bench-dbt: java $(INSTALLED)  ## Compare the overhead of dbt build with dbt-spar
 	$(PYTHON) -m benchmarks.dbt_overhead
 
 .PHONY: bench-report
-bench-report: $(INSTALLED)  ## Render the benchmark results into docs/performance.md.
+bench-report: $(INSTALLED)  ## Render the results into the documents and charts.
 	$(PYTHON) -m benchmarks.report
 
 .PHONY: pictures

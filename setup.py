@@ -52,15 +52,17 @@ setup(
         "dbt-common>=1.30,<2",
         "dbt-spark>=1.10,<1.12",
         "pyspark>=4.0.1,<4.3",
-        "delta-spark>=4.0,<4.4.1",  # 4.4.1 has no jars in Maven Central
+        # Nothing here imports it. It has Delta's Python API (`from delta import …`), and keeps its
+        # version and Spark's together. 4.4.1 has no jars in Maven Central.
+        "delta-spark>=4.0,<4.4.1",
         "agate>=1.7,<2",
         "filelock>=3.13",
         "lazy-loader>=0.4",
         "mmh3>=4",
         "numpy>=1.26",
         "pyarrow>=15",
-        "rich>=13",
         "tenacity>=8.2",
+        "typing-extensions>=4.4",
     ],
     extras_require={
         "docs": DOCS,
@@ -80,6 +82,7 @@ setup(
             "pytest>=8",
             "pytest-testmon>=2.1",
             "pytest-xdist>=3.6",
+            "rich>=13",
             "ruff>=0.9",
             "setuptools>=77",
             "sqlglot>=26",

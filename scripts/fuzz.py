@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-FEWEST_STEPS = 2000
+FEWEST_STEPS = 1000
 CHANGES_AND_LOOKS_PER_TABLE = 40
 """After each change, a look reads the table in several ways."""
 # From ten on, Hypothesis spends many of them on trivial tables.
@@ -28,7 +28,7 @@ TABLES_PER_SEED = 9
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=int(time.time()), help="repeats a run")
     options = parser.parse_args()

@@ -111,7 +111,8 @@ class Estimate:
             )
             if self.group_by:
                 few = math.ceil(self.largest_unseen_group)
-                lines.append(f"groups with fewer than about {counted(few, 'row')} may be missing")
+                weights = counted(few, "distinct weight")
+                lines.append(f"groups with fewer than about {weights} may be missing")
         return "\n".join(lines)
 
     def _line(self, group: GroupEstimate) -> str:

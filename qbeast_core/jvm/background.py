@@ -1,6 +1,6 @@
-"""Runs functions in threads that wait for the next one.
+"""A pool of reusable threads.
 
-A new thread has a new connection to the JVM, which would look up all methods again.
+Each keeps its JVM connection, so py4j need not look up every method again.
 """
 
 from __future__ import annotations

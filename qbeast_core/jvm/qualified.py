@@ -1,4 +1,4 @@
-"""Qualifies the columns of a condition, which otherwise stays as the user wrote it."""
+"""Adds a table alias to a condition's unqualified columns, and leaves the rest of its text."""
 
 from __future__ import annotations
 

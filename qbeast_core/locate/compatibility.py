@@ -58,8 +58,8 @@ def check_writable(table: OpenTable) -> None:
     legacy = sum(has_legacy_tags(file.tags) for file in table.snapshot.files)
     if legacy:
         raise IncompatibleTable(
-            f"{table.label} has {legacy} files with tags of qbeast 0.5 or older, some of which may "
-            "contain copies of rows; run migrate_format on the table first"
+            f"{table.label} has {legacy} files with tags of qbeast-spark 0.5 or older, some of "
+            "which may contain copies of rows; run migrate_format on the table first"
         )
     if table.configuration.last_revision_id is not None:
         table.index.check_columns(table.label)
@@ -118,7 +118,8 @@ def check_removable(table: OpenTable) -> None:
     if table.snapshot.configuration.get(_APPEND_ONLY, "").lower() == "true":
         raise IncompatibleTable(
             f"{table.label} is append-only, so its rows can be neither changed nor removed; run "
-            f"ALTER TABLE {_sql_name(table)} SET TBLPROPERTIES ('{_APPEND_ONLY}' = 'false') first"
+            f"ALTER TABLE {_sql_name(table)} SET TBLPROPERTIES ('{_APPEND_ONLY}' = 'false') first",
+            Remedy.IN_PLACE,
         )
 
 
@@ -159,9 +160,12 @@ def _refuse_outside(table: OpenTable, is_outside: Callable[[str], bool]) -> None
 def check_no_slice_column(table: OpenTable) -> None:
     """Raise IncompatibleTable if the table already has a column `_qbeast_slice`."""
     if SLICE_COLUMN in map(str.lower, table.snapshot.schema.fieldNames()):
+        name = _sql_name(table)
         raise IncompatibleTable(
-            f"{table.label} already has a column {SLICE_COLUMN}, whose name slices need; rename it "
-            "first, or convert the table without slices",
+            f"{table.label} already has a column {SLICE_COLUMN}, whose name slices need; run "
+            f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name') and "
+            f"ALTER TABLE {name} RENAME COLUMN {SLICE_COLUMN} TO another_name first, or convert "
+            "the table without slices",
             Remedy.IN_PLACE,
         )
 

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from qbeast_core import failpoints
 from qbeast_core.counts import counted
 from qbeast_core.delta.transaction import Operation
-from qbeast_core.errors import IncompatibleTable, IndexMismatch, NotAQbeastTable
+from qbeast_core.errors import IncompatibleTable, IndexMismatch, NotAQbeastTable, Remedy
 from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.jvm.settings import run_statement
 from qbeast_core.locate.address import PARQUET, TableAddress, address_of_text
@@ -312,7 +312,8 @@ def _refuse_partitions(address: TableAddress, partitions: Sequence[str]) -> None
     if partitions:
         raise IncompatibleTable(
             f"{address.label} is partitioned by {', '.join(partitions)}, but an indexed table "
-            "cannot have partitions; rewrite its rows with write_table"
+            "cannot have partitions; rewrite its rows with write_table",
+            Remedy.COPY,
         )
 
 

@@ -123,7 +123,7 @@ def is_guess(table: OpenTable) -> bool:
     rows = parse_id(stored.get(CHOSEN_FROM_KEY, ""))
     if rows is not None:
         return rows < ENOUGH_ROWS
-    # Older versions did not store the number. Their choice for a table without files was a guess.
+    # Without the number, the choice of a table without files counts as a guess.
     return table.configuration.latest.is_staging and not table.snapshot.files
 
 

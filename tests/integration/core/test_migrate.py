@@ -1,4 +1,4 @@
-"""migrate_format: tables of qbeast 0.5 get today's tags, and keep exactly the rows that count."""
+"""migrate_format: tables of qbeast-spark 0.5 get today's tags, and keep the rows that count."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def new_rows(spark: SparkSession, first: int, count: int, factor: int = 1) -> Da
 
 
 def assert_as_recorded(table: QbeastTable, name: str) -> None:
-    """Rows, samples and filters are those that qbeast 0.5 itself returned."""
+    """Rows, samples and filters are those that qbeast-spark 0.5 itself returned."""
     expected = sidecar(name)
     assert count_and_sum(table.dataframe()) == (expected["row_count"], expected["sum_id"])
     for fraction, recorded in expected["samples"].items():

@@ -190,7 +190,7 @@ class TestOperations:
                 "vacuum: 2 tables: 1 with nothing to delete, 1 failed",
             ),
             ("analyze", "{}", "was removed in version 0.6.0 of the Qbeast format"),
-            ("replicate", "{}", "was removed in version 0.6.0 of the Qbeast format"),
+            ("replicate", "{models: events}", "was removed in version 0.6.0 of the Qbeast format"),
         ):
             command = ["run-operation", operation, "--args", arguments]
             _, log = run_dbt_and_capture(command, expect_pass=False)

@@ -14,7 +14,7 @@ from dbt.adapters.qbeast.models.increment import (
     strategy_of,
     unknown_strategy,
 )
-from dbt.adapters.qbeast.models.increment_warnings import warnings_of
+from dbt.adapters.qbeast.models.increment_warnings import warning_of_cube_size, warnings_of
 from dbt.adapters.qbeast.models.own_macros import refuse_ignored_macros
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -236,6 +236,31 @@ def test_a_model_that_is_rebuilt_is_told_which_keys_it_ignores() -> None:
     ]
     assert all("which rebuilds the table" in message for message in found)
     assert not list(warnings_of({"materialized": "table", **keys}, None, "m", None))
+
+
+@pytest.mark.parametrize(
+    ("config", "is_told"),
+    [
+        ({"incremental_strategy": "merge", "unique_key": "id", "cube_size": 500}, True),
+        ({"incremental_strategy": "merge", "unique_key": "id", "cube_size": "500"}, True),
+        ({"incremental_strategy": "delete+insert", "unique_key": "id", "cube_size": 500}, True),
+        ({"incremental_strategy": "replace_where", "cube_size": 500, **PREDICATED}, True),
+        ({"incremental_strategy": "merge", "unique_key": "id", "cube_size": 1000}, False),
+        ({"incremental_strategy": "merge", "unique_key": "id", "cube_size": "1000"}, False),
+        ({"incremental_strategy": "merge", "unique_key": "id"}, False),
+        ({"incremental_strategy": "merge", "cube_size": 500}, False),
+        ({"incremental_strategy": "append", "cube_size": 500}, False),
+        ({"incremental_strategy": "insert_overwrite", "cube_size": 500}, False),
+    ],
+)
+def test_a_run_that_keeps_another_cube_size_is_told(config: dict[str, Any], is_told: bool) -> None:
+    increment = increment_of(config, strategy_of(config, None) or "")
+    model = {"name": "m", "alias": "m", "raw_code": ""}
+    spec = model_spec({"materialized": "incremental", "columns_to_index": "id", **config}, model)
+    message = warning_of_cube_size(spec, increment, 1000)
+    assert (message is not None) == is_told
+    if message is not None:
+        assert re.match(r"m: cube_size='?500'? has no effect with .* cube size, 1000", message)
 
 
 def test_a_misspelt_strategy_is_told_with_the_one_that_is_meant() -> None:

@@ -1,8 +1,13 @@
-"""Which paths of a log are inside the table's directory."""
+"""Which paths of a log are inside the table's directory, and what helps an incompatible table."""
+
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from pyspark.sql.types import ByteType, StructType
 
-from qbeast_core.locate.compatibility import is_inside
+from qbeast_core.errors import IncompatibleTable, Remedy
+from qbeast_core.locate.compatibility import check_no_slice_column, check_removable, is_inside
 
 ROOT = "file:/data/t/"
 
@@ -41,3 +46,20 @@ def test_files_below_the_directory_are_inside(path: str) -> None:
 )
 def test_files_elsewhere_are_not(path: str) -> None:
     assert not is_inside(path, ROOT)
+
+
+def table(**snapshot: Any) -> Any:
+    return SimpleNamespace(label="db.t", snapshot=SimpleNamespace(location="/data/t", **snapshot))
+
+
+def test_an_append_only_table_is_told_the_statement_that_ends_it() -> None:
+    with pytest.raises(IncompatibleTable, match=r"run ALTER TABLE db\.t SET") as error:
+        check_removable(table(configuration={"delta.appendOnly": "true"}))
+    assert error.value.remedy is Remedy.IN_PLACE
+
+
+def test_a_column_of_the_name_of_slices_is_told_the_statement_that_renames_it() -> None:
+    schema = StructType().add("_qbeast_slice", ByteType())
+    with pytest.raises(IncompatibleTable, match=r"ALTER TABLE db\.t RENAME COLUMN") as error:
+        check_no_slice_column(table(schema=schema))
+    assert error.value.remedy is Remedy.IN_PLACE

@@ -67,6 +67,24 @@ def warnings_of(
         )
 
 
+def warning_of_cube_size(spec: ModelSpec, increment: Increment, present: int) -> str | None:
+    """The warning of a run that keeps another cube size than the model's; None if there is none.
+
+    Args:
+        present: the cube size of the table.
+    """
+    appends = increment.strategy == MERGE and not increment.unique_key
+    if appends or increment.strategy in (APPEND, INSERT_OVERWRITE):
+        return None
+    if str(spec.cube_size) in ("auto", str(present)):
+        return None
+    return (
+        f"{spec.name}: cube_size={spec.cube_size!r} has no effect with {_describe(increment)}, "
+        f"because its runs keep the table's cube size, {present}. To change it, rebuild the table; "
+        f"or set cube_size={present}"
+    )
+
+
 def _uses(increment: Increment | None, key: str) -> bool:
     if increment is None:
         return False

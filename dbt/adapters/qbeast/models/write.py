@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from dbt.adapters.events.types import AdapterEventInfo
+from dbt.adapters.events.types import AdapterEventInfo, AdapterEventWarning
 from dbt.adapters.qbeast import after_commit
 from dbt.adapters.qbeast.models import advice
 from dbt.adapters.qbeast.models.configuration import ModelSpec
@@ -18,12 +18,13 @@ from dbt.adapters.qbeast.models.increment import (
     REPLACE_WHERE,
     Increment,
 )
+from dbt.adapters.qbeast.models.increment_warnings import warning_of_cube_size
 from dbt.adapters.qbeast.models.response import QbeastAdapterResponse as Response
 from dbt.adapters.qbeast.models.response import response_of_rewrite, response_of_write
 from dbt.adapters.qbeast.models.same_index import require_known_columns, require_same_index
 from dbt.adapters.qbeast.models.schema_changes import bring_up_to_date, fit_to_table, table_schema
 from dbt.adapters.qbeast.sampling import run_sample
-from dbt_common.events.functions import fire_event
+from dbt_common.events.functions import fire_event, warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
@@ -74,6 +75,10 @@ def write_model(
         return _rebuild(session, query(), table, spec)
     with _advising(session, table, spec):
         _require_same_index(session, query, table, spec)
+        present = QbeastTable.for_name(session, table).cube_size
+        warning = warning_of_cube_size(spec, increment, present)
+        if warning is not None:
+            warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=warning, args=[]))
         rows = _fitting(query, table, spec.selector, increment)
         return _STRATEGIES[increment.strategy](rows, table, spec, increment)
 

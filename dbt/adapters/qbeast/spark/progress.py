@@ -89,7 +89,8 @@ def running_tasks(spark: SparkContext, job_group: str) -> tuple[int, int]:
 
 
 def line(name: str, phase: str, done: int, known: int, seconds: float) -> str:
-    """
+    """The text of a progress line.
+
     >>> line("model.shop.events", "writing files", 3, 8, 20.4)
     'model.shop.events: writing files, 3 of 8 tasks, 20 s'
     >>> line("model.shop.events", "", 0, 0, 100)

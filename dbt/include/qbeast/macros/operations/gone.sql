@@ -1,17 +1,21 @@
 {# Operations that version 0.6.0 removed from the format. #}
 {% macro analyze() %}
-  {% if execute %}
-    {% do exceptions.raise_compiler_error(
-        '`analyze` was removed in version 0.6.0 of the Qbeast format, which no longer replicates cubes. '
-        ~ 'Use `dbt run-operation optimize` instead') %}
-  {% endif %}
+  {# A macro takes any arguments only if it names these two. #}
+  {% set _ = (varargs, kwargs) %}
+  {{ qbeast_gone_operation('analyze') }}
 {% endmacro %}
 
 
 {% macro replicate() %}
+  {% set _ = (varargs, kwargs) %}
+  {{ qbeast_gone_operation('replicate') }}
+{% endmacro %}
+
+
+{% macro qbeast_gone_operation(name) %}
   {% if execute %}
     {% do exceptions.raise_compiler_error(
-        '`replicate` was removed in version 0.6.0 of the Qbeast format, which no longer replicates cubes. '
+        '`' ~ name ~ '` was removed in version 0.6.0 of the Qbeast format, which no longer replicates cubes. '
         ~ 'Use `dbt run-operation optimize` instead') %}
   {% endif %}
 {% endmacro %}

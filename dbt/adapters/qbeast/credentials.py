@@ -55,6 +55,9 @@ class QbeastCredentials(Credentials):
     allow_sampled_build: bool = False
     progress: bool | float = DEFAULT_PROGRESS_SECONDS
 
+    # Has no type, so it is neither a key of the profile nor printed.
+    project_root = ""
+
     @classmethod
     def validate(cls, data: Any) -> None:
         """Raises DbtRuntimeError for an unknown key, ValidationError for a wrong type."""
@@ -117,8 +120,8 @@ class QbeastCredentials(Credentials):
         warehouse = self.warehouse or DEFAULT_WAREHOUSE
         if "://" in warehouse or warehouse.startswith("file:"):
             return warehouse
-        # dbt changes to the project's directory before it reads the profile.
-        return str(Path(os.path.expanduser(warehouse)).absolute())
+        root = self.project_root or _project_of_the_command()
+        return str(Path(root, os.path.expanduser(warehouse)).absolute())
 
     def catalog_kind(self) -> str:
         """`derby`, `memory`, `hive`, or the URI of a metastore."""
@@ -144,6 +147,13 @@ class QbeastCredentials(Credentials):
         shown["warehouse"] = self.warehouse_location()
         shown["catalog"] = self.catalog_kind()
         return shown.items()
+
+
+def _project_of_the_command() -> str:
+    """The project's directory where dbt gives the adapter a profile only, as in `dbt debug`."""
+    from dbt.flags import get_flags
+
+    return str(getattr(get_flags(), "PROJECT_DIR", None) or "")
 
 
 def _unknown_key(key: str, known: list[str]) -> str:

@@ -41,6 +41,22 @@ def test_without_java_one_line_says_what_to_install(project: Path) -> None:
     assert "Spark needs Java, but none is on the PATH: install Java 17 or 21" in line
 
 
+def test_the_warehouse_is_in_the_project_wherever_dbt_starts(
+    project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    shop = ("--project-dir", str(project), "--profiles-dir", str(project))
+    told, _ = start(elsewhere, "run", "--select", "first", *shop).communicate()
+    assert "rebuilt 100 rows" in told
+    warehouse = project / "warehouse"
+    assert (warehouse / "s.db" / "first").is_dir()
+    assert (warehouse / "metastore_db").is_dir()
+    told, _ = start(elsewhere, "debug", *shop).communicate()
+    assert f"warehouse: {warehouse}\n" in told  # of the profile
+    assert f"warehouse: file:{warehouse}\n" in told  # of the session
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_lock_interruption_and_survival_beside_another_project(
     project: Path, tmp_path: Path
 ) -> None:

@@ -1,6 +1,7 @@
 """The keys of a profile target of type `qbeast`."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,7 @@ class QbeastCredentials(Credentials):
                 f"`progress` is {self.progress}; set it to the seconds between progress lines or, "
                 "for none, to `false`"
             )
-        self.spark_config = {str(k): _setting_text(v) for k, v in self.spark_config.items()}
+        self.spark_config = {str(k): _setting_text(str(k), v) for k, v in self.spark_config.items()}
 
     @property
     def type(self) -> str:
@@ -164,8 +165,28 @@ def _unknown_key(key: str, known: list[str]) -> str:
     return f"unknown key `{key}`: {hint}"
 
 
-def _setting_text(value: Any) -> str:
-    """A setting as Spark spells it; YAML's true becomes `true`, not Python's `True`."""
+def _setting_text(key: str, value: Any) -> str:
+    """A setting as Spark spells it; YAML's true becomes `true`, not Python's `True`.
+
+    Raises DbtRuntimeError for what Spark has no text for.
+    """
+    if isinstance(value, Mapping):
+        name = next(iter(value), "name")
+        raise DbtRuntimeError(
+            f"`spark_config` has a mapping as {key}: write each setting with its full name, such "
+            f"as `{key}.{name}: …`"
+        )
+    if isinstance(value, list | tuple):
+        joined = ",".join(map(str, value))
+        raise DbtRuntimeError(
+            f"`spark_config` has a list as {key}: write it as one text with commas, such as "
+            f'`{key}: "{joined}"`'
+        )
+    if value is None:
+        raise DbtRuntimeError(
+            f'`spark_config` has no value for {key}: set one, write `{key}: ""` for an empty text, '
+            "or remove the line"
+        )
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)

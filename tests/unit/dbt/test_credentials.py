@@ -73,6 +73,9 @@ def test_progress_can_be_turned_off(progress: Any) -> None:
         ({"sample": 0.1}, "allow_sampled_build: true"),
         ({"sample": 10, "allow_sampled_build": True}, "between 0 and 1"),
         ({"optimize": "auto"}, "optimize: auto"),
+        ({"spark_config": {"spark.sql": {"ansi": 1}}}, r"`spark\.sql\.ansi: …`"),
+        ({"spark_config": {"spark.jars": ["a", "b"]}}, '`spark.jars: "a,b"`'),
+        ({"spark_config": {"spark.jars": None}}, "no value for spark.jars: set one"),
         ({"progress": -1}, "`progress` is -1; .* to `false`"),
     ],
 )

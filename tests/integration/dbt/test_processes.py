@@ -101,7 +101,9 @@ def test_two_targets_in_one_process_have_their_own_settings(tmp_path: Path) -> N
         text=True,
         check=False,
     ).stdout
-    by_target = dict(line.split(" ", 1) for line in told.splitlines() if line.split(" ")[0] in outputs)
+    by_target = dict(
+        line.split(" ", 1) for line in told.splitlines() if line.split(" ")[0] in outputs
+    )
     for name in ("tokyo", "plain", "lima"):
         assert by_target[name] == "['OK', None, None, None]", told
     assert "differs in spark.driver.memory" in told

@@ -239,12 +239,11 @@
 {# The message as SQL, because it contains the date of the record. #}
 {% macro qbeast_other_valid_to_message(columns, target_relation) -%}
   {%- set current = config.get('dbt_valid_to_current') -%}
-  {%- set now_set = 'dbt_valid_to_current is now ' ~ (current if current else 'not set') -%}
   {%- set until = 'cast(closed_data.dbt_open_until as string)' -%}
   concat(
     {{ adapter.qbeast_literal('the valid records of ' ~ target_relation.identifier ~ ' have ' ~ columns.dbt_valid_to ~ " = '") }},
     {{ until }},
-    {{ adapter.qbeast_literal("', but " ~ now_set ~ '. Set it back to that value, or change the records before the next run: '
+    {{ adapter.qbeast_literal("', but dbt_valid_to_current is now " ~ (current or 'not set') ~ '. Set it back to that value, or change the records before the next run: '
         ~ 'update ' ~ target_relation ~ ' set ' ~ columns.dbt_valid_to ~ ' = ' ~ (current or 'null') ~ ' where '
         ~ columns.dbt_valid_to ~ " = '") }},
     {{ until }}, "'"

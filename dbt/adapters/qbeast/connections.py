@@ -4,6 +4,7 @@ dbt imports this module to register the adapter. To report errors that need no S
 warehouse) at once, it does not import PySpark: modules that need PySpark are imported on first use.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,10 @@ class QbeastConnectionManager(SparkConnectionManager):
 
     def __init__(self, profile: AdapterRequiredConfig, mp_context: SpawnContext) -> None:
         super().__init__(profile, mp_context)
+        # Missing where dbt gives a profile without its project, as in `dbt debug`.
+        root = getattr(profile, "project_root", None)
+        if root is not None:
+            profile.credentials.project_root = os.path.abspath(root)  # type: ignore[attr-defined]
         if getattr(getattr(profile, "args", None), "which", None) in _COMMANDS_WITH_A_SESSION:
             _require_free_warehouse(profile.credentials)  # type: ignore[arg-type]
 

@@ -1,6 +1,7 @@
 """The keys of a profile target of type `qbeast`."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,9 @@ class QbeastCredentials(Credentials):
     allow_sampled_build: bool = False
     progress: bool | float = DEFAULT_PROGRESS_SECONDS
 
+    # Has no type, so it is neither a key of the profile nor printed.
+    project_root = ""
+
     @classmethod
     def validate(cls, data: Any) -> None:
         """Raises DbtRuntimeError for an unknown key, ValidationError for a wrong type."""
@@ -90,7 +94,7 @@ class QbeastCredentials(Credentials):
                 f"`progress` is {self.progress}; set it to the seconds between progress lines or, "
                 "for none, to `false`"
             )
-        self.spark_config = {str(k): _setting_text(v) for k, v in self.spark_config.items()}
+        self.spark_config = {str(k): _setting_text(str(k), v) for k, v in self.spark_config.items()}
 
     @property
     def type(self) -> str:
@@ -117,8 +121,8 @@ class QbeastCredentials(Credentials):
         warehouse = self.warehouse or DEFAULT_WAREHOUSE
         if "://" in warehouse or warehouse.startswith("file:"):
             return warehouse
-        # dbt changes to the project's directory before it reads the profile.
-        return str(Path(os.path.expanduser(warehouse)).absolute())
+        root = self.project_root or _project_of_the_command()
+        return str(Path(root, os.path.expanduser(warehouse)).absolute())
 
     def catalog_kind(self) -> str:
         """`derby`, `memory`, `hive`, or the URI of a metastore."""
@@ -146,6 +150,13 @@ class QbeastCredentials(Credentials):
         return shown.items()
 
 
+def _project_of_the_command() -> str:
+    """The project's directory where dbt gives the adapter a profile only, as in `dbt debug`."""
+    from dbt.flags import get_flags
+
+    return str(getattr(get_flags(), "PROJECT_DIR", None) or "")
+
+
 def _unknown_key(key: str, known: list[str]) -> str:
     hint = _KEY_HINTS.get(key)
     if hint is None:
@@ -154,8 +165,28 @@ def _unknown_key(key: str, known: list[str]) -> str:
     return f"unknown key `{key}`: {hint}"
 
 
-def _setting_text(value: Any) -> str:
-    """A setting as Spark spells it; YAML's true becomes `true`, not Python's `True`."""
+def _setting_text(key: str, value: Any) -> str:
+    """A setting as Spark spells it; YAML's true becomes `true`, not Python's `True`.
+
+    Raises DbtRuntimeError for what Spark has no text for.
+    """
+    if isinstance(value, Mapping):
+        name = next(iter(value), "name")
+        raise DbtRuntimeError(
+            f"`spark_config` has a mapping as {key}: write each setting with its full name, such "
+            f"as `{key}.{name}: …`"
+        )
+    if isinstance(value, list | tuple):
+        joined = ",".join(map(str, value))
+        raise DbtRuntimeError(
+            f"`spark_config` has a list as {key}: write it as one text with commas, such as "
+            f'`{key}: "{joined}"`'
+        )
+    if value is None:
+        raise DbtRuntimeError(
+            f'`spark_config` has no value for {key}: set one, write `{key}: ""` for an empty text, '
+            "or remove the line"
+        )
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)

@@ -78,7 +78,7 @@ class QbeastAdapter(SparkAdapter):
         node_config = getattr(node, "config", None)
         if node is not None and node.resource_type not in ("test", "unit_test"):
             models.configuration.refuse_sample(node_config or {}, node.name)
-        models.configuration.refuse_misspelt_keys(node_config or ())
+        models.configuration.refuse_misspelt_keys(node_config or {})
         models.configuration.default_to_delta(node_config)
 
     @available.parse_none
@@ -196,7 +196,9 @@ class QbeastAdapter(SparkAdapter):
         present = {column.name.lower() for column in self.get_columns_in_relation(relation)}
         if lowered["dbt_updated_at"] not in present:
             raise SnapshotTargetNotSnapshotTableError([column_names["dbt_updated_at"]])
-        deleted, behavior = lowered["dbt_is_deleted"], strategy["hard_deletes"]
+        deleted = lowered["dbt_is_deleted"]
+        # A strategy of the project may leave it out.
+        behavior = strategy.get("hard_deletes") or "ignore"
         left_out = present - {name.lower() for name in source_columns}
         if behavior != "new_record" and deleted in left_out:
             name = column_names["dbt_is_deleted"]

@@ -1,13 +1,17 @@
 """dbt as a process of its own on the embedded default: lock, Ctrl-C, what survives, no Java."""
 
+import json
+import os
 import re
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.integration.core.brute_force import last_version
-from tests.integration.dbt.processes import TARGET, read_until, start
+from tests.integration.dbt.processes import SPARK_CONFIG, TARGET, read_until, start
 from tests.integration.dbt.projects import write_project
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
@@ -39,6 +43,71 @@ def test_without_java_one_line_says_what_to_install(project: Path) -> None:
     told, _ = start(project, "run", **without_java(project)).communicate()
     (line,) = [line for line in told.splitlines() if "Java" in line]
     assert "Spark needs Java, but none is on the PATH: install Java 17 or 21" in line
+
+
+def test_the_warehouse_is_in_the_project_wherever_dbt_starts(
+    project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    shop = ("--project-dir", str(project), "--profiles-dir", str(project))
+    told, _ = start(elsewhere, "run", "--select", "first", *shop).communicate()
+    assert "rebuilt 100 rows" in told
+    warehouse = project / "warehouse"
+    assert (warehouse / "s.db" / "first").is_dir()
+    assert (warehouse / "metastore_db").is_dir()
+    told, _ = start(elsewhere, "debug", *shop).communicate()
+    assert f"warehouse: {warehouse}\n" in told  # of the profile
+    assert f"warehouse: file:{warehouse}\n" in told  # of the session
+    assert list(elsewhere.iterdir()) == []
+
+
+ZONE = "{{ config(materialized='table') }} select current_timezone() as zone"
+TARGETS = """
+from dbt.cli.main import dbtRunner
+
+for target in ("tokyo", "plain", "lima", "small", "cluster"):
+    result = dbtRunner().invoke(["-q", "build", "--target", target])
+    print(target, result.exception or [each.message for each in result.result], flush=True)
+"""
+
+
+def test_two_targets_in_one_process_have_their_own_settings(tmp_path: Path) -> None:
+    def zone(name: str) -> dict[str, str]:
+        return {**SPARK_CONFIG, "spark.sql.session.timeZone": name}
+
+    def output(schema: str, **target: object) -> dict[str, object]:
+        return {"type": "qbeast", "schema": schema, "spark_config": SPARK_CONFIG, **target}
+
+    write_project(tmp_path, TARGET, {"zone.sql": ZONE})
+    outputs = {
+        "tokyo": output("tokyo", spark_config=zone("Asia/Tokyo")),
+        "plain": output("plain"),
+        "lima": output("lima", spark_config=zone("America/Lima")),
+        "small": output("small", spark_config={**SPARK_CONFIG, "spark.driver.memory": "900m"}),
+        "cluster": output("cluster", master="spark://host:7077"),
+    }
+    profiles = {"demo": {"target": "plain", "outputs": outputs}}
+    (tmp_path / "profiles.yml").write_text(json.dumps(profiles))
+    (tmp_path / "tests").mkdir()
+    for name, expected in (("tokyo", "Asia/Tokyo"), ("plain", "Etc/UTC"), ("lima", "America/Lima")):
+        test = f"select * from {{{{ ref('zone') }}}} where '{{{{ target.name }}}}' = '{name}'"
+        (tmp_path / f"tests/{name}.sql").write_text(f"{test} and zone != '{expected}'")
+    environment = {**os.environ, "DO_NOT_TRACK": "1", "TZ": "Etc/UTC"}
+    told = subprocess.run(
+        [sys.executable, "-c", TARGETS],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    by_target = dict(
+        line.split(" ", 1) for line in told.splitlines() if line.split(" ")[0] in outputs
+    )
+    for name in ("tokyo", "plain", "lima"):
+        assert by_target[name] == "['OK', None, None, None]", told
+    assert "differs in spark.driver.memory" in told
+    assert "sets the master spark://host:7077" in told
 
 
 def test_lock_interruption_and_survival_beside_another_project(

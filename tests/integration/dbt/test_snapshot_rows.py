@@ -1,5 +1,7 @@
 """Each row of a snapshot's source has one valid record; an unchanged source changes nothing."""
 
+import json
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -255,3 +257,63 @@ class TestKeysWithTheSeparator:
             for name in SEPARATED:
                 valid = {(r.part, r.v) for r in histories.records(name) if r.until is None}
                 assert valid == expected, name
+
+
+FOREVER = "timestamp'9999-12-31 00:00:00'"
+DATED = {
+    "dated": f"unique_key: id, {TIME}, hard_deletes: invalidate",
+    "dated_indexed": f"unique_key: id, {TIME}, columns_to_index: [id], hard_deletes: invalidate",
+    "dated_check": f"unique_key: id, {CHECK}: [v]",
+}
+
+
+def dated(valid_to_current: str | None) -> str:
+    """The snapshots with this `dbt_valid_to_current`."""
+    setting = f', dbt_valid_to_current: "{valid_to_current}"' if valid_to_current else ""
+    lines = [
+        f"  - {{name: {name}, relation: ref('dated_source'), config: {{{config}{setting}}}}}\n"
+        for name, config in DATED.items()
+    ]
+    return "snapshots:\n" + "".join(lines)
+
+
+class TestValidToCurrent:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        source = (
+            "select 1 as id, {{ var('v', 1) }} as v, timestamp'{{ var('at') }}' as updated_at "
+            "where {{ var('present', true) }}"
+        )
+        return {"dated_source.sql": source}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        return {"dated.yml": dated(FOREVER)}
+
+    def test_another_value_is_refused_with_the_statement_that_changes_the_records(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        schema = project.test_schema
+
+        def built(*, passes: bool = True, **given: Any) -> Any:
+            return run_dbt(["build", "--vars", json.dumps(given)], expect_pass=passes)
+
+        built(at="2100-01-01")
+        write_file(dated(None), project.project_root, "snapshots", "dated.yml")
+        results = built(at="2100-01-01", passes=False)
+        for name in DATED:
+            message = message_of(results, name)
+            assert "dbt_valid_to = '9999-12-31 00:00:00'" in message
+            assert "dbt_valid_to_current is now not set" in message
+            (update,) = re.findall(r"(update .* = '9999-12-31 00:00:00')", message)
+            assert spark.table(f"{schema}.{name}").count() == 1
+            spark.sql(update)
+        built(at="2100-01-01")
+        # Dates in the future that are the rows' own, also of a row that comes back.
+        built(at="2101-01-01", v=2)
+        built(at="2101-01-01", v=2, present=False)
+        built(at="2101-01-01", v=2)
+        for name, records in (("dated", 3), ("dated_indexed", 3), ("dated_check", 2)):
+            rows = spark.table(f"{schema}.{name}").collect()
+            assert len(rows) == records
+            assert [row.v for row in rows if row.dbt_valid_to is None] == [2]

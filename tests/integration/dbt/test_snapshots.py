@@ -183,6 +183,42 @@ snapshots:
 """
 
 
+OWN_STRATEGY = """
+{% macro snapshot_by_number_strategy(node, snapshotted_rel, current_rel, config, exists) %}
+  {% set key = config.get('unique_key') %}
+  {{ return({
+      'unique_key': key,
+      'updated_at': snapshot_get_time(),
+      'row_changed': snapshotted_rel ~ '.number != ' ~ current_rel ~ '.number',
+      'scd_id': snapshot_hash_arguments([key, 'number'])}) }}
+{% endmacro %}
+"""
+BY_NUMBER = """
+snapshots:
+  - {name: by_number, relation: ref('numbers'), config: {unique_key: id, strategy: by_number}}
+"""
+
+
+class TestOwnStrategy:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"numbers.sql": "select 1 as id, {{ var('number', 1) }} as number"}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        return {"by_number.yml": BY_NUMBER}
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, Any]:
+        return {"by_number.sql": OWN_STRATEGY}
+
+    def test_it_may_leave_out_hard_deletes(self, project: Any, spark: SparkSession) -> None:
+        run_dbt(["build"])
+        run_dbt(["build", "--vars", "{number: 2}"])
+        rows = spark.table(f"{project.test_schema}.by_number").collect()
+        assert {(row.number, row.dbt_valid_to is None) for row in rows} == {(1, False), (2, True)}
+
+
 class TestSnapshotInAnotherFormat:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:

@@ -74,6 +74,32 @@ class TestConvert:
         assert "does not exist" in log
 
 
+TRUNCATED = "{{ config(materialized='table', file_format='FORMAT') }} select 1 as id"
+EMPTIED = """
+{% macro empty(name) %}
+  {% do adapter.truncate_relation(api.Relation.create(schema=target.schema, identifier=name)) %}
+{% endmacro %}
+"""
+
+
+class TestTruncate:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {
+            f"in_{name}.sql": TRUNCATED.replace("FORMAT", name) for name in ("delta", "parquet")
+        }
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, Any]:
+        return {"empty.sql": EMPTIED}
+
+    def test_a_table_in_any_format_is_emptied(self, project: Any, spark: SparkSession) -> None:
+        run_dbt(["run"])
+        for name in ("in_delta", "in_parquet"):
+            run_operation("empty", f"{{name: {name}}}")
+            assert spark.table(f"{project.test_schema}.{name}").count() == 0
+
+
 class TestMigrate:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:

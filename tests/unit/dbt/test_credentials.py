@@ -1,6 +1,7 @@
 """What a profile may say, and how a wrong one is told."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +20,23 @@ def test_a_schema_is_enough() -> None:
     assert found.master == "local[*]"
     assert found.is_local
     assert found.catalog_kind() == "derby"
-    assert found.warehouse_location() == os.path.join(os.getcwd(), "warehouse")
-    assert dict(found.connection_info())["warehouse"] == found.warehouse_location()
+    assert found.project_root == ""
+    assert "project_root" not in found.to_dict()
+
+
+def test_a_relative_warehouse_starts_at_the_project() -> None:
+    found = credentials(warehouse="tables")
+    found.project_root = "/shop"
+    assert found.warehouse_location() == "/shop/tables"
+    assert dict(found.connection_info())["warehouse"] == "/shop/tables"
+    assert found.lock_directory() == Path("/shop/tables/.qbeast")
+
+
+def test_an_absolute_warehouse_and_one_at_home_start_there() -> None:
+    for given, expected in (("/data", "/data"), ("~/data", os.path.expanduser("~/data"))):
+        found = credentials(warehouse=given)
+        found.project_root = "/shop"
+        assert found.warehouse_location() == expected
 
 
 def test_a_remote_warehouse_is_taken_as_given() -> None:
@@ -57,6 +73,9 @@ def test_progress_can_be_turned_off(progress: Any) -> None:
         ({"sample": 0.1}, "allow_sampled_build: true"),
         ({"sample": 10, "allow_sampled_build": True}, "between 0 and 1"),
         ({"optimize": "auto"}, "optimize: auto"),
+        ({"spark_config": {"spark.sql": {"ansi": 1}}}, r"`spark\.sql\.ansi: …`"),
+        ({"spark_config": {"spark.jars": ["a", "b"]}}, '`spark.jars: "a,b"`'),
+        ({"spark_config": {"spark.jars": None}}, "no value for spark.jars: set one"),
         ({"progress": -1}, "`progress` is -1; .* to `false`"),
     ],
 )

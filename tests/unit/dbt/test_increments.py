@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dbt.adapters.qbeast.models.configuration import model_spec
+from dbt.adapters.qbeast.models.configuration import model_increment, model_spec
 from dbt.adapters.qbeast.models.constraints import Check, checked_query, checks_of, properties_of
 from dbt.adapters.qbeast.models.increment import (
     Increment,
@@ -71,7 +71,8 @@ def test_names_may_be_one_or_a_list_and_are_taken_once() -> None:
         ("microbatch", "parquet", "day", "insert_overwrite"),
         ("microbatch", "delta", "day", "microbatch"),
         ("merge", "iceberg", None, "merge"),
-        ("delete+insert", "hudi", None, "delete+insert"),
+        ("delete+insert", "iceberg", None, "delete+insert"),
+        ("merge", "hudi", None, "file_format='hudi'"),
         ("merge", "parquet", None, "'append' or 'insert_overwrite'"),
         ("delete+insert", "orc", None, "file_format='orc'"),
         ("replace_where", "iceberg", None, "Remove file_format"),
@@ -92,6 +93,22 @@ def test_a_format_takes_the_strategies_that_it_can(
             increment_of(config, strategy)
     else:
         assert increment_of(config, strategy).strategy == found
+
+
+def test_what_a_delete_insert_of_a_plain_table_deletes_is_told_by_the_table() -> None:
+    config = {
+        "materialized": "incremental",
+        "incremental_strategy": "delete+insert",
+        "unique_key": "id",
+        "incremental_predicates": ["DBT_INTERNAL_DEST.day > 1", "dbt_internal_source.new"],
+    }
+    with pytest.raises(
+        DbtRuntimeError, match=r"has 'dbt_internal_source\.new', but .* of the table"
+    ):
+        model_increment(config)
+    assert model_increment({**config, "columns_to_index": "id"}) is not None
+    of_the_table = {**config, "incremental_predicates": "DBT_INTERNAL_DEST.day > 1"}
+    assert model_increment(of_the_table) is not None
 
 
 def test_partitions_are_named_as_the_table_has_them() -> None:
@@ -292,6 +309,13 @@ def test_a_misspelt_strategy_is_told_with_the_one_that_is_meant() -> None:
             True,
         ),
         ({"incremental_strategy": "my_own"}, "shop", "get_incremental_my_own_sql", False),
+        ({"unique_key": "id"}, "shop", "spark__get_merge_update_columns", True),
+        ({"unique_key": "id"}, "dbt_spark", "spark__get_merge_update_columns", False),
+        ({}, "shop", "get_merge_update_columns", False),
+        ({}, "shop", "process_schema_changes", True),
+        ({}, "shop", "default__check_for_schema_changes", True),
+        ({"unique_key": "id"}, "shop", "qbeast__sync_column_schemas", True),
+        ({"incremental_strategy": "my_own"}, "shop", "process_schema_changes", False),
     ],
 )
 def test_a_macro_that_this_adapter_does_not_call_is_refused(

@@ -284,7 +284,17 @@ def test_another_spelling_of_a_key_is_told(key: str, meant: str) -> None:
 def test_no_key_of_dbt_or_of_an_adapter_counts_as_misspelt() -> None:
     fields = (*NodeConfig.__dataclass_fields__, *SnapshotConfig.__dataclass_fields__)
     others = (*_WITHOUT_INDEX_ONLY, *_OF_A_MERGE, "predicates", "cluster_by", "partitions")
-    refuse_misspelt_keys([*fields, *QbeastConfig.__dataclass_fields__, *others])
+    keys = (*fields, *QbeastConfig.__dataclass_fields__, *others)
+    refuse_misspelt_keys(dict.fromkeys(keys))
+
+
+@pytest.mark.parametrize("key", ["partitioned_by", "tbl_properties"])
+def test_a_key_of_another_adapter_may_stand_where_there_is_no_index(key: str) -> None:
+    for config in ({"materialized": "view"}, {"materialized": "table"}, {"severity": "warn"}):
+        refuse_misspelt_keys({**config, key: 10})
+    indexed = {"materialized": "table", "columns_to_index": "id", key: 10}
+    with pytest.raises(DbtRuntimeError, match=f"unknown key '{key}'"):
+        refuse_misspelt_keys(indexed)
 
 
 @pytest.mark.parametrize("sample", [0.1, "0.1", 0, 1, True, ""])

@@ -1,5 +1,6 @@
 """Which tables an operation is run on."""
 
+import re
 from typing import Any
 
 import pytest
@@ -48,6 +49,29 @@ def test_selections(selected: Any, labels: list[str]) -> None:
 def test_a_selection_of_nothing_is_an_error(selected: Any) -> None:
     with pytest.raises(DbtRuntimeError, match=r" selects no model; the models are events"):
         tables_of(GRAPH, selected)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"table": ""},
+        {"table": " "},
+        {"table": ["events"]},
+        {"table": 5},
+        {"models": ""},
+        {"models": []},
+        {"models": [""]},
+        {"models": 5},
+        {"models": ["events", 5]},
+        {"models": {"events": 1}},
+    ],
+)
+def test_what_names_no_table_is_not_taken_for_all_of_them(arguments: dict[str, Any]) -> None:
+    nowhere: Any = None
+    ((key, value),) = arguments.items()
+    told = rf"{key} is the name .*, not {re.escape(repr(value))}\. To take "
+    with pytest.raises(DbtRuntimeError, match=told):
+        run(nowhere, "optimize", GRAPH, arguments)
 
 
 def test_a_table_and_models_at_once_are_an_error() -> None:

@@ -1,5 +1,6 @@
 """Whether a run is one on a sample."""
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ from dbt.adapters.qbeast.sampling.run_sample import (
     refuse_mixture,
     sampled_by_its_text,
 )
+from dbt.config.project import VarProvider
 from dbt_common.exceptions import DbtRuntimeError
 
 SAMPLED, WHOLE, LEFT_WHOLE, SMALL = (
@@ -28,9 +30,13 @@ IN_VIEW, IN_SAMPLED_VIEW, SAMPLED_IN_VIEW = (
 )
 
 
-def run(which: str = "run", variable: Any = None, **target: Any) -> Any:
-    """The configuration of a command with that variable, on a target with those keys."""
+def run(
+    which: str = "run", variable: Any = None, variables: Mapping[str, Any] = {}, **target: Any
+) -> Any:
+    """A command's configuration with that variable, those of the project and keys of the target."""
     return SimpleNamespace(
+        project_name="shop",
+        vars=VarProvider(dict(variables)),
         credentials=QbeastCredentials.from_dict({"schema": "s", **target}),
         cli_vars={} if variable is None else {"qbeast_sample": variable},
         args=SimpleNamespace(which=which),
@@ -48,6 +54,17 @@ def test_the_variable_goes_before_the_target() -> None:
     assert fraction(allow_sampled_build=True, sample=0.1) == 0.1
     assert fraction(allow_sampled_build=True, sample=0.1, variable="0.01") == 0.01
     assert fraction(allow_sampled_build=True, sample=0.1, variable=1) is None
+
+
+def test_a_variable_of_the_project_goes_between_them() -> None:
+    of_all, of_shop = {"qbeast_sample": 0.2}, {"shop": {"qbeast_sample": 0.3}}
+    allowed = {"allow_sampled_build": True, "sample": 0.1}
+    assert fraction(variables=of_all, **allowed) == 0.2
+    assert fraction(variables={**of_all, **of_shop}, **allowed) == 0.3
+    assert fraction(variables={"other": {"qbeast_sample": 0.4}}, **allowed) == 0.1
+    assert fraction(variables=of_shop, variable=0.5, **allowed) == 0.5
+    with pytest.raises(DbtRuntimeError, match=r"`allow_sampled_build: true`"):
+        fraction(variables=of_all)
 
 
 @pytest.mark.parametrize("command", ["run-operation", "generate", "list", "freshness", "clone"])

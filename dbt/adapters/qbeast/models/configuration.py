@@ -1,6 +1,6 @@
 """A model's configuration: read from dbt, checked, and turned into one typed value."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ from dbt.adapters.qbeast.models.constraints import checks_of, properties_of
 from dbt.adapters.qbeast.models.increment import (
     APPEND,
     APPEND_NEW,
+    DELETE_INSERT,
     FAIL,
     MICROBATCH,
     Increment,
@@ -42,6 +43,8 @@ _KEYS_OF_DBT = (
     "tblproperties",
     "unique_key",
 )
+# Keys of dbt-athena, dbt-hive and dbt-impala that resemble those above.
+_KEYS_OF_OTHERS = ("partitioned_by", "tbl_properties")
 
 
 @dataclass
@@ -137,6 +140,8 @@ def model_increment(config: Any, model: Mapping[str, Any] | None = None) -> Incr
         return None
     increment = increment_of(config, strategy, model)
     refuse_keys_of_a_merge(config, increment)
+    if strategy == DELETE_INSERT and not is_indexed(config):
+        _require_predicates_on_the_table(increment)
     if config.get("materialized") == "qbeast" and strategy == MICROBATCH:
         raise DbtRuntimeError(
             "incremental_strategy='microbatch' needs materialized='incremental', because dbt runs "
@@ -262,9 +267,15 @@ def refuse_sample(config: Any, name: str) -> None:
         )
 
 
-def refuse_misspelt_keys(keys: Iterable[str]) -> None:
-    """Raises DbtRuntimeError for a misspelt key, because dbt accepts any key in a configuration."""
-    for key in keys:
+def refuse_misspelt_keys(config: Mapping[str, Any]) -> None:
+    """Raises DbtRuntimeError for a misspelt key, because dbt accepts any key in a configuration.
+
+    A node without an index may have the keys of other adapters, for targets of theirs.
+    """
+    others = () if is_indexed(config) else _KEYS_OF_OTHERS
+    for key in config:
+        if key in others:
+            continue
         close = closest(key, _OWN_KEYS, likeness=0.85) or closest(key, _KEYS_OF_DBT, likeness=0.9)
         if close not in (None, key):
             raise DbtRuntimeError(
@@ -318,6 +329,16 @@ def _require_mode_of_a_contract(on_schema_change: str) -> None:
             "because the columns of the table could then differ from the contract. Set "
             f"on_schema_change to {APPEND_NEW!r} or {FAIL!r}"
         )
+
+
+def _require_predicates_on_the_table(increment: Increment) -> None:
+    for predicate in increment.predicates:
+        if "dbt_internal_source" in predicate.lower():
+            raise DbtRuntimeError(
+                f"incremental_predicates has {predicate!r}, but the predicates of delete+insert "
+                "select rows of the table. Use columns of DBT_INTERNAL_DEST only, or filter the "
+                "model's query"
+            )
 
 
 def _strategy(config: Any) -> str | None:

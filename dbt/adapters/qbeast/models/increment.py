@@ -20,7 +20,7 @@ DEFAULT = "default"
 STRATEGIES = (APPEND, MERGE, DELETE_INSERT, INSERT_OVERWRITE, REPLACE_WHERE, MICROBATCH)
 _OF_ANY_FORMAT = (APPEND, INSERT_OVERWRITE)
 _BY_MERGE = (MERGE, DELETE_INSERT)
-_FORMATS_WITH_MERGE = ("iceberg", "hudi")
+_FORMAT_WITH_MERGE = "iceberg"
 IGNORE, FAIL, APPEND_NEW, SYNC_ALL = "ignore", "fail", "append_new_columns", "sync_all_columns"
 ON_SCHEMA_CHANGE = (IGNORE, FAIL, APPEND_NEW, SYNC_ALL)
 
@@ -160,7 +160,7 @@ def _in_format(increment: Increment, file_format: str) -> Increment:
     strategy = increment.strategy
     if file_format == "delta" or strategy in _OF_ANY_FORMAT or increment.is_own:
         return increment
-    if strategy in _BY_MERGE and file_format in _FORMATS_WITH_MERGE:
+    if strategy in _BY_MERGE and file_format == _FORMAT_WITH_MERGE:
         return increment
     if strategy == MICROBATCH and increment.partition_by:
         return replace(increment, strategy=INSERT_OVERWRITE, batch="")
@@ -169,7 +169,8 @@ def _in_format(increment: Increment, file_format: str) -> Increment:
         instead = "set partition_by to columns of the grain of batch_size"
     raise DbtRuntimeError(
         f"incremental_strategy={strategy!r} cannot be used with file_format={file_format!r}, "
-        f"because Spark cannot change single rows of such a table. Remove file_format, or {instead}"
+        "because the adapter cannot change single rows of such a table. Remove file_format, or "
+        f"{instead}"
     )
 
 

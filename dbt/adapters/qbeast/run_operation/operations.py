@@ -42,7 +42,7 @@ def run(
     """Runs an operation on `table`, on the tables of `models`, or on those of all indexed models.
 
     Raises DbtRuntimeError if `models` selects no model of the project, if both `table` and `models`
-    are given, or if `dry_run` is not a boolean.
+    are given, or if an argument is not of its type.
     """
     given = {key: value for key, value in arguments.items() if value is not None}
     if not isinstance(given.get("dry_run", True), bool):
@@ -50,6 +50,7 @@ def run(
             f"dry_run is true or false, not {given['dry_run']!r}; write it without quotes"
         )
     named, selected = given.pop("table", None), given.pop("models", None)
+    _require_texts(named, selected)
     if named is not None and selected is not None:
         raise DbtRuntimeError(
             f"{operation} takes either table or models, but got table={named!r} and "
@@ -60,9 +61,9 @@ def run(
         one_table = _with_configuration(one_table, graph)
     report = Report()
     # A table that is given by its name or path is looked up by the operation itself.
-    tables = [ModelTable(named, named)] if named else tables_of(graph, selected)
+    tables = [ModelTable(named, named)] if named is not None else tables_of(graph, selected)
     for table in tables:
-        if not named and not session.catalog.tableExists(table.name):
+        if named is None and not session.catalog.tableExists(table.name):
             report.lines.append(f"{operation} {table.label}: not built yet")
             report.outcomes["not built yet"] += 1
             continue
@@ -84,6 +85,25 @@ def run(
     else:
         report.lines.append(f"{operation}: the project has no model with columns_to_index")
     return report
+
+
+def _require_texts(named: Any, selected: Any) -> None:
+    """Raises DbtRuntimeError unless these can be a name and a selection, where they are given."""
+    if named is not None and not _is_text(named):
+        raise DbtRuntimeError(
+            f"table is the name or the path of one table, not {named!r}. To take the tables of "
+            "several models, use models"
+        )
+    choices = selected if isinstance(selected, list) else [selected]
+    if selected is not None and not (choices and all(map(_is_text, choices))):
+        raise DbtRuntimeError(
+            "models is the name of a model, tag:<tag>, path:<path> or a list of these, not "
+            f"{selected!r}. To take all models with columns_to_index, leave it out"
+        )
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 @dataclass(frozen=True)

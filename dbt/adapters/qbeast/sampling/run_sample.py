@@ -1,4 +1,4 @@
-"""Runs on a sample: `--vars '{qbeast_sample: 0.01}'`, or `sample: 0.01` in the target.
+"""Runs on a sample: the variable `qbeast_sample: 0.01`, or `sample: 0.01` in the target.
 
 A node that reads an indexed table with all of its rows reads a sample of it. Tables built from a
 sample are not sampled again. A table without an index is read whole, because Spark would read all
@@ -32,7 +32,7 @@ def fraction_of_run(config: AdapterRequiredConfig) -> float | None:
     Raises DbtRuntimeError if the value is not a fraction, or if the target allows no samples.
     """
     credentials = _credentials(config)
-    asked = config.cli_vars.get(VARIABLE, credentials.sample)
+    asked = _variables(config).get(VARIABLE, credentials.sample)
     if asked is None or command_of(config) in _WITHOUT_A_SAMPLE:
         return None
     fraction = parse_fraction(asked)
@@ -45,6 +45,13 @@ def fraction_of_run(config: AdapterRequiredConfig) -> float | None:
             "target, add `allow_sampled_build: true` to its profile"
         )
     return fraction
+
+
+def _variables(config: AdapterRequiredConfig) -> Mapping[str, Any]:
+    """The variables of dbt_project.yml and, before them, of the command line."""
+    of_project: Mapping[str, Any] = config.vars.to_dict()  # type: ignore[attr-defined]
+    own = of_project.get(config.project_name)
+    return {**of_project, **(own if isinstance(own, Mapping) else {}), **config.cli_vars}
 
 
 def fraction_of_node(

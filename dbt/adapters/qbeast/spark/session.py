@@ -33,13 +33,19 @@ _DERBY_TO_STDERR = "-Dderby.stream.error.field=java.lang.System.err"
 
 @dataclass(frozen=True)
 class SharedSession:
-    """The process's session. `started_here` is false if a notebook or a cluster job started it."""
+    """The process's session."""
 
     spark: SparkSession
-    started_here: bool
     warehouse: str
     catalog: str
+    started_with: QbeastCredentials | None = None
+    """The profile that it was started with; None if it was not started here."""
     lock: warehouse_lock.WarehouseLock | None = None
+
+    @property
+    def started_here(self) -> bool:
+        """Whether dbt started it, and not a notebook or a cluster job."""
+        return self.started_with is not None
 
 
 _shared: SharedSession | None = None
@@ -50,13 +56,15 @@ def shared_session(credentials: QbeastCredentials) -> SharedSession:
     """The session of this process; the first call finds a running one or starts Spark.
 
     Raises DbtRuntimeError if the running session lacks Delta or uses another warehouse or catalog
-    than the profile, if Java is missing, or if another process holds the warehouse.
+    than the profile, if dbt started it for a profile with another master or fixed setting, if Java
+    is missing, or if another process holds the warehouse.
     """
     global _shared
     with _shared_guard:
         _refuse_connect(credentials)
         if _shared is not None and is_alive(_shared.spark):
             _require_same_place(_shared, credentials)
+            _require_same_start(_shared, credentials)
             return _shared
         if _shared is not None and _shared.lock is not None:
             _shared.lock.release()  # that Spark has been stopped
@@ -68,16 +76,31 @@ def shared_session(credentials: QbeastCredentials) -> SharedSession:
 def node_session(shared: SharedSession, credentials: QbeastCredentials) -> SparkSession:
     """A session for one dbt connection, with its own temporary views, current schema and settings.
 
-    It starts with the settings of the profile and, if the shared session was not started here, with
-    the settings that its owner changed at run time.
+    It starts with the settings of the profile, and without those of another profile that the shared
+    session was started with. If it was not started here, also with the settings that its owner
+    changed at run time.
     """
     session = shared.spark.newSession()
-    if not shared.started_here:
+    if shared.started_with is None:
         copy_settings(shared.spark, session)
+    else:
+        _reset(session, shared.started_with, credentials)
     for key, value in credentials.spark_config.items():
         if session.conf.get(key, None) != value and session.conf.isModifiable(key):
             session.conf.set(key, value)
     return session
+
+
+def _reset(session: SparkSession, starter: QbeastCredentials, present: QbeastCredentials) -> None:
+    """Resets what the starter's profile sets and the present one does not."""
+    defaults = start_settings(present)
+    for key in starter.spark_config.keys() - present.spark_config.keys():
+        if not session.conf.isModifiable(key):
+            continue
+        if key in defaults:
+            session.conf.set(key, defaults[key])
+        else:
+            session.conf.unset(key)
 
 
 def _refuse_connect(credentials: QbeastCredentials) -> None:
@@ -109,7 +132,6 @@ def _adopt(spark: SparkSession, credentials: QbeastCredentials) -> SharedSession
         )
     shared = SharedSession(
         spark,
-        started_here=False,
         warehouse=spark.conf.get("spark.sql.warehouse.dir") or "",
         catalog=_catalog_of(spark),
     )
@@ -133,6 +155,21 @@ def _require_same_place(shared: SharedSession, credentials: QbeastCredentials) -
         # The session's settings do not tell an embedded Derby catalog from a configured Hive one.
         if not (present == "hive" and wanted == "derby"):
             _require_equal("catalog", wanted, present)
+
+
+def _require_same_start(shared: SharedSession, credentials: QbeastCredentials) -> None:
+    """Raises if the profile needs a session that was started in another way."""
+    if shared.started_with is None:
+        return
+    _require_equal("master", credentials.master, shared.started_with.master)
+    before, now = start_settings(shared.started_with), start_settings(credentials)
+    for key in sorted(shared.started_with.spark_config.keys() | credentials.spark_config.keys()):
+        if before.get(key) != now.get(key) and not shared.spark.conf.isModifiable(key):
+            raise DbtRuntimeError(
+                f"`spark_config` of the profile differs in {key} from that of the target that "
+                "started the Spark session of this process, and Spark reads this setting only when "
+                "it starts. Use the same value, or run dbt in a separate process."
+            )
 
 
 def _require_equal(what: str, wanted: str, present: str) -> None:
@@ -186,7 +223,7 @@ def _start(credentials: QbeastCredentials) -> SharedSession:
         if held is not None:
             held.release()
         raise
-    return SharedSession(spark, True, warehouse, credentials.catalog_kind(), held)
+    return SharedSession(spark, warehouse, credentials.catalog_kind(), credentials, held)
 
 
 def start_settings(credentials: QbeastCredentials) -> dict[str, str]:

@@ -83,9 +83,11 @@
 {% endmacro %}
 
 
+{# Delta has no TRUNCATE, and other formats have no DELETE. A relation of ref() does not say its format. #}
 {% macro qbeast__truncate_relation(relation) %}
+  {%- set is_delta = (load_relation(relation) or relation).is_delta -%}
   {%- call statement('truncate_relation') -%}
-    delete from {{ relation.render() }}
+    {{ 'delete from' if is_delta else 'truncate table' }} {{ relation.render() }}
   {%- endcall -%}
 {% endmacro %}
 

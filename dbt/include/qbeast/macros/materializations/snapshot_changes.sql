@@ -23,7 +23,9 @@
   {%- set now = 'cast(' ~ run_time ~ ' as ' ~ types[columns.dbt_valid_from | lower] ~ ')' -%}
   {%- set current = config.get('dbt_valid_to_current') or 'null' -%}
   {%- set is_open = '(' ~ columns.dbt_valid_to ~ ' is null or ' ~ columns.dbt_valid_to ~ ' <=> ' ~ current ~ ')' -%}
-  {%- set known_until = 'coalesce(snapshotted_data.dbt_known_until, closed_data.dbt_known_until)' -%}
+  {%- set known_until = 'coalesce(snapshotted_data.dbt_known_until, if(closed_data.dbt_open_until is null, '
+                        ~ 'closed_data.dbt_known_until, raise_error('
+                        ~ qbeast_other_valid_to_message(columns, target_relation) ~ ')))' -%}
   {%- set key_names = [] -%}
   {%- for key in keys -%}
     {% do key_names.append('dbt_unique_key_' ~ loop.index) %}
@@ -54,9 +56,13 @@
     where {{ is_open }}
   ),
 
+  {# A key whose last record ends in the future, and not where a record begins, was left open by another
+     `dbt_valid_to_current`. Two days are more than clocks and time zones differ by. #}
   closed_data as (
     select {{ qbeast_snapshot_key(keys) }}, true as dbt_is_present,
-      max(greatest({{ columns.dbt_valid_from }}, {{ columns.dbt_valid_to }})) as dbt_known_until
+      max(greatest({{ columns.dbt_valid_from }}, {{ columns.dbt_valid_to }})) as dbt_known_until,
+      if(max({{ columns.dbt_valid_to }}) > greatest(max({{ columns.dbt_valid_from }}), {{ now }} + interval 2 days),
+        max({{ columns.dbt_valid_to }}), null) as dbt_open_until
     from {{ target_relation }}
     where not {{ is_open }}
     group by all
@@ -226,6 +232,21 @@
     coalesce(cast(dbt_unique_key_{{ loop.index }} as string), 'NULL'), {{ "', '," if not loop.last }}
     {%- endfor %}
     '), {{ advice }}'
+  )
+{%- endmacro %}
+
+
+{# The message as SQL, because it contains the date of the record. #}
+{% macro qbeast_other_valid_to_message(columns, target_relation) -%}
+  {%- set current = config.get('dbt_valid_to_current') -%}
+  {%- set until = 'cast(closed_data.dbt_open_until as string)' -%}
+  concat(
+    {{ adapter.qbeast_literal('the valid records of ' ~ target_relation.identifier ~ ' have ' ~ columns.dbt_valid_to ~ " = '") }},
+    {{ until }},
+    {{ adapter.qbeast_literal("', but dbt_valid_to_current is now " ~ (current or 'not set') ~ '. Set it back to that value, or change the records before the next run: '
+        ~ 'update ' ~ target_relation ~ ' set ' ~ columns.dbt_valid_to ~ ' = ' ~ (current or 'null') ~ ' where '
+        ~ columns.dbt_valid_to ~ " = '") }},
+    {{ until }}, "'"
   )
 {%- endmacro %}
 

@@ -22,6 +22,14 @@ SLACK = 1.25
 leave 2^n children almost empty, and counts from a sample are not exact anyway."""
 
 
+def most_rows(wanted: float) -> float:
+    """The number of rows in a cube up to which it is left as it is.
+
+    By chance, a cube gets more rows than its share: the second term is three standard deviations.
+    """
+    return SLACK * wanted + 3.0 * math.sqrt(wanted)
+
+
 def estimate_weights(
     layout: PathLayout,
     sample: WeighedSample,
@@ -142,7 +150,7 @@ def _weights_of_level(
     # With few distinct values there are few weights, so the number of rows between two weights does
     # not follow from their difference. The rows of the sample decide in this case.
     wanted = max(desired_cube_size / scale, 1.0)
-    too_many = SLACK * wanted + 3.0 * math.sqrt(wanted)
+    too_many = most_rows(wanted)
     above = np.maximum(fraction_of_weight(level.parent_weights), 0.0)
     everything = np.full(len(cubes), MAX_WEIGHT)
     is_leaf = domains * (1.0 - above) <= SLACK * desired_cube_size

@@ -16,6 +16,7 @@ from qbeast_core.model.block import Block, rows_by_cube
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.weight import MIN_WEIGHT
 from qbeast_core.tree.bands import band_numbers
+from qbeast_core.tree.build import most_rows
 from qbeast_core.tree.otree import OTree
 
 _Piece = tuple[CubeId, int]
@@ -97,7 +98,8 @@ def _crowded(
     others: Iterable[HeldBlocks],
 ) -> set[int]:
     """The files that share a crowded piece whose rows can be spread over more cubes."""
-    most = CROWDED * desired_rows
+    # A rewrite would leave fewer rows than that where they are.
+    most = max(CROWDED * desired_rows, most_rows(desired_rows))
     rows_in: dict[_Piece, int] = defaultdict(int)
     holders: dict[_Piece, set[int]] = defaultdict(set)
     for key, rows in held.items():

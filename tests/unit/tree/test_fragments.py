@@ -128,6 +128,13 @@ def test_a_file_with_more_rows_of_a_piece_than_any_cut_leaves_is_not_cut_again()
     assert chosen(one_place, blocks(A=900), blocks(A=900), blocks(A=900)) == [1, 2, 3]
 
 
+def test_rows_that_chance_gives_a_small_cube_are_left_alone() -> None:
+    """A write divides a cube of 4 rows only if it gets more than 11."""
+    rows = dict(enumerate([blocks(A=3), blocks(A=4), blocks(A=4)]))
+    assert compaction_candidates(rows, 4) == []
+    assert compaction_candidates(rows | {3: blocks(A=3)}, 4) == [0, 1, 2, 3]
+
+
 def narrow(cube: str, weight: int, rows: int = 900) -> File:
     """A file with rows of one weight, which is that of their cube."""
     return File([Block(CubeId.parse(cube, 2), weight, weight, rows)], TOP)

@@ -162,7 +162,7 @@ class Matching:
 
 
 @dataclass(frozen=True)
-class _Touched:
+class _AffectedFiles:
     """The files and rows of the table that a merge affects."""
 
     matched: NDArray[np.int64]
@@ -193,29 +193,29 @@ class _Plan:
 
     def rewrite(self) -> Rewrite:
         candidates = self.matching.candidates()
-        touched = self._touched(candidates)
+        affected = self._affected(candidates)
         parts, alike = [], []
-        if len(touched.removed):
-            parts.append(self._updates(touched.removed))
+        if len(affected.removed):
+            parts.append(self._updates(affected.removed))
             # Rows that keep their position are measured from the files, without the join.
-            alike.append(self.table.rows(touched.removed))
+            alike.append(self.table.rows(affected.removed))
         if self.inserted is not None:
-            parts.append(self._insertions(touched.matched))
+            parts.append(self._insertions(affected.matched))
             alike.append(data_rows(parts[-1]))
         return Rewrite(
             operation=Operation.MERGE,
             candidates=candidates,
             changes=together(parts) if parts else None,
-            removed=touched.removed,
-            moves_rows=touched.moves_rows,
-            placed_alike=None if touched.moves_rows or not alike else together(alike),
-            rows_updated=touched.rows_updated,
+            removed=affected.removed,
+            moves_rows=affected.moves_rows,
+            placed_alike=None if affected.moves_rows or not alike else together(alike),
+            rows_updated=affected.rows_updated,
             given=self.matching.source,
         )
 
-    def _touched(self, candidates: Candidates) -> _Touched:
+    def _affected(self, candidates: Candidates) -> _AffectedFiles:
         if not len(candidates.files):
-            return _Touched(candidates.files, candidates.files, 0, False)
+            return _AffectedFiles(candidates.files, candidates.files, 0, False)
         names, target = candidates.names, self.matching.match.target
         rows = candidates.numbered_rows().alias(target)
         pairs = rows.join(self.matching.source, self.matching.condition)
@@ -236,7 +236,7 @@ class _Plan:
         if any(times > 1 for _, times, _ in found.values()):
             raise self._ambiguity(pairs.where(updating), [names.file, names.row])
         removed = [i for i, (updated, *_) in found.items() if updated]
-        return _Touched(
+        return _AffectedFiles(
             np.array(sorted(found), dtype=np.int64),
             np.array(sorted(removed), dtype=np.int64),
             rows_updated=sum(updated for updated, *_ in found.values()),

@@ -222,10 +222,10 @@ def _changes(
         # The changes are only read once, to be written.
         yield changes, alike
         return
-    with evaluated_once(changes, rewrite.given) as settled:
+    with evaluated_once(changes, rewrite.given) as evaluated:
         # Checkpointed changes are the cheapest to read.
-        stored = settled is not changes
-        yield settled, data_rows(settled) if alike is None or stored else alike
+        stored = evaluated is not changes
+        yield evaluated, data_rows(evaluated) if alike is None or stored else alike
 
 
 def _nothing(table: WritableTable) -> WrittenFiles:

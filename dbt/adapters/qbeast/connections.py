@@ -85,10 +85,10 @@ class QbeastConnectionManager(SparkConnectionManager):
 
             logger.debug(f"Error while running:\n{sql}")
             logger.debug("\n".join(message_and_trace(error)))
-            told = as_dbt_error(error)
-            if told is error:
+            translated = as_dbt_error(error)
+            if translated is error:
                 raise
-            raise told from error
+            raise translated from error
 
     def execute(
         self,

@@ -45,7 +45,7 @@ def test_defaults() -> None:
     assert found.columns_to_index == ["id"]
     assert found.cube_size == "auto"
     assert found.optimize == "never"
-    assert found.tells_increments
+    assert found.calls_is_incremental
     assert found.descriptions == Descriptions(None, ())
     assert found.location is None
 

@@ -104,7 +104,7 @@ class ModelSpec:
     """Whether the table stores slices; None if not configured."""
     rechoose: bool
     """Whether a rebuild chooses automatic columns again."""
-    tells_increments: bool
+    calls_is_incremental: bool
     """Whether the model's code calls `is_incremental()`."""
     optimize: str
     """Whether a run ends with an optimize: NEVER, AUTO or ALWAYS."""
@@ -190,7 +190,7 @@ def model_spec(
         sample_key=config.get("sample_key"),
         slices=config.get("slices"),
         rechoose=full_refresh,
-        tells_increments="is_incremental" in (model.get("raw_code") or ""),
+        calls_is_incremental="is_incremental" in (model.get("raw_code") or ""),
         optimize=_optimize(config.get("optimize")),
         built_from=built_from,
         properties={

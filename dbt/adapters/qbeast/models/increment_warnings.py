@@ -54,12 +54,12 @@ def warnings_of(
             )
     if spec is None or increment is None:
         return
-    if increment.strategy == APPEND and not spec.tells_increments:
+    if increment.strategy == APPEND and not spec.calls_is_incremental:
         yield (
             f"{model} appends all rows of its query on every run, because its code does not "
             "call is_incremental(): rows that the table already has are added again"
         )
-    if increment.strategy == INSERT_OVERWRITE and spec.tells_increments:
+    if increment.strategy == INSERT_OVERWRITE and spec.calls_is_incremental:
         yield (
             f"{model} calls is_incremental(), but insert_overwrite replaces all rows of a table "
             "with an index: rows that the query of a run does not return are lost. To replace a "

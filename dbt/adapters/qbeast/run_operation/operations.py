@@ -69,16 +69,16 @@ def run(
             continue
         before = report.outcomes.total()
         try:
-            told = one_table(session, table, given, report)
+            outcome = one_table(session, table, given, report)
         except Exception as error:
             reason = str(getattr(as_dbt_error(error), "msg", error))
-            told = "failed: " + reason.replace(table.name, table.label)
-            report.failures.append(f"{operation} of {table.label} {told}")
+            outcome = "failed: " + reason.replace(table.name, table.label)
+            report.failures.append(f"{operation} of {table.label} {outcome}")
             report.outcomes["failed"] += 1
         else:
             if report.outcomes.total() == before:
                 report.outcomes["done"] += 1
-        report.lines.append(f"{operation} {table.label}: {told}")
+        report.lines.append(f"{operation} {table.label}: {outcome}")
     if tables:
         counts = ", ".join(f"{number} {what}" for what, number in report.outcomes.items())
         report.lines.append(f"{operation}: {counted(len(tables), 'table')}: {counts}")
@@ -254,15 +254,15 @@ def _vacuum(
 ) -> str:
     hours = arguments.get("hours")
     found = old_files(session, table.name, hours)
-    told = f"{counted(found.files, 'file')} ({_size(found.size_bytes)})"
+    unneeded = f"{counted(found.files, 'file')} ({_size(found.size_bytes)})"
     if not found.paths:
         report.outcomes["with nothing to delete"] += 1
         return "nothing to delete"
     if arguments.get("dry_run", True):
         report.outcomes["with files to delete"] += 1
-        return f"would delete {told}; set dry_run: false to delete them"
+        return f"would delete {unneeded}; set dry_run: false to delete them"
     delete_old_files(session, table.name, found, hours)
-    return f"deleted {told}"
+    return f"deleted {unneeded}"
 
 
 _Operation = Callable[[SparkSession, ModelTable, Mapping[str, Any], Report], str]

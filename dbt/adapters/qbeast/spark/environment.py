@@ -64,10 +64,10 @@ def find_java() -> Java | None:
 def java_of(executable: str) -> Java | None:
     """The Java that an executable reports to be; None if it does not run."""
     try:
-        told = subprocess.run([executable, "-version"], capture_output=True, text=True, check=False)
+        run = subprocess.run([executable, "-version"], capture_output=True, text=True, check=False)
     except OSError:
         return None
-    found = re.search(r'version "(\d[^"]*)"', told.stdout + told.stderr)
+    found = re.search(r'version "(\d[^"]*)"', run.stdout + run.stderr)
     return Java(executable, found.group(1)) if found else None
 
 

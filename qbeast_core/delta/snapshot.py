@@ -215,12 +215,13 @@ class TableSnapshot:
         # The SQL statement needs `spark.sql.runSQLOnFiles`.
         table = self._jvm.jvm.io.delta.tables.DeltaTable.forPath(self._jvm.session, self.location)
         history = self._jvm.dataframe(table.history(_COMMITS_READ))
-        own = history.where((F.col("operation") == operation) & (F.col("version") <= self.version))
-        latest = own.agg(F.max(F.unix_millis("timestamp"))).first()
-        if latest and latest[0] is not None:
-            return int(latest[0])
-        read = history.agg(F.count("*"), F.min(F.unix_millis("timestamp"))).first()
-        return int(read[1]) if read and read[0] == _COMMITS_READ else 0
+        is_own = (F.col("operation") == operation) & (F.col("version") <= self.version)
+        millis = F.unix_millis("timestamp")
+        found = history.agg(F.max(F.when(is_own, millis)), F.count("*"), F.min(millis)).first()
+        latest, read, oldest = found or (None, 0, 0)
+        if latest is not None:
+            return int(latest)
+        return int(oldest) if read == _COMMITS_READ else 0
 
     def add_actions(self, indices: NDArray[np.int64]) -> Any:
         """Delta's `AddFile` objects of the files at `indices`, as a Scala Seq."""

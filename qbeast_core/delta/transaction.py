@@ -629,7 +629,7 @@ def _whole_timestamps(spark: SparkSession) -> Mapping[str, str]:
     Weights and slices are computed from the rows before they are stored, and samples compute the
     weights of what is stored.
     """
-    cuts = setting(spark, TIMESTAMPS_KEY) == MILLISECONDS
+    cuts = is_set(spark, TIMESTAMPS_KEY) and setting(spark, TIMESTAMPS_KEY) == MILLISECONDS
     return {TIMESTAMPS_KEY: MICROSECONDS} if cuts else {}
 
 

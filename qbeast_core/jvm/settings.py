@@ -11,6 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from qbeast_core.jvm.gateway import Jvm, activate
 
 _LOADED_WITH_DELTA = "org.apache.spark.sql.delta.sources.DeltaSQLConf"
+_JOB_TAGS = "spark.job.tags"
+"""The property of a thread in which `addJobTag` stores its tags."""
 
 
 def setting(spark: SparkSession, key: str) -> Any:
@@ -47,19 +49,18 @@ def session_with(spark: SparkSession, changes: Mapping[str, str]) -> Iterator[An
     """
     session = Jvm(spark).session
     copy = session.cloneSession()
-    # Otherwise `spark.interruptAll()` does not find the jobs of the copy.
-    context, tag = session.sparkContext(), session.sessionJobTag()
-    has_tag = context.getJobTags().contains(tag)
+    context = spark.sparkContext
+    tags = context.getLocalProperty(_JOB_TAGS)
     conf = copy.sessionState().conf()
     for key, text in changes.items():
         conf.setConfString(key, text)
     activate(spark, copy)
-    context.addJobTag(tag)
+    # Otherwise `spark.interruptAll()` does not find the jobs of the copy.
+    context.addJobTag(session.sessionJobTag())
     try:
         yield copy
     finally:
-        if not has_tag:
-            context.removeJobTag(tag)
+        context.setLocalProperty(_JOB_TAGS, tags)  # type: ignore[arg-type]  # None removes it
         activate(spark)
 
 

@@ -43,7 +43,7 @@ def expressions_of(
     """
     named: dict[str, str] = {}
     for name in assignments:
-        found = column_of(schema, name, option, label)
+        found = table_spelling(schema, name, option, label)
         if found in named:
             raise InvalidOptions(
                 f"{option} sets {found!r} of {label} twice, as {named[found]!r} and as {name!r}; "
@@ -58,7 +58,7 @@ def expressions_of(
     return {found: F.expr(assignments[name]) for found, name in named.items()}
 
 
-def column_of(schema: StructType, name: str, option: str, label: str) -> str:
+def table_spelling(schema: StructType, name: str, option: str, label: str) -> str:
     """The name of a column as the table spells it. Raises UnknownColumn."""
     wanted = str(name).lower()
     found = next((field.name for field in schema if field.name.lower() == wanted), None)

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from qbeast_core import failpoints
-from qbeast_core.change.columns import column_of
+from qbeast_core.change.columns import table_spelling
 from qbeast_core.delta.metadata import maps_columns
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.hooks import PendingCommit, consult
@@ -45,7 +45,7 @@ def drop_columns(table: OpenTable, columns: str | Iterable[str]) -> None:
 def _attempt(table: OpenTable, names: Sequence[str], started: float) -> None:
     begun = WritableTable.begin(table.spark, table.address)
     snapshot = begun.snapshot
-    gone = [column_of(snapshot.schema, name, "columns", table.label) for name in names]
+    gone = [table_spelling(snapshot.schema, name, "columns", table.label) for name in names]
     _check_unneeded(begun, gone)
     begun.index.check_columns(table.label)
     if maps_columns(snapshot.configuration):

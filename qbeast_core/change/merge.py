@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from qbeast_core.change.candidates import Candidates
-from qbeast_core.change.columns import check_assignable, column_of, expressions_of
+from qbeast_core.change.columns import check_assignable, expressions_of, table_spelling
 from qbeast_core.change.rewrite import (
     CommitOptions,
     Rewrite,
@@ -30,7 +30,8 @@ from qbeast_core.locate.source import Source
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.options import parse_texts
 from qbeast_core.spark.alignment import absent_value, assigned
-from qbeast_core.spark.changes import data_rows, insertions, of, together, updates
+from qbeast_core.spark.changes import data_rows, insertions, together, updates
+from qbeast_core.spark.columns import column_from
 from qbeast_core.spark.conditions import (
     Condition,
     check_row_values,
@@ -134,12 +135,14 @@ class Matching:
         self.match = match
         self.table = table
         self.source = source.alias(match.source)
-        self.keys = [column_of(schema, name, "on", table.label) for name in match.on]
+        self.keys = [table_spelling(schema, name, "on", table.label) for name in match.on]
         for name in self.keys:
-            column_of(source.schema, name, "on", "the source")
+            table_spelling(source.schema, name, "on", "the source")
         self.both = table.snapshot.dataframe().alias(match.target).crossJoin(self.source)
         conditions = [parse_condition(self.both, text, "where") for text in match.where]
-        same = [of(name, match.target) == of(name, match.source) for name in self.keys]
+        same = [
+            column_from(name, match.target) == column_from(name, match.source) for name in self.keys
+        ]
         self.condition = reduce(Column.__and__, [*same, *(each.column for each in conditions)])
         self.uses_python = any(each.uses_python for each in conditions)
 
@@ -250,7 +253,7 @@ class _Plan:
         moved = F.lit(False)
         for name in layout_columns:
             if name in updated:
-                before = of(name, self.matching.match.target)
+                before = column_from(name, self.matching.match.target)
                 moved = moved | ~before.eqNullSafe(updated[name])
         if not is_repeatable(self.matching.both.select(moved), self.matching.source):
             # Random values and the current time may differ when the rows are written.
@@ -317,14 +320,16 @@ class _Plan:
                     f"its columns are {', '.join(source.columns)}"
                 )
         else:
-            names = [column_of(schema, name, option, label) for name in choice]
+            names = [table_spelling(schema, name, option, label) for name in choice]
             for name in names:
-                column_of(source.schema, name, option, "the source")
-        return {name: of(name, self.merge.match.source) for name in names} or None
+                table_spelling(source.schema, name, option, "the source")
+        return {name: column_from(name, self.merge.match.source) for name in names} or None
 
     def _ambiguity(self, pairs: DataFrame, row_names: list[str]) -> AmbiguousMerge:
         target = self.matching.match.target
-        keys = [value_text(of(k, target), self.schema[k].dataType) for k in self.matching.keys]
+        keys = [
+            value_text(column_from(k, target), self.schema[k].dataType) for k in self.matching.keys
+        ]
         of_row = pairs.groupBy(*row_names).agg(
             F.count(F.lit(1)).alias("times"), F.first(F.struct(*keys)).alias("key")
         )

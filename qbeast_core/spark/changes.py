@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from qbeast_core.names import quoted
+from qbeast_core.spark.columns import column_from
 
 CHANGE_TYPE = "_change_type"
 """The column by which Delta recognizes rows of the change data feed."""
@@ -56,7 +56,7 @@ def updates(
     """
     action = F.when(is_updated, F.lit(_UPDATE)).otherwise(F.lit(_COPY))
     # Field by field, so that reading some fields computes only these.
-    present = {field.name: of(field.name, alias) for field in schema}
+    present = {field.name: column_from(field.name, alias) for field in schema}
     after = {
         field.name: F.when(is_updated, values[field.name]).otherwise(present[field.name])
         for field in schema
@@ -99,12 +99,7 @@ def feed_rows(changes: DataFrame) -> DataFrame:
 
 def row(schema: StructType, alias: str | None = None) -> Column:
     """A row of the table as one value."""
-    return _struct({field.name: of(field.name, alias) for field in schema})
-
-
-def of(name: str, alias: str | None = None) -> Column:
-    """The column of this name, from the side of a join with this alias if one is given."""
-    return F.col(quoted(name) if alias is None else f"{quoted(alias)}.{quoted(name)}")
+    return _struct({field.name: column_from(field.name, alias) for field in schema})
 
 
 def _struct(values: Mapping[str, Column]) -> Column:

@@ -57,6 +57,11 @@ def column(name: str) -> Column:
     return F.col(quoted(name))
 
 
+def column_from(name: str, alias: str | None) -> Column:
+    """The column of this name; with an alias, the one from this side of a join."""
+    return column(name) if alias is None else F.col(f"{quoted(alias)}.{quoted(name)}")
+
+
 def file_metadata(rows: DataFrame) -> Column:
     """Spark's metadata of the file of each row, a struct.
 

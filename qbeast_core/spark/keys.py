@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from qbeast_core.spark.changes import of
+from qbeast_core.spark.columns import column, column_from
 
 LISTED_KEYS = 1000
 """Up to this many distinct keys are listed; with more, only their range is used."""
@@ -38,12 +38,12 @@ def key_condition(
         a key without nulls, so that nothing can match.
     """
     ordered = [name for name in on if _is_ordered(source.schema, table, name)]
-    whole = source.where(reduce(Column.__and__, (of(name).isNotNull() for name in on)))
+    whole = source.where(reduce(Column.__and__, (column(name).isNotNull() for name in on)))
     if not ordered:
         return F.lit(True) if whole.limit(1).count() else None
     keys = whole.select(
         *(
-            _stored(of(name), _type(source.schema, name)).alias(f"key{i}")
+            _stored(column(name), _type(source.schema, name)).alias(f"key{i}")
             for i, name in enumerate(ordered)
         )
     )
@@ -53,7 +53,7 @@ def key_condition(
     if len(listed) <= LISTED_KEYS:
         values = {name: {row[i] for row in listed} for i, name in enumerate(ordered)}
     else:
-        ends = [end(column) for column in map(F.col, keys.columns) for end in (F.min, F.max)]
+        ends = [end(key) for key in map(F.col, keys.columns) for end in (F.min, F.max)]
         found = keys.select(*ends).first()
         assert found is not None
         values = {name: {found[2 * i], found[2 * i + 1]} for i, name in enumerate(ordered)}
@@ -62,7 +62,7 @@ def key_condition(
         if any(isinstance(value, float) and math.isnan(value) for value in known):
             continue
         literal = _literal(_type(source.schema, name), _type(table, name))
-        target = of(name, alias)
+        target = column_from(name, alias)
         conditions.append(target.between(literal(min(known)), literal(max(known))))
         if len(listed) <= LISTED_KEYS:
             conditions.append(target.isin(*map(literal, sorted(known))))

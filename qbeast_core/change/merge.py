@@ -26,7 +26,6 @@ from qbeast_core.delta.reads import reads_table
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
 from qbeast_core.jvm.catalyst import check_executable
-from qbeast_core.locate.source import Source
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.options import parse_texts
 from qbeast_core.spark.alignment import absent_value, assigned
@@ -41,6 +40,7 @@ from qbeast_core.spark.conditions import (
 from qbeast_core.spark.evaluation import checkpointed, is_repeatable
 from qbeast_core.spark.keys import key_condition
 from qbeast_core.spark.slices import own_rows
+from qbeast_core.spark.source import Source
 from qbeast_core.spark.texts import row_text, value_text
 
 Choice = bool | str | Iterable[str] | Mapping[str, str]

@@ -22,7 +22,6 @@ from qbeast_core.delta.reads import reads_table
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import ReplaceMismatch
 from qbeast_core.locate.compatibility import check_removable
-from qbeast_core.locate.source import Source
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.spark.alignment import aligned
 from qbeast_core.spark.changes import copies, deletions, insertions, together
@@ -30,6 +29,7 @@ from qbeast_core.spark.columns import column
 from qbeast_core.spark.conditions import Condition, parse_condition
 from qbeast_core.spark.evaluation import checkpointed, evaluated_once
 from qbeast_core.spark.slices import own_rows
+from qbeast_core.spark.source import Source
 from qbeast_core.spark.texts import row_text, value_text
 
 

@@ -23,10 +23,10 @@ from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.locate.address import address_to_write
 from qbeast_core.locate.compatibility import check_planned
 from qbeast_core.locate.retry import until_committed
-from qbeast_core.locate.source import Source
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.options import AUTO, WriteMode, parse_flag, parse_path, parse_user_metadata
 from qbeast_core.spark.evaluation import evaluated_once
+from qbeast_core.spark.source import Source
 from qbeast_core.write.append import append, append_single_file
 from qbeast_core.write.create import create, rebuild_by_tree
 from qbeast_core.write.files import DoesNotFit

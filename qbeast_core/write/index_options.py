@@ -30,7 +30,7 @@ from qbeast_core.options import (
     resolve_columns,
     resolve_sample_key,
 )
-from qbeast_core.spark.candidates import candidate_columns, sample_candidates
+from qbeast_core.spark.indexable_columns import indexable_columns, sample_indexable_columns
 from qbeast_core.tree.column_choice import ColumnChoice, choose_columns
 from qbeast_core.write.known_index import is_guess
 from qbeast_core.write.revision import (
@@ -101,7 +101,7 @@ class IndexOptions:
         """Raise InvalidOptions if the schema lacks the columns, or has none to choose from."""
         if self.columns is not None:
             resolve_columns(self.columns, schema)
-        elif not candidate_columns(schema):
+        elif not indexable_columns(schema):
             raise UnsupportedColumnType(
                 "columns_to_index 'auto': no column has a type that can be indexed; the supported "
                 f"types are {', '.join(SUPPORTED_SPARK_TYPES)}"
@@ -156,7 +156,7 @@ class IndexOptions:
         if self.rechoose or not chosen_automatically(stored, COLUMNS):
             return None
         present = self._present_columns(table)
-        kinds = {name: kinds_for(data_type) for name, data_type in candidate_columns(schema)}
+        kinds = {name: kinds_for(data_type) for name, data_type in indexable_columns(schema)}
         fit = (
             column.name in kinds and (column.kind is None or column.kind in kinds[column.name])
             for column in present
@@ -166,7 +166,7 @@ class IndexOptions:
     def _chosen(
         self, rows: DataFrame, schema: StructType, at_most: int
     ) -> tuple[tuple[IndexedColumn, ...], ColumnChoice]:
-        choice = choose_columns(sample_candidates(rows, schema), at_most)
+        choice = choose_columns(sample_indexable_columns(rows, schema), at_most)
         return tuple(IndexedColumn(column.name, column.kind) for column in choice.columns), choice
 
     def _present_columns(self, table: OpenTable) -> tuple[IndexedColumn, ...]:

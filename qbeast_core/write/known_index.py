@@ -17,8 +17,8 @@ from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.json_text import parse_id
 from qbeast_core.model.revision import CUBE_SIZE_KEY, IndexConfiguration, Revision
 from qbeast_core.options import IndexedColumn
-from qbeast_core.spark.candidates import candidate_columns, sample_candidates
 from qbeast_core.spark.columns import column
+from qbeast_core.spark.indexable_columns import indexable_columns, sample_indexable_columns
 from qbeast_core.spark.slices import with_slices
 from qbeast_core.tree.column_choice import ENOUGH_ROWS, ColumnChoice, choose_columns
 from qbeast_core.write.revision import (
@@ -71,13 +71,13 @@ class KnownIndex:
             return known
         # New rows may lack columns that Delta generates.
         schema = table.schema
-        candidates = [column(name) for name, _ in candidate_columns(schema)]
-        present = [column(name) for name, _ in candidate_columns(table.snapshot.schema)]
+        indexable = [column(name) for name, _ in indexable_columns(schema)]
+        present = [column(name) for name, _ in indexable_columns(table.snapshot.schema)]
         every_row = table.snapshot.dataframe().select(*present)
         if rows is not None:
-            every_row = every_row.unionByName(rows.select(*candidates), allowMissingColumns=True)
+            every_row = every_row.unionByName(rows.select(*indexable), allowMissingColumns=True)
         choice = choose_columns(
-            sample_candidates(every_row, schema),
+            sample_indexable_columns(every_row, schema),
             at_most or known.configuration.latest.dimensions,
         )
         return known._decided(choice) if choice.rows else known

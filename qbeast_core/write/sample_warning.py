@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from qbeast_core.spark.candidates import sample_candidates
+from qbeast_core.spark.indexable_columns import sample_indexable_columns
 from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.clusters import is_cluster_sample, rows_per_weight
 from qbeast_core.tree.column_choice import most_distinct
@@ -23,7 +23,7 @@ def sample_warnings(
     alike = rows_per_weight(statistics.sample.weights, statistics.rows)
     if not is_cluster_sample(alike, statistics.rows):
         return ()
-    best = most_distinct(sample_candidates(rows, schema))
+    best = most_distinct(sample_indexable_columns(rows, schema))
     advice = (
         "set sample_key='all', because no single column has many distinct values"
         if best is None

@@ -1,4 +1,4 @@
-"""A bounded sample of all columns that can be indexed, from which `auto` chooses."""
+"""The columns that can be indexed, and a bounded sample of them, from which `auto` chooses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SAMPLED_VALUES = 1 << 22
 _FEWEST_ROWS = 1 << 10
 
 
-def candidate_columns(schema: StructType) -> list[tuple[str, DataType]]:
+def indexable_columns(schema: StructType) -> list[tuple[str, DataType]]:
     """The columns that can be indexed by their type, with names that can be stored.
 
     Excludes identity columns, whose values Delta generates only after rows are placed.
@@ -37,23 +37,23 @@ def candidate_columns(schema: StructType) -> list[tuple[str, DataType]]:
     return [(name, data_type) for name, data_type in found if data_type is not None]
 
 
-def sample_candidates(rows: DataFrame, schema: StructType) -> list[SampledColumn]:
-    """The candidate columns in a uniform sample of the rows, which are read once more for it.
+def sample_indexable_columns(rows: DataFrame, schema: StructType) -> list[SampledColumn]:
+    """The indexable columns in a uniform sample of the rows, which are read once more for it.
 
     `schema` is the table's, because rows that are read from a table do not show which columns are
     identity columns.
     """
-    candidates = candidate_columns(schema)
-    if not candidates:
+    indexable = indexable_columns(schema)
+    if not indexable:
         return []
-    at_most = max(_FEWEST_ROWS, min(SAMPLED_ROWS, _SAMPLED_VALUES // len(candidates)))
+    at_most = max(_FEWEST_ROWS, min(SAMPLED_ROWS, _SAMPLED_VALUES // len(indexable)))
     values = rows.select(
-        *(_value(name, data_type).alias(f"x{i}") for i, (name, data_type) in enumerate(candidates))
+        *(_value(name, data_type).alias(f"x{i}") for i, (name, data_type) in enumerate(indexable))
     )
     sample = drawn_rows(values, at_most).toArrow()
     return [
         _sampled(name, data_type, sample.column(f"x{i}").combine_chunks())
-        for i, (name, data_type) in enumerate(candidates)
+        for i, (name, data_type) in enumerate(indexable)
     ]
 
 

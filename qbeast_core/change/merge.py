@@ -213,7 +213,7 @@ class _Plan:
             moves_rows=affected.moves_rows,
             placed_alike=None if affected.moves_rows or not alike else together(alike),
             rows_updated=affected.rows_updated,
-            given=self.matching.source,
+            repeatable_part=self.matching.source,
         )
 
     def _affected(self, candidates: Candidates) -> _AffectedFiles:

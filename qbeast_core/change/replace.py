@@ -121,9 +121,9 @@ def _matching_deletion(matching: Matching) -> Rewrite:
     )
 
 
-def _with_insertions(rewrite: Rewrite, new: DataFrame, given: DataFrame) -> Rewrite:
+def _with_insertions(rewrite: Rewrite, new: DataFrame, repeatable_part: DataFrame) -> Rewrite:
     parts = [new] if rewrite.changes is None else [rewrite.changes, new]
-    return replace(rewrite, changes=together(parts), given=given)
+    return replace(rewrite, changes=together(parts), repeatable_part=repeatable_part)
 
 
 def _check_satisfying(new: DataFrame, condition: Condition) -> None:

@@ -114,7 +114,7 @@ class Rewrite:
     are none."""
     rows_updated: int = 0
     rows_deleted: int = 0
-    given: DataFrame | None = None
+    repeatable_part: DataFrame | None = None
     """The part of `changes` that is known to be the same in each evaluation."""
     predicate: str | None = None
     """The condition for the table's history."""
@@ -216,13 +216,13 @@ def _changes(
 ) -> Iterator[tuple[DataFrame, DataFrame]]:
     """The changes, as of one evaluation, and the rows to measure for their positions."""
     alike = rewrite.placed_alike
-    if alike is not None and not is_repeatable(alike, rewrite.given):
+    if alike is not None and not is_repeatable(alike, rewrite.repeatable_part):
         alike = None
     if alike is not None and not table.snapshot.has_change_feed:
         # The changes are only read once, to be written.
         yield changes, alike
         return
-    with evaluated_once(changes, rewrite.given) as evaluated:
+    with evaluated_once(changes, rewrite.repeatable_part) as evaluated:
         # Checkpointed changes are the cheapest to read.
         stored = evaluated is not changes
         yield evaluated, data_rows(evaluated) if alike is None or stored else alike

@@ -148,14 +148,14 @@ _PINNED_SOURCES = frozenset(
 )
 
 
-def is_repeatable(df: DataFrame, given: DataFrame | None = None) -> bool:
+def is_repeatable(df: DataFrame, repeatable_part: DataFrame | None = None) -> bool:
     """Whether two readings of the DataFrame certainly give the same rows.
 
-    `given` is a part of it for which this is already known.
+    `repeatable_part` is a part of it for which this is already known.
     """
     plan = analyzed_plan(df)
-    known = analyzed_plan(given) if given else None
-    return plan.is_deterministic and _is_understood(df.sparkSession, plan, known)
+    part = analyzed_plan(repeatable_part) if repeatable_part else None
+    return plan.is_deterministic and _is_understood(df.sparkSession, plan, part)
 
 
 def is_repeatable_in(df: DataFrame, columns: Sequence[str]) -> bool:
@@ -178,16 +178,18 @@ def is_scan(df: DataFrame) -> bool:
 @contextmanager
 def evaluated_once(
     df: DataFrame,
-    given: DataFrame | None = None,
+    repeatable_part: DataFrame | None = None,
     read_first: Callable[[], Sequence[str]] = tuple,
 ) -> Iterator[DataFrame]:
     """The rows of one evaluation of `df`, which can be read any number of times inside the block.
 
     Args:
-        given: a part of `df` that comes from another such block.
+        repeatable_part: a part of `df` that comes from another such block.
         read_first: the columns that all readings except the last one need; empty for all columns.
     """
-    if is_repeatable(df, given) or ((columns := read_first()) and is_repeatable_in(df, columns)):
+    if is_repeatable(df, repeatable_part) or (
+        (columns := read_first()) and is_repeatable_in(df, columns)
+    ):
         yield df
         return
     with checkpointed(df) as stored:
@@ -215,16 +217,17 @@ def checkpointed(df: DataFrame) -> Iterator[DataFrame]:
             logger.debug("a checkpoint was not released: %s", problem)
 
 
-def _is_understood(spark: SparkSession, plan: PlanSummary, given: PlanSummary | None) -> bool:
-    sources = plan.sources - (given.sources if given else frozenset())
+def _is_understood(spark: SparkSession, plan: PlanSummary, part: PlanSummary | None) -> bool:
+    """Whether everything in the plan, besides its repeatable part, is known to be repeatable."""
+    sources = plan.sources - (part.sources if part else frozenset())
     if not sources <= _PINNED_SOURCES or plan.hidden_relations:
         return False
     if _DELTA_SOURCE in sources and not setting(spark, _PINS_DELTA):
         return False
-    aggregates = plan.aggregates - (given.aggregates if given else frozenset())
+    aggregates = plan.aggregates - (part.aggregates if part else frozenset())
     if not {name.removeprefix(_AGGREGATES) for name in aggregates} <= _REPEATABLE_AGGREGATES:
         return False
-    for name in plan.classes - (given.classes if given else frozenset()):
+    for name in plan.classes - (part.classes if part else frozenset()):
         package, _, simple = name.rpartition(".")
         if package + "." == _LOGICAL:
             if simple not in _REPEATABLE_NODES:

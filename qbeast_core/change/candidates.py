@@ -74,6 +74,11 @@ class Candidates:
         index_of = self._indices([row[0] for row in by_path])
         return {index_of[path]: numbers for path, *numbers in map(tuple, by_path)}
 
+    def row_counts(self, found: DataFrame) -> dict[int, int]:
+        """The number of rows in `found`, a selection of `rows`, by the index of their file."""
+        counts = self.holding(found, F.count(F.lit(1)))
+        return {index: count for index, (count,) in counts.items()}
+
     def _indices(self, uris: Sequence[str]) -> dict[str, int]:
         """The index of each file that Spark names by a URI; the log spells paths differently."""
         known: dict[str, list[tuple[str, int]]] = defaultdict(list)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from qbeast_core.change.candidates import Candidates
-from qbeast_core.change.rewrite import (
-    CommitOptions,
-    Rewrite,
-    RewriteResult,
-    change_rows,
-)
+from qbeast_core.change.rewrite import CommitOptions, Rewrite, RewriteResult, change_rows
 from qbeast_core.delta.transaction import Operation
 from qbeast_core.locate.compatibility import check_removable
 from qbeast_core.locate.table import OpenTable, WritableTable
@@ -33,25 +30,54 @@ def delete_rows(table: OpenTable, where: str, commit: CommitOptions) -> RewriteR
 def deletion(table: OpenTable, condition: Condition, operation: Operation) -> Rewrite:
     """The rewrite that deletes the rows that satisfy a condition."""
     check_removable(table)
-    snapshot = table.snapshot
     candidates = Candidates.of(table, where_filters(table, condition.column))
-    found = candidates.holding(candidates.rows().where(condition.column), F.count(F.lit(1)))
+
+    def gone(rows: DataFrame) -> DataFrame:
+        return rows.where(condition.column)
+
+    return deletion_from(
+        candidates,
+        candidates.row_counts(gone(candidates.rows())),
+        operation,
+        left=lambda rows: rows.where(~condition.holds),
+        gone=gone,
+        predicate=condition.text,
+    )
+
+
+def deletion_from(
+    candidates: Candidates,
+    found: Mapping[int, int],
+    operation: Operation,
+    *,
+    left: Callable[[DataFrame], DataFrame],
+    gone: Callable[[DataFrame], DataFrame],
+    predicate: str | None = None,
+) -> Rewrite:
+    """The rewrite that deletes rows from some of the candidates.
+
+    Args:
+        found: the number of rows to delete, for each file with such rows.
+        left: those of the table's rows that remain; only called if a file keeps rows.
+        gone: those of the table's rows to delete; only called for the change data feed.
+        predicate: the condition for the table's history.
+    """
+    table = candidates.table
     removed = np.array(sorted(found), dtype=np.int64)
     # A file that loses all its rows is not read again.
-    partly = [i for i in removed.tolist() if snapshot.files[i].rows != found[i][0]]
+    partly = [i for i in removed.tolist() if table.snapshot.files[i].rows != found[i]]
     parts = []
     if partly:
-        left = table.rows(np.array(partly, dtype=np.int64)).where(~condition.holds)
-        parts.append(copies(left, table.schema))
-    if found and snapshot.has_change_feed:
-        gone = table.rows(removed).where(condition.column)
-        parts.append(deletions(gone, table.schema))
+        rows = table.rows(np.array(partly, dtype=np.int64))
+        parts.append(copies(left(rows), table.schema))
+    if found and table.snapshot.has_change_feed:
+        parts.append(deletions(gone(table.rows(removed)), table.schema))
     return Rewrite(
         operation=operation,
         candidates=candidates,
         changes=together(parts) if parts else None,
         removed=removed,
         moves_rows=False,
-        rows_deleted=sum(count for (count,) in found.values()),
-        predicate=condition.text,
+        rows_deleted=sum(found.values()),
+        predicate=predicate,
     )

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from qbeast_core.change.columns import check_assignable
-from qbeast_core.change.delete import deletion
+from qbeast_core.change.delete import deletion, deletion_from
 from qbeast_core.change.merge import Match, Matching
 from qbeast_core.change.rewrite import (
     CommitOptions,
@@ -24,7 +22,7 @@ from qbeast_core.errors import ReplaceMismatch
 from qbeast_core.locate.compatibility import check_removable
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.spark.alignment import aligned
-from qbeast_core.spark.changes import copies, deletions, insertions, together
+from qbeast_core.spark.changes import insertions, together
 from qbeast_core.spark.columns import column
 from qbeast_core.spark.conditions import Condition, parse_condition
 from qbeast_core.spark.evaluation import checkpointed, evaluated_once
@@ -94,30 +92,19 @@ def _fitting(table: WritableTable, rows: DataFrame, merge_schema: bool) -> DataF
 
 
 def _matching_deletion(matching: Matching) -> Rewrite:
-    table, condition = matching.table, matching.condition
+    def joined(rows: DataFrame, how: str) -> DataFrame:
+        return rows.alias(matching.match.target).join(matching.source, matching.condition, how)
+
+    def gone(rows: DataFrame) -> DataFrame:
+        return joined(rows, "left_semi")
+
     candidates = matching.candidates()
-    found: dict[int, list[int]] = {}
-    if len(candidates.files):
-        rows = candidates.rows().alias(matching.match.target)
-        matched = rows.join(matching.source, condition, "left_semi")
-        found = candidates.holding(matched, F.count(F.lit(1)))
-    removed = np.array(sorted(found), dtype=np.int64)
-    partly = [i for i in removed.tolist() if table.snapshot.files[i].rows != found[i][0]]
-    parts = []
-    if partly:
-        rows = matching.target_rows(np.array(partly, dtype=np.int64))
-        left = rows.join(matching.source, condition, "left_anti")
-        parts.append(copies(left, table.schema))
-    if found and table.snapshot.has_change_feed:
-        gone = matching.target_rows(removed).join(matching.source, condition, "left_semi")
-        parts.append(deletions(gone, table.schema))
-    return Rewrite(
-        operation=Operation.REPLACE,
-        candidates=candidates,
-        changes=together(parts) if parts else None,
-        removed=removed,
-        moves_rows=False,
-        rows_deleted=sum(count for (count,) in found.values()),
+    return deletion_from(
+        candidates,
+        candidates.row_counts(gone(candidates.rows())) if len(candidates.files) else {},
+        Operation.REPLACE,
+        left=lambda rows: joined(rows, "left_anti"),
+        gone=gone,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from pyspark.sql import functions as F
 
 from qbeast_core.change.candidates import Candidates
 from qbeast_core.change.columns import check_assignable, expressions_of
@@ -51,7 +50,7 @@ def _update(table: WritableTable, assignments: Mapping[str, str], where: str | N
         check_row_values(present, expressions.values())
         values = assigned(present, snapshot.schema, expressions, table.label)
     candidates = Candidates.of(table, where_filters(table, condition.column))
-    found = candidates.holding(candidates.rows().where(condition.column), F.count(F.lit(1)))
+    found = candidates.row_counts(candidates.rows().where(condition.column))
     removed = np.array(sorted(found), dtype=np.int64)
     moves_rows = not values.keys().isdisjoint(table.configuration.latest.layout_columns)
     changes = placed_alike = None
@@ -66,6 +65,6 @@ def _update(table: WritableTable, assignments: Mapping[str, str], where: str | N
         removed=removed,
         moves_rows=moves_rows,
         placed_alike=placed_alike,
-        rows_updated=sum(count for (count,) in found.values()),
+        rows_updated=sum(found.values()),
         predicate=where,
     )

@@ -204,7 +204,7 @@ def _do(table: WritableTable, rewrite: Rewrite, user_metadata: str | None) -> Re
             written = writer.write_measured(data_rows(changes), statistics, grows=grows)
         if len(rewrite.removed) and table.snapshot.has_change_feed:
             changed = statistics.rows + rewrite.rows_updated + rewrite.rows_deleted
-            files = changed // index.current.desired_cube_size + 1
+            files = changed // index.revision.desired_cube_size + 1
             table.transaction.write_change_feed(feed_rows(changes).coalesce(files))
         result = _commit(writer, rewrite, written, rows_kept, user_metadata)
         return replace(result, column_choice=index.known.column_choice)

@@ -80,6 +80,6 @@ def _commit(
         writer.commit(Operation.APPEND, written, user_metadata=request.user_metadata),
         written,
         WriteMode.APPEND,
-        new_revision=written.revision.revision_id != index.current.revision_id,
+        new_revision=written.revision.revision_id != index.revision.revision_id,
     )
     return replace(result, column_choice=index.known.column_choice)

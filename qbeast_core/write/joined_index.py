@@ -1,4 +1,4 @@
-"""The existing index that appended or rewritten rows join."""
+"""The index that rows are added to: a table's own, without the files that the commit removes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class JoinedIndex:
     """The index of a table at the start of a transaction, and the files that the commit removes."""
 
     known: KnownIndex
-    current: Revision
+    revision: Revision
     """The revision that the rows belong to, if they fit it."""
     transformers: tuple[Transformer, ...]
     """How each column is indexed from now on."""
@@ -57,10 +57,11 @@ class JoinedIndex:
         cls, known: KnownIndex, revision: Revision | None = None, *, removed: NDArray[np.int64]
     ) -> JoinedIndex:
         """The index for rewritten rows, at a revision or at the latest one."""
-        current = known.current if revision is None else revision
+        if revision is None:
+            revision = known.current
         schema, label = known.table.schema, known.table.label
-        transformers = continued_transformers(current, None, schema, label)
-        return cls(known, current, transformers, removed)
+        transformers = continued_transformers(revision, None, schema, label)
+        return cls(known, revision, transformers, removed)
 
     @property
     def table(self) -> OpenTable:
@@ -68,28 +69,28 @@ class JoinedIndex:
 
     @property
     def weight_columns(self) -> tuple[str, ...]:
-        return self.current.weight_columns
+        return self.revision.weight_columns
 
     @property
     def expected_cube_size(self) -> int:
-        return self.cube_size or self.current.desired_cube_size
+        return self.cube_size or self.revision.desired_cube_size
 
     def warnings(self, rows: DataFrame, statistics: InputStatistics) -> tuple[str, ...]:
         return ()
 
     def revision_for(self, statistics: InputStatistics) -> Revision:
         if not statistics.rows:
-            return self.current
+            return self.revision
         return continued_revision(
             self.known.configuration,
-            self.current,
+            self.revision,
             self.transformers,
             statistics,
             cube_size=self.cube_size or self._fitting_cube_size(statistics.rows),
         )
 
     def remaining_tree(self, revision: Revision) -> RemainingTree:
-        if revision is not self.current:
+        if revision is not self.revision:
             return RemainingTree()
         index, gone = self.table.index, set(self.removed.tolist())
         files = index.files_of(revision.revision_id).tolist()
@@ -115,7 +116,7 @@ class JoinedIndex:
         plan: TreePlan | None,
         statistics: InputStatistics,
     ) -> None:
-        if revision is not self.current:
+        if revision is not self.revision:
             self.known.with_revision(revision, self.new_keys).store(transaction)
 
     def _fitting_cube_size(self, rows: int) -> int | None:
@@ -123,14 +124,14 @@ class JoinedIndex:
 
         While nothing is indexed, the table gets the cube size of a new table.
         """
-        snapshot, current = self.table.snapshot, self.current
+        snapshot = self.table.snapshot
         gone = set(self.removed.tolist())
         staying = [file.rows for i, file in enumerate(snapshot.files) if i not in gone]
         if None in staying or not chosen_automatically(snapshot.configuration, CUBE_SIZE):
             return None
         total = rows + sum(rows for rows in staying if rows is not None)
-        if current.is_staging:
+        if self.revision.is_staging:
             return automatic_cube_size(total, self.table.schema)
         if not self.may_outgrow:
             return None
-        return outgrown_cube_size(current.desired_cube_size, total, self.table.schema)
+        return outgrown_cube_size(self.revision.desired_cube_size, total, self.table.schema)

@@ -1,4 +1,4 @@
-"""The existing index that a table's next rows join.
+"""A table's index configuration as a write finds it, or with columns chosen from its first rows.
 
 The automatic columns of a table that was created or converted without rows are a guess from their
 types alone. While no file is indexed by a guess, the first rows replace it.

@@ -53,9 +53,9 @@ class SingleFile(Way):
             return DoesNotFit()
         if not fits_single_file(rows, index):
             return DoesNotFit()
-        written = _write_one_file(table, rows, index.current)
+        written = _write_one_file(table, rows, index.revision)
         if written is None:
-            return WrittenFiles(index.current)
+            return WrittenFiles(index.revision)
         if isinstance(written, DoesNotFit):
             return written
         planned = writer.plan_write(rows.schema, writer.completed(written.statistics))
@@ -83,7 +83,7 @@ def fits_single_file(rows: DataFrame, index: JoinedIndex) -> bool:
 
     Decided by the optimizer's estimate of the bytes to read, which tends to be too high.
     """
-    revision = index.current
+    revision = index.revision
     if index.transformers != revision.transformers:
         return False
     if len(revision.transformations) != len(index.transformers):

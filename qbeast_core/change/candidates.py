@@ -56,7 +56,10 @@ class Candidates:
         )
 
     def numbered_rows(self) -> DataFrame:
-        """The same rows with `names.row`, a number that is unique for each row within one query."""
+        """The rows of the files, with `names.file` and a row number `names.row`.
+
+        The number of a row is unique within one query, and differs between queries.
+        """
         return self.rows().withColumn(self.names.row, F.monotonically_increasing_id())
 
     def holding(self, found: DataFrame, *counts: Column) -> dict[int, list[int]]:

@@ -47,7 +47,7 @@ Choice = bool | str | Iterable[str] | Mapping[str, str]
 """The columns that a merge sets: all of the source, none, a list, or a mapping to expressions."""
 
 Chosen = bool | tuple[str, ...] | Mapping[str, str]
-"""The same, checked; a merge reads it several times."""
+"""The columns that a merge sets, checked, in a form that can be read several times."""
 
 
 def parse_choice(option: str, choice: Choice) -> Chosen:

@@ -76,7 +76,7 @@ def replace_rows_matching(
 
 
 def _begin(table: OpenTable, commit: CommitOptions) -> WritableTable | RewriteResult:
-    """As `begin_change`, and check that rows of the table may be replaced."""
+    """Start a transaction, and check that rows of the table may be replaced."""
     begun = begin_change(table, commit)
     if not isinstance(begun, RewriteResult):
         check_removable(begun)

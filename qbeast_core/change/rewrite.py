@@ -59,7 +59,8 @@ class RewriteResult:
     files_read: int = 0
     """The files that were searched for rows to change."""
     bytes_read: int = 0
-    """The size of these files; in most of them, only the columns of the condition were read."""
+    """The size of the files that were searched; in most of them, only the columns of the condition
+    were read."""
     seconds: float = 0.0
     column_choice: ColumnChoice | None = None
     """The columns to index that were chosen from these rows, and why; None if none were."""

@@ -124,7 +124,7 @@ def check_removable(table: OpenTable) -> None:
 
 
 def check_planned(table: WritableTable, schema: StructType, properties: Mapping[str, str]) -> None:
-    """Raise IncompatibleTable if a table to create or replace would have such features."""
+    """Raise IncompatibleTable if a table to create or replace would get incompatible features."""
     features, configuration = table.transaction.planned(schema, properties)
     uniform = _uniform(features, configuration)
     found = [

@@ -58,7 +58,7 @@ class ConvertResult:
     files: int
     """The number of files that `optimize` still has to index."""
     rows: int
-    """The number of rows in these files."""
+    """The number of rows in the files that `optimize` still has to index."""
     changed: bool
     """False if the table already had this index."""
     column_choice: ColumnChoice | None = None

@@ -57,7 +57,7 @@ class MigrateResult:
     files_retagged: int = 0
     """Files that only got new tags."""
     files_unindexed: int = 0
-    """The part of these files whose old tags were invalid; they now count as not indexed."""
+    """Those of the retagged files whose old tags were invalid; they now count as not indexed."""
     files_removed: int = 0
     files_added: int = 0
     """0 in a dry run."""

@@ -30,10 +30,10 @@ class FileEntry:
     """A file that a query reads."""
 
     path: str
-    """As in the Delta log: relative to the table, URL-encoded."""
+    """The path as in the Delta log: relative to the table, URL-encoded."""
     size_bytes: int
     rows: int | None
-    """None if the log does not have the number."""
+    """The number of rows; None if the log does not have it."""
     revision_id: int
     """0 for a file that the index does not describe."""
 

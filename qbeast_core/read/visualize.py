@@ -58,9 +58,9 @@ class PageContents:
     subtitle: str
     revision: Revision
     files: Sequence[FileBlocks]
-    """Of the revision that is drawn."""
+    """The files of the revision that is drawn."""
     readable: Sequence[ReadableFile]
-    """Of the whole table: samples and queries read them all."""
+    """The files of the whole table; samples and queries read those of all revisions."""
     metrics: IndexMetrics
     decimal_scales: Mapping[str, int]
 

@@ -21,15 +21,15 @@ class Condition:
     """A SQL condition that has the same meaning in every query."""
 
     text: str
-    """As the user wrote it."""
+    """The condition as the user wrote it."""
     column: Column
-    """Without functions of the clock."""
+    """The condition, with constants in place of functions of the clock."""
     uses_python: bool = False
-    """Whether it calls a Python function."""
+    """Whether the condition calls a Python function."""
 
     @property
     def holds(self) -> Column:
-        """Whether it is true; false if it is null."""
+        """Whether the condition is true; false if it is null."""
         return F.coalesce(self.column, F.lit(False))
 
 

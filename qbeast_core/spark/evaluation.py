@@ -132,7 +132,8 @@ _SCANNING = frozenset(
 
 _DELTA_SOURCE = "org.apache.spark.sql.delta.files.TahoeLogFileIndex"
 _PINS_DELTA = "spark.databricks.delta.stats.skipping"
-"""Without it, Delta reads the newest version whenever it plans, even where it pins its reads."""
+"""The setting without which Delta reads the newest version whenever it plans, even inside
+`Transaction.pinned_reads`."""
 _PINNED_SOURCES = frozenset(
     (
         # Delta's reads stay at one version inside `Transaction.pinned_reads`.

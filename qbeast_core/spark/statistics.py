@@ -183,7 +183,7 @@ class EveryRow:
 
     @staticmethod
     def of(catalyst: Catalyst, revision: Revision, cells: Sequence[Column]) -> EveryRow:
-        """For rows that are indexed like those of a revision, in its space or outside it.
+        """Prepare for rows that are indexed like those of a revision, in its space or outside it.
 
         `cells` are the rows' cells in this space.
         """
@@ -224,7 +224,7 @@ def _statistics_of_all(rows: pa.Table, transformers: Sequence[Transformer]) -> I
 
 
 def _bounds(values: pa.ChunkedArray, transformer: Transformer) -> Bounds:
-    """The same bounds as `_extremes`, for values on the driver."""
+    """The bounds of a column's values on the driver; Spark computes them by `_extremes`."""
     if not isinstance(transformer, _BOUNDED):
         return Bounds(None, None)
     if transformer.data_type in FLOATING:

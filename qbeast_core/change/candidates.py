@@ -38,7 +38,7 @@ class Candidates:
 
     @property
     def bytes(self) -> int:
-        return sum(self.table.snapshot.files[i].size_bytes for i in self.files.tolist())
+        return self.table.snapshot.size_bytes(self.files)
 
     @property
     def names(self) -> WorkingColumns:

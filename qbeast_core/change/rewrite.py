@@ -241,7 +241,6 @@ def _commit(
     user_metadata: str | None,
 ) -> RewriteResult:
     snapshot = writer.table.snapshot
-    removed = [snapshot.files[i] for i in rewrite.removed.tolist()]
     result = RewriteResult(
         version=snapshot.version,
         revision_id=written.revision.revision_id,
@@ -250,9 +249,9 @@ def _commit(
         rows_updated=rewrite.rows_updated,
         rows_deleted=rewrite.rows_deleted,
         rows_copied=rows_kept - rewrite.rows_updated,
-        files_removed=len(removed),
+        files_removed=len(rewrite.removed),
         files_added=len(written.staged),
-        bytes_removed=sum(file.size_bytes for file in removed),
+        bytes_removed=snapshot.size_bytes(rewrite.removed),
         bytes_added=written.bytes,
         files_total=len(snapshot.files),
         files_read=len(rewrite.candidates.files),

@@ -180,6 +180,10 @@ class TableSnapshot:
         """The number of rows in those of these files for which the log has it."""
         return sum(self.files[i].rows or 0 for i in indices.tolist())
 
+    def size_bytes(self, indices: NDArray[np.int64]) -> int:
+        """The size of the files at `indices`."""
+        return sum(self.files[i].size_bytes for i in indices.tolist())
+
     def matching(self, filters: PushedFilters, among: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool[among]: whether these files may match the filters, by the statistics in the log.
 

@@ -200,11 +200,10 @@ def _optimize_revision(
     chosen = np.array(found, dtype=np.int64)
     if not len(chosen):
         return OptimizeResult(snapshot.version, dry_run=dry_run), False
-    removed = [snapshot.files[i] for i in chosen.tolist()]
     result = OptimizeResult(
         version=snapshot.version,
-        files_removed=len(removed),
-        bytes_removed=sum(file.size_bytes for file in removed),
+        files_removed=len(chosen),
+        bytes_removed=snapshot.size_bytes(chosen),
         rows=snapshot.row_count_in_log(chosen),
         bytes_written_since=written_since(),
         dry_run=dry_run,
@@ -256,7 +255,7 @@ def _more_gain(table: OpenTable, written: WrittenFiles, chosen: NDArray[np.int64
 def _oldest(snapshot: TableSnapshot, files: list[int], fraction: float) -> list[int]:
     """The oldest files, up to this fraction of the bytes of all given files."""
     by_age = sorted(files, key=lambda i: snapshot.files[i].modification_millis)
-    bytes_left = fraction * sum(snapshot.files[i].size_bytes for i in files)
+    bytes_left = fraction * snapshot.size_bytes(np.array(files, dtype=np.int64))
     chosen: list[int] = []
     for i in by_age:
         if bytes_left <= 0:

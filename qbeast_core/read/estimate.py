@@ -90,7 +90,7 @@ def estimate_table(
         files=int(query.files_read.sum()),
         size_bytes=query.bytes_read,
         table_files=len(table.index.with_rows),
-        table_bytes=sum(table.snapshot.files[i].size_bytes for i in table.index.with_rows.tolist()),
+        table_bytes=table.snapshot.size_bytes(table.index.with_rows),
     )
 
 

@@ -57,7 +57,7 @@ def sample_rows(
         rows = table.snapshot.stored_rows(files)
     else:
         rows = _stored_rows_below(table, files, weight_of_fraction(fraction))
-        if sum(table.snapshot.files[i].size_bytes for i in files.tolist()) <= SMALL_SAMPLE_BYTES:
+        if table.snapshot.size_bytes(files) <= SMALL_SAMPLE_BYTES:
             rows = rows.coalesce(1)
     if not stored:
         rows = table.snapshot.without_slices(rows)
@@ -100,19 +100,19 @@ def choose_files(
         return np.array([], dtype=np.int64)
     if fraction == 1.0 and filters is None:
         return table.index.with_rows
-    highest = weight_of_fraction(fraction) if fraction < 1.0 else np.inf
-    return np.flatnonzero(lowest_weights(table, filters, highest) < highest)
+    limit = weight_of_fraction(fraction) if fraction < 1.0 else np.inf
+    return np.flatnonzero(lowest_weights(table, filters, limit) < limit)
 
 
 def lowest_weights(
     table: OpenTable,
     filters: PushedFilters | None,
-    highest: float = np.inf,
+    limit: float = np.inf,
 ) -> NDArray[np.float64]:
     """The smallest possible weight of a row that passes the filters, in each file.
 
     Args:
-        highest: weights at or above this need not be exact.
+        limit: weights at or above this need not be exact.
 
     Returns:
         float64[files]; infinity for files without such a row, and minus infinity for files that the
@@ -126,7 +126,7 @@ def lowest_weights(
             meeting = may_match(filters.predicate, blocks.revision, *blocks.corners)
             weights[~meeting] = np.inf
         np.minimum.at(lowest, blocks.file, weights)
-    left = np.flatnonzero(lowest < highest)
+    left = np.flatnonzero(lowest < limit)
     if filters is not None and len(left) > 1:
         # For one file, evaluating statistics can cost as much as reading it.
         lowest[left[~table.snapshot.matching(filters, left)]] = np.inf

@@ -39,7 +39,7 @@ from qbeast_core.spark.conditions import (
 )
 from qbeast_core.spark.evaluation import checkpointed, is_repeatable
 from qbeast_core.spark.keys import key_condition
-from qbeast_core.spark.slices import own_rows
+from qbeast_core.spark.slices import without_given_slices
 from qbeast_core.spark.source import Source
 from qbeast_core.spark.texts import row_text, value_text
 
@@ -116,7 +116,7 @@ def merge_rows(
     newest = begin_change(table, commit)
     if isinstance(newest, RewriteResult):
         return newest
-    given = own_rows(source, newest.snapshot.stores_slices)
+    given = without_given_slices(source, newest.snapshot.stores_slices)
     _check(newest, given, merge)
     reads_itself = reads_table(given, table.address.location)
     with Source(given, checkpointed, reads_itself) as evaluated:

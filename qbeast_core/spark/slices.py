@@ -40,9 +40,12 @@ def has_slice_column(rows: DataFrame) -> bool:
     return SLICE_COLUMN in map(str.lower, rows.columns)
 
 
-def own_rows(given: DataFrame, stores_slices: bool) -> DataFrame:
-    """Rows for a table, without the slices that it computes; rows read from a table have them."""
-    return given.drop(SLICE_COLUMN) if stores_slices and has_slice_column(given) else given
+def without_given_slices(rows: DataFrame, stores_slices: bool) -> DataFrame:
+    """New rows for a table, without the slice column if the table computes it.
+
+    Rows have this column if plain Delta reads them from a table.
+    """
+    return rows.drop(SLICE_COLUMN) if stores_slices and has_slice_column(rows) else rows
 
 
 def reaches(lowest: int) -> Column:

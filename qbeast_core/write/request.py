@@ -21,7 +21,7 @@ from qbeast_core.model.transformer import Transformer
 from qbeast_core.options import WriteMode, resolve_columns
 from qbeast_core.spark.alignment import aligned, with_padded_chars
 from qbeast_core.spark.schema import nullable
-from qbeast_core.spark.slices import has_slice_column, own_rows
+from qbeast_core.spark.slices import has_slice_column, without_given_slices
 from qbeast_core.tree.column_choice import ColumnChoice
 from qbeast_core.write.files import WrittenFiles
 from qbeast_core.write.index_options import IndexOptions
@@ -87,12 +87,12 @@ class WriteRequest:
     merge_schema: bool = False
     """Whether a write that keeps the table's schema adds the columns that only the rows have."""
 
-    def own_rows(self, given: DataFrame) -> DataFrame:
+    def without_given_slices(self, given: DataFrame) -> DataFrame:
         """The rows without the column `_qbeast_slice`, if the table computes it."""
         if not has_slice_column(given):
             return given
         snapshot = TableSnapshot.load(given.sparkSession, self.address.location)
-        return own_rows(given, snapshot.stores_slices or self.options.slices is True)
+        return without_given_slices(given, snapshot.stores_slices or self.options.slices is True)
 
     def begin(
         self, spark: SparkSession, since: OpenTable | None = None

@@ -181,7 +181,7 @@ def write_table(
     if isinstance(checked, WriteResult):
         return checked
     # Before the rows are evaluated, because a column's default can be the current time.
-    given = request.aligned(checked, request.own_rows(df))
+    given = request.aligned(checked, request.without_given_slices(df))
     request.check(checked, given.schema)
     if not request.appends(checked):
         schema = request.stored_schema(checked, given)
@@ -207,7 +207,7 @@ def write_table(
     result = until_committed(request.address.label, in_one_pass)
     if isinstance(result, DoesNotFit):
         if result.rows is not None and not reads_itself:
-            given = request.own_rows(result.rows)
+            given = request.without_given_slices(result.rows)
         columns = partial(request.measured_columns, checked, given)
         store = partial(evaluated_once, read_first=columns)
         with Source(given, store, reads_itself) as source:

@@ -37,7 +37,7 @@ def test_the_order_of_the_versions_decides() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         (Change("append", 1, put=(row(6),)), "merge"),
         (Change("delete", 2, removed=Where(1, 3), reported={"deleted": 1}), r"\(1, 2\)"),
@@ -46,8 +46,8 @@ def test_the_order_of_the_versions_decides() -> None:
     ],
     ids=["two of one version", "wrong number", "nothing done", "lost version"],
 )
-def test_a_report_that_cannot_be_true_is_told(wrong: Change, told: str) -> None:
-    with pytest.raises(AssertionError, match=told):
+def test_an_impossible_report_is_rejected(wrong: Change, message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
         versions_of([CREATED, *LATER, wrong], 5)
 
 

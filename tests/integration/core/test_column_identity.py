@@ -221,7 +221,7 @@ def test_each_version_knows_its_own_columns(spark: SparkSession, tmp_path: Path)
     assert_reads(spark, path, case, unindexed=len(live_adds(path)))
 
 
-def test_names_that_files_cannot_have_are_told_apart_too(
+def test_columns_with_names_that_files_cannot_have_are_distinguished(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Delta chooses the names of a new table's columns in its files while it is written."""
@@ -298,7 +298,9 @@ def test_a_key_whose_name_has_other_case_is_not_rewritten_again_and_again(
     assert_sound(spark, path, range(200), where="b < 5")
 
 
-def test_a_column_that_no_index_can_have_is_told_of(spark: SparkSession, tmp_path: Path) -> None:
+def test_optimize_rejects_a_column_that_cannot_be_indexed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     path = str(tmp_path)
     case = Case(MAPPED, ["drop column a", "add column a boolean"])
     table = table_of(spark, path, case)

@@ -426,7 +426,7 @@ def test_a_parquet_table_that_only_became_delta_is_converted_by_trying_again(
     assert plain(spark, copy).count() == 1000
 
 
-def test_a_conversion_that_ended_before_the_catalog_was_told_is_finished(
+def test_a_conversion_that_ended_before_the_catalog_was_updated_is_finished(
     spark: SparkSession,
 ) -> None:
     """Delta's conversion makes the log first. Then it turns the catalog's entry into Delta's."""

@@ -119,10 +119,10 @@ def test_random_vectors_are_drawn_once(spark: SparkSession, tmp_path: Path) -> N
     secret = "base64(aes_encrypt(cast(id as string), '0000111122223333'))"
     QbeastTable.for_path(spark, path).update({"s": secret}, "id < 20")
     feed = spark.read.option("readChangeFeed", "true").option("startingVersion", 1)
-    told = feed.format("delta").load(path).where("_change_type = 'update_postimage'")
+    changes = feed.format("delta").load(path).where("_change_type = 'update_postimage'")
     stored = plain(spark, path).where("id < 20")
     assert stored.select("s").distinct().count() == 20
-    assert {*told.select("id", "s").collect()} == {*stored.select("id", "s").collect()}
+    assert {*changes.select("id", "s").collect()} == {*stored.select("id", "s").collect()}
 
 
 def test_an_update_of_an_indexed_column_moves_the_rows(spark: SparkSession, tmp_path: Path) -> None:
@@ -148,20 +148,22 @@ def test_rows_that_an_update_moves_beyond_the_range_are_found(
     assert table.sample(1.0, where="a > 4000").count() == 20
 
 
-@pytest.mark.parametrize("told", [False, True])
-def test_random_values_are_computed_once(spark: SparkSession, tmp_path: Path, told: bool) -> None:
-    path = create(spark, tmp_path, **{"delta.enableChangeDataFeed": str(told).lower()})
+@pytest.mark.parametrize("has_feed", [False, True])
+def test_random_values_are_computed_once(
+    spark: SparkSession, tmp_path: Path, has_feed: bool
+) -> None:
+    path = create(spark, tmp_path, **{"delta.enableChangeDataFeed": str(has_feed).lower()})
     asked = []
     for value in ("'drawn'", "concat('drawn', rand())"):
         with counting(spark) as counts:
             result = QbeastTable.for_path(spark, path).update({"s": value}, "id % 10 = 0")
         assert result.rows_updated == 150
         asked.append(counts.jobs)
-    # Only where they are told of too are they stored.
-    assert (asked[1] > asked[0]) == told
+    # They are stored only if the change data feed reads them too.
+    assert (asked[1] > asked[0]) == has_feed
     written = plain(spark, path).where("s like 'drawn%'")
     assert written.count() == written.select("s").distinct().count() == 150
-    if told:
+    if has_feed:
         feed = spark.read.option("readChangeFeed", True).option("startingVersion", 2)
         after = feed.format("delta").load(path).where("_change_type = 'update_postimage'")
         assert after.select("id", "s").exceptAll(written.select("id", "s")).count() == 0
@@ -193,7 +195,7 @@ def test_replacing_takes_one_commit(spark: SparkSession, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "told"),
+    ("change", "error", "message"),
     [
         (lambda t, df: t.delete("nowhere = 1"), InvalidOptions, "nowhere"),
         (lambda t, df: t.delete("id in (select 1)"), InvalidOptions, "subquery"),
@@ -208,12 +210,12 @@ def test_replacing_takes_one_commit(spark: SparkSession, tmp_path: Path) -> None
         (lambda t, df: t.replace_matching(df, "x"), UnknownColumn, "'x'"),
     ],
 )
-def test_bad_input_is_told(
-    spark: SparkSession, unchanged: str, change: Any, error: type[Exception], told: str
+def test_bad_input_is_rejected(
+    spark: SparkSession, unchanged: str, change: Any, error: type[Exception], message: str
 ) -> None:
     spark.sql("create temporary function later(x bigint) returns bigint return x + 1")
     try:
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=message):
             change(QbeastTable.for_path(spark, unchanged), rows(spark, 0, 5))
     finally:
         spark.sql("drop temporary function later")

@@ -43,7 +43,7 @@ def bad(_: int) -> int:
     raise ValueError("user says no")
 
 
-def test_what_fails_in_spark_is_told_in_one_line_by_its_class(
+def test_failures_in_spark_are_reported_in_one_line_with_their_class(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "t")
@@ -102,7 +102,7 @@ def test_what_fails_in_spark_is_told_in_one_line_by_its_class(
             lost()
 
 
-def test_storage_that_is_full_or_refuses_is_told_as_such(
+def test_full_storage_and_refused_access_have_their_own_errors(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("not a directory")

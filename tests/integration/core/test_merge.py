@@ -132,7 +132,7 @@ def test_indexed_columns_that_are_set_to_what_they_are_move_no_row(
 @pytest.mark.parametrize(
     ("value", "revision"), [("cast(rand() * 900 as int) + 50", 1), ("cast(source.id as int)", 2)]
 )
-def test_rows_that_an_update_moves_lie_where_it_puts_them(
+def test_moved_rows_are_in_the_cubes_of_their_new_values(
     spark: SparkSession, tmp_path: Path, value: str, revision: int
 ) -> None:
     path = create(spark, tmp_path)
@@ -221,7 +221,7 @@ def test_two_source_rows_for_one_row_are_an_error(spark: SparkSession, tmp_path:
     assert_sound(spark, path, [*range(1500), 9000, 9000])
 
 
-def test_any_name_of_a_key_can_be_told_of(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_ambiguous_merge_reports_keys_of_any_name(spark: SparkSession, tmp_path: Path) -> None:
     path, key = str(tmp_path), "`count`"
     named = rows(spark, 0, 10).selectExpr(f"id as {key}", "a", "id as times")
     write_table(named, path=path, columns_to_index=["a"])
@@ -230,7 +230,7 @@ def test_any_name_of_a_key_can_be_told_of(spark: SparkSession, tmp_path: Path) -
         QbeastTable.for_path(spark, path).merge(source, ["count", "times"])
 
 
-def test_values_that_python_lacks_can_be_told_of(spark: SparkSession, tmp_path: Path) -> None:
+def test_errors_show_values_that_python_lacks(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path)
     late = spark.sql("select id, date_add(date'9999-12-31', int(id)) day, 'a' s from range(1, 4)")
     write_table(late, path=path, columns_to_index=["id"], cube_size=10)
@@ -385,7 +385,7 @@ def test_keys_in_a_narrow_range_touch_few_files(
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "told"),
+    ("options", "error", "message"),
     [
         ({"on": []}, InvalidOptions, "on names no column"),
         ({"on": "ident"}, UnknownColumn, "'ident'"),
@@ -408,16 +408,16 @@ def test_keys_in_a_narrow_range_touch_few_files(
         ({"on": "id", "source_alias": "T", "target_alias": "t"}, InvalidOptions, "the same alias"),
     ],
 )
-def test_what_cannot_be_done_is_told_before_anything_is_read(
+def test_an_impossible_merge_is_rejected_before_anything_is_read(
     spark: SparkSession,
     unchanged: str,
     options: dict[str, Any],
     error: type[Exception],
-    told: str,
+    message: str,
 ) -> None:
     spark.udf.register("newer", lambda ours, others: ours > others, "boolean")
     failing = rows(spark, 0, 5).withColumn("s", F.expr("raise_error('the source was read')"))
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         QbeastTable.for_path(spark, unchanged).merge(failing, **options)
     assert last_version(unchanged) == 0
 

@@ -83,7 +83,7 @@ def appended(df: DataFrame, path: Path, **options: Any) -> tuple[WriteResult, li
         return write_table(df, path=str(path), **options), seen
 
 
-def told(path: Path) -> list[tuple[Any, ...]]:
+def files_in_log(path: Path) -> list[tuple[Any, ...]]:
     """What the last commit says of its files, but for their names and sizes."""
     adds = actions(path, last_version(path), "add")
     return sorted(
@@ -94,7 +94,7 @@ def told(path: Path) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("spread", [10_000, 30_000])
 @pytest.mark.parametrize("index", INDEXES)
-def test_the_log_says_what_it_says_of_rows_that_are_measured_first(
+def test_one_pass_and_two_passes_write_the_same_log(
     spark: SparkSession,
     tables: Callable[[str], Path],
     tmp_path: Path,
@@ -109,7 +109,7 @@ def test_the_log_says_what_it_says_of_rows_that_are_measured_first(
     expected, seen_then = appended(df, in_two)
 
     assert (seen, seen_then) == (WRITTEN_FIRST, MEASURED_FIRST)
-    assert told(in_one) == told(in_two)
+    assert files_in_log(in_one) == files_in_log(in_two)
     for name in ("rows", "cubes", "files", "revision_id", "new_revision", "version"):
         assert getattr(result, name) == getattr(expected, name)
     assert_sound(spark, in_one, range(ROWS + MORE), where="n < 3000")
@@ -145,7 +145,7 @@ def test_rows_beyond_the_range_open_a_revision_in_the_same_commit(
     assert_sound(spark, path, range(ROWS + 2 * MORE), where="n between 10000 and 20000")
 
 
-def test_a_range_that_is_given_is_the_revisions(spark: SparkSession, path: Path) -> None:
+def test_column_stats_set_the_range_of_the_revision(spark: SparkSession, path: Path) -> None:
     options = {"column_stats": {"n_min": -5, "n_max": 90_000}}
     result, seen = appended(rows(spark, ROWS), path, **options)
     assert seen == WRITTEN_FIRST and result.new_revision
@@ -205,7 +205,7 @@ def test_a_query_without_rows_commits_nothing(spark: SparkSession, path: Path) -
     assert live_adds(path) == before
 
 
-def test_it_is_not_for_rows_of_other_kinds_or_sizes(spark: SparkSession, path: Path) -> None:
+def test_large_or_incompatible_appends_are_measured_first(spark: SparkSession, path: Path) -> None:
     many, few = rows(spark, ROWS, 2 * ROWS), rows(spark, ROWS)
     for name, df, options in (
         ("many rows", many, {}),

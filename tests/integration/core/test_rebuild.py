@@ -83,7 +83,7 @@ ONE_PASS = [phases.PLANNING, phases.WRITING, phases.COMMITTING]
     ],
     ids=str,
 )
-def test_rows_that_lie_as_before_are_placed_in_one_pass(
+def test_similar_rows_are_rebuilt_in_one_pass(
     spark: SparkSession, tmp_path: Path, changed: dict[str, Any]
 ) -> None:
     path, df = tmp_path / "t", rows(spark)
@@ -128,7 +128,7 @@ OUTGROWN: dict[str, Callable[[SparkSession], DataFrame]] = {
 
 
 @pytest.mark.parametrize("kind", OUTGROWN)
-def test_rows_that_outgrow_the_tree_get_another(
+def test_a_rebuild_plans_a_new_tree_when_rows_outgrow_it(
     spark: SparkSession, path: Path, tmp_path: Path, kind: str
 ) -> None:
     df = OUTGROWN[kind](spark)
@@ -192,14 +192,12 @@ def test_a_mapping_that_is_none_is_no_mapping(spark: SparkSession, tmp_path: Pat
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"varied": 3}', "null"])
-def test_a_key_that_others_set_counts_for_nothing(
-    spark: SparkSession, path: Path, text: str
-) -> None:
+def test_an_invalid_rebuild_key_is_ignored(spark: SparkSession, path: Path, text: str) -> None:
     spark.sql(f"alter table delta.`{path}` set tblproperties ('{REBUILD_KEY}' = '{text}')")
     assert phases.MEASURING in rebuilt(rows(spark), path)[1]
 
 
-def test_a_column_of_a_single_value_has_no_bounds_to_go_by(
+def test_a_tree_with_a_single_value_in_a_column_is_not_reused(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path, df = tmp_path / "t", rows(spark)

@@ -408,7 +408,7 @@ def test_the_cube_size_is_worked_out_where_it_is_left_open(
 
 
 @pytest.mark.parametrize("most_rows", [500, 499], ids=["by the driver", "by Spark"])
-def test_files_whose_keys_collide_are_told_apart_by_their_names(
+def test_files_whose_keys_collide_are_distinguished_by_their_names(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_rows: int
 ) -> None:
     monkeypatch.setattr(contents, "MOST_SAMPLE_ROWS", most_rows)

@@ -31,7 +31,7 @@ def identity(*fields: StructField, names: str | None = None) -> ColumnIdentity:
     return ColumnIdentity.of(StructType(list(fields)), list(names or [f.name for f in fields]))
 
 
-def test_a_record_is_told_by_names() -> None:
+def test_a_record_is_described_by_names() -> None:
     inner = StructType([field("x"), field("y", ArrayType(StringType()))])
     found = identity(field("a"), field("s", ArrayType(inner)))
     assert described(found.text) == "a (int), s (array<struct<x:int,y:array<string>>>)"
@@ -83,7 +83,7 @@ def test_a_column_that_is_missing_is_left_out() -> None:
     assert identity(field("a"), names="ab") == identity(field("a"))
 
 
-def test_array_elements_are_told_apart() -> None:
+def test_array_elements_are_distinguished() -> None:
     def of(element: Mapping[str, Any], kind: DataType) -> str:
         return identity(field("a", ArrayType(kind), **element)).text
 

@@ -50,7 +50,7 @@ def test_statistics_are_read_as_delta_means_them(
     assert (found.minimum, found.maximum, found.only_nulls) == (*wanted, False)
 
 
-def test_a_file_of_nulls_is_told_from_one_without_statistics() -> None:
+def test_a_file_of_nulls_is_distinguished_from_one_without_statistics() -> None:
     nulls = '{"numRecords":3,"minValues":{},"maxValues":{},"nullCount":{"a":3}}'
     some = '{"numRecords":3,"nullCount":{"a":2}}'
     for stats, only_nulls in ((nulls, True), (some, False), ("", False)):

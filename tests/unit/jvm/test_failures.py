@@ -131,7 +131,7 @@ def test_the_cause_of_a_failed_job_decides_on_the_class(
     assert "\n" not in str(failure) and "SQLSTATE" not in str(failure)
 
 
-def test_the_values_of_a_row_that_violates_a_constraint_are_told() -> None:
+def test_the_values_of_a_row_that_violates_a_constraint_are_reported() -> None:
     assert "values: k : -1, note : No space" in str(raised_for(CHECK))
 
 

@@ -52,13 +52,13 @@ def table(**snapshot: Any) -> Any:
     return SimpleNamespace(label="db.t", snapshot=SimpleNamespace(location="/data/t", **snapshot))
 
 
-def test_an_append_only_table_is_told_the_statement_that_ends_it() -> None:
+def test_the_error_for_an_append_only_table_names_the_statement_that_ends_it() -> None:
     with pytest.raises(IncompatibleTable, match=r"run ALTER TABLE db\.t SET") as error:
         check_removable(table(configuration={"delta.appendOnly": "true"}))
     assert error.value.remedy is Remedy.IN_PLACE
 
 
-def test_a_column_of_the_name_of_slices_is_told_the_statement_that_renames_it() -> None:
+def test_the_error_for_a_slice_column_names_the_statement_that_renames_it() -> None:
     schema = StructType().add("_qbeast_slice", ByteType())
     with pytest.raises(IncompatibleTable, match=r"ALTER TABLE db\.t RENAME COLUMN") as error:
         check_no_slice_column(table(schema=schema))

@@ -110,7 +110,7 @@ def test_quantiles_of_decimals_are_numbers_of_any_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         ("{price_min: 0}", "not valid JSON"),
         ([1], "must map columns to statistics"),
@@ -144,6 +144,6 @@ def test_quantiles_of_decimals_are_numbers_of_any_kind() -> None:
         ({"user": {"min": "a", "max": "b"}}, "hashing takes no statistics"),
     ],
 )
-def test_what_does_not_fit_is_told(value: Any, told: str) -> None:
-    with pytest.raises(InvalidOptions, match=told):
+def test_statistics_that_do_not_fit_are_rejected(value: Any, message: str) -> None:
+    with pytest.raises(InvalidOptions, match=message):
         resolved(value)

@@ -94,7 +94,7 @@ def test_chosen_columns_are_drawn_also_where_there_are_many_pairs(
     assert [grid["pair"] for grid in drawn.data["grids"]] == [[0, 1], [1, 2]]
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_is_rejected(tmp_path: Path) -> None:
     for path in (str(tmp_path), str(tmp_path / "no" / "index.html")):
         with pytest.raises(InvalidOptions, match="HTML file in a directory that exists"):
             write_page(path, contents_of(small_files(1), "a"))

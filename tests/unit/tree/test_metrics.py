@@ -89,7 +89,7 @@ def test_the_text_is_for_people(metrics: IndexMetrics) -> None:
     ]
 
 
-def test_a_sample_key_is_told() -> None:
+def test_the_sample_key_is_reported() -> None:
     metrics = index_metrics(replace(REVISION, sample_key=("order", "line")), [], NO_ROWS)
     assert str(metrics).splitlines()[1] == "sample key           order, line"
     assert json.loads(json.dumps(metrics.to_dict()))["sample_key"] == ["order", "line"]
@@ -119,7 +119,7 @@ def test_no_files_are_all_zero() -> None:
     assert "0 of 0 files, 0.0% of the bytes" in str(metrics)
 
 
-def test_what_optimize_would_rewrite_is_told() -> None:
+def test_what_optimize_would_rewrite_is_reported() -> None:
     small = [FileBlocks(1_000_000, (block("A", 0.0, 30),)) for _ in range(4)]
     large = FileBlocks(9_000_000, (block("w", 0.0, 90),), 9)
     metrics = index_metrics(REVISION, [*small, large], NO_ROWS)

@@ -133,7 +133,7 @@ def begin_change(table: OpenTable, commit: CommitOptions) -> WritableTable | Rew
         IncompatibleTable: the table has features that an indexed write cannot maintain.
     """
     begun = WritableTable.begin(table.spark, table.address)
-    if begun.transaction.repeats(commit.application):
+    if not begun.transaction.claim(commit.application):
         return RewriteResult(
             version=begun.snapshot.version,
             revision_id=begun.configuration.last_revision_id or 0,

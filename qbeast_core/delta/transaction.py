@@ -162,18 +162,21 @@ class Transaction:
         finally:
             transactions.clearActive()
 
-    def repeats(self, application: ApplicationTransaction | None) -> bool:
-        """Whether the table already has the application's transaction, or a later one.
+    def claim(self, application: ApplicationTransaction | None) -> bool:
+        """Record the application's transaction, if there is one, with the commit.
 
-        If not, the commit records it. It then conflicts with every commit that records another
-        transaction of the application.
+        The commit then conflicts with every commit that records another transaction of the
+        application.
+
+        Returns:
+            False, and records nothing, if the table already has it or a later one.
         """
         if application is None:
-            return False
+            return True
         recorded = int(self._txn.txnVersion(application.app_id))
         if recorded < application.version:
             self._application = application
-            return False
+            return True
         logger.info(
             "Transaction %d of the application %r is skipped, because %s already has number %d",
             application.version,
@@ -182,7 +185,7 @@ class Transaction:
             recorded,
         )
         application.done_in(self._spark)
-        return True
+        return False
 
     @property
     def changes_more_than_rows(self) -> bool:

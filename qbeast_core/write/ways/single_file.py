@@ -118,13 +118,13 @@ def _write_one_file(
     if not staged.files:
         return None
     stored = transaction.read_staged(staged.files)
-    stored_rows = staged.files[0].file.rows
-    if len(staged.files) > 1 or stored_rows is None or stored_rows > MOST_SAMPLE_ROWS:
+    row_count = staged.files[0].file.rows
+    if len(staged.files) > 1 or row_count is None or row_count > MOST_SAMPLE_ROWS:
         return DoesNotFit(stored)
     statistics = every_row.result().collect(stored)
-    if statistics.rows != stored_rows:
+    if statistics.rows != row_count:
         raise SourceChanged(
-            f"{stored_rows} rows were written to a file, but {statistics.rows} were read from it. "
+            f"{row_count} rows were written to a file, but {statistics.rows} were read from it. "
             "Nothing was committed; run the write again"
         )
     return _WrittenFile(staged.with_statistics()[0], stored, statistics)

@@ -40,7 +40,7 @@ class FileContents:
     """The blocks of one file."""
 
     blocks: list[Block] = field(default_factory=list)
-    """In pre-order of their cubes."""
+    """In pre-order of their cubes, then anchors."""
     highest_weight: int | None = None
     """The highest weight of the file's rows, if the write divides rows by weight."""
 
@@ -64,6 +64,7 @@ class Counting:
         """
         names = WorkingColumns(column_names, plan.revision.dimensions)
         counting = Counting(plan, names, row_layout)
+        # Built now, because this runs while Spark writes.
         _ = counting.of_row
         if rows > MOST_SAMPLE_ROWS:
             _ = counting.of_cube, counting.of_rows

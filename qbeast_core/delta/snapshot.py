@@ -161,7 +161,7 @@ class TableSnapshot:
         return stored.drop(SLICE_COLUMN) if self.stores_slices else stored
 
     def stored_rows(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
-        """The same rows as `dataframe`, with their slices if the table stores them."""
+        """The rows that `dataframe` returns, with their slices if the table stores them."""
         adds = self._live_files.adds if indices is None else self.add_actions(indices)
         return self._jvm.dataframe(
             self._delta_log.createDataFrame(self._snapshot, adds, False, self._jvm.none)

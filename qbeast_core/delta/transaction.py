@@ -128,7 +128,7 @@ class StagedFiles:
     """The files with further statistics, from footers; None if there are none."""
 
     def with_statistics(self) -> list[StagedFile]:
-        """The same files with all statistics; waits for the thread that completes them."""
+        """The files with all statistics; waits for the thread that completes them."""
         return list(self.files) if self._described is None else self._described.result()
 
 

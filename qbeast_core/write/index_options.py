@@ -144,9 +144,10 @@ class IndexOptions:
     def columns_of_tree(
         self, table: OpenTable, schema: StructType
     ) -> tuple[IndexedColumn, ...] | None:
-        """The same for a rebuild that reuses the table's tree.
+        """The named columns, or those of the replaced table, for a rebuild with its tree.
 
-        It keeps a guess too, because the table has about as many rows as before.
+        None if they must be chosen. A guess is kept too, because the table has about as many rows
+        as before.
         """
         if self.columns is not None:
             return self.columns

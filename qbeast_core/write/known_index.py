@@ -83,7 +83,7 @@ class KnownIndex:
         return known._decided(choice) if choice.rows else known
 
     def with_revision(self, revision: Revision, keys: Mapping[str, str]) -> KnownIndex:
-        """The same index with a new latest revision and further configuration keys."""
+        """The index with a new latest revision and further configuration keys."""
         stored = {
             **self.stored,
             **keys,

@@ -169,7 +169,10 @@ class IndexWriter:
         return written
 
     def try_write(self, rows: DataFrame, planned: WritePlan) -> WrittenFiles | DoesNotFit:
-        """The same for a plan that was made for other, similar rows."""
+        """Write the rows by a plan that was made for other, similar rows.
+
+        Returns DoesNotFit if the plan does not suit them.
+        """
         return write_indexed(
             self.table.transaction,
             rows,

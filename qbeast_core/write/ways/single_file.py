@@ -49,7 +49,7 @@ class SingleFile(Way):
             # Delta then changes the metadata itself, so a new revision could not change it again.
             return DoesNotFit()
         if table.transaction.changes_schema:
-            # The same, because the schema must change before the file is written.
+            # The metadata then changes before the file is written, with the same effect.
             return DoesNotFit()
         if not fits_single_file(rows, index):
             return DoesNotFit()

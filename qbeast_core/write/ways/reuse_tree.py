@@ -11,15 +11,11 @@ from pyspark.sql import DataFrame
 from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.spark.alignment import is_filled_by_delta
 from qbeast_core.write.files import DoesNotFit, WrittenFiles
+from qbeast_core.write.index_keys import COLUMN_STATS_KEY, Option, is_automatic
 from qbeast_core.write.new_index import NewIndex
 from qbeast_core.write.plan import TreePlan, plan_again
 from qbeast_core.write.rebuild_key import ALWAYS_FIT, REBUILD_KEY, parse_rebuild_key
-from qbeast_core.write.revision import (
-    COLUMN_STATS_KEY,
-    CUBE_SIZE,
-    chosen_automatically,
-    rebuilt_revision,
-)
+from qbeast_core.write.revision import rebuilt_revision
 from qbeast_core.write.writer import IndexWriter, Way, WritePlan
 
 _CHECKED = (LinearTransformation, *ALWAYS_FIT)
@@ -57,7 +53,7 @@ def plan_by_tree(index: NewIndex) -> TreePlan | None:
     table, cube_size = index.table, index.expected_cube_size
     stored, last = table.snapshot.configuration, table.configuration.latest
     if cube_size is None:
-        same_size = chosen_automatically(stored, CUBE_SIZE)
+        same_size = is_automatic(stored, Option.CUBE_SIZE)
     else:
         same_size = cube_size == last.desired_cube_size
     if (

@@ -237,7 +237,7 @@ def _rewrite(
         revision = known.configuration.latest
     index = JoinedIndex.of(known, revision, removed=chosen)
     writer = IndexWriter(table, replace(index, keeps_weights=False))
-    written = writer.write_measured(rows, writer.measure(rows))
+    written = writer.write_rows(rows)
     check_none_lost(written.rows, table.snapshot.row_count_in_log(chosen))
     return writer, written
 

@@ -1,8 +1,7 @@
 """The write pipeline that every operation which writes rows uses.
 
     writer = IndexWriter(table, index)
-    statistics = writer.measure(rows)
-    files = writer.write_measured(rows, statistics)
+    files = writer.write_rows(rows)
     version = writer.commit(Operation.APPEND, files)
 
 Operations only differ in the index that the rows join: a new one (`new_index`) or the table's
@@ -103,6 +102,14 @@ class IndexWriter:
 
     table: WritableTable
     index: TargetIndex
+
+    def write_rows(self, rows: DataFrame) -> WrittenFiles:
+        """Measure the rows, then write them: two passes.
+
+        Raises:
+            SourceChanged: the written rows differ from the measured ones. Nothing is committed.
+        """
+        return self.write_measured(rows, self.measure(rows))
 
     def measure(self, rows: DataFrame) -> InputStatistics:
         """Measure the rows, in one pass."""
@@ -217,10 +224,3 @@ class IndexWriter:
         revision = self.index.revision_for(statistics)
         self.index.record(self.table.transaction, revision, None, statistics)
         return WrittenFiles(revision)
-
-
-class Way(Protocol):
-    """A way to decide where rows go and to write them."""
-
-    def write(self, writer: IndexWriter, rows: DataFrame) -> WrittenFiles | DoesNotFit:
-        """Write the files without committing them. Raises SourceChanged."""

@@ -30,41 +30,43 @@ from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.plan import RowLayout, TreePlan, in_order
 from qbeast_core.write.read_back import Counting, FileContents, contents_of, contents_of_all
 from qbeast_core.write.sizing import MOST_SAMPLE_ROWS, row_bytes
-from qbeast_core.write.writer import IndexWriter, Way
+from qbeast_core.write.writer import IndexWriter
 
 _LEVELS_BELOW = 4
 """The tree levels below the table's deepest cube by which the rows of a file are sorted. A small
 append has few of the rows of such a cube."""
 
 
-class SingleFile(Way):
-    """Writes rows that fit in one file, in one pass."""
+def write_single_file(
+    writer: IndexWriter, index: JoinedIndex, rows: DataFrame
+) -> WrittenFiles | DoesNotFit:
+    """Write rows that fit in one file, in one pass. Commits nothing.
 
-    def __init__(self, index: JoinedIndex) -> None:
-        self._index = index
+    Args:
+        index: that of the writer.
 
-    def write(self, writer: IndexWriter, rows: DataFrame) -> WrittenFiles | DoesNotFit:
-        table, index = writer.table, self._index
-        if is_filled_by_delta(rows, table.schema):
-            # Delta then changes the metadata itself, so a new revision could not change it again.
-            return DoesNotFit()
-        if table.transaction.changes_schema:
-            # The metadata then changes before the file is written, with the same effect.
-            return DoesNotFit()
-        if not fits_single_file(rows, index):
-            return DoesNotFit()
-        written = _write_one_file(table, rows, index.current)
-        if written is None:
-            return WrittenFiles(index.current)
-        if isinstance(written, DoesNotFit):
-            return written
-        planned = writer.plan_write(rows.schema, writer.completed(written.statistics))
-        if planned.tree.cuts.files > 1:
-            return DoesNotFit(written.rows)
-        contents = [_contents(written, planned.tree)]
-        return tagged(
-            table.transaction, [written.file], contents, planned.tree, planned.kept_blocks
-        )
+    Raises:
+        SourceChanged: the file has another number of rows than were written.
+    """
+    table = writer.table
+    if is_filled_by_delta(rows, table.schema):
+        # Delta then changes the metadata itself, so a new revision could not change it again.
+        return DoesNotFit()
+    if table.transaction.changes_schema:
+        # The metadata then changes before the file is written, with the same effect.
+        return DoesNotFit()
+    if not fits_single_file(rows, index):
+        return DoesNotFit()
+    written = _write_one_file(table, rows, index.current)
+    if written is None:
+        return WrittenFiles(index.current)
+    if isinstance(written, DoesNotFit):
+        return written
+    planned = writer.plan_write(rows.schema, writer.completed(written.statistics))
+    if planned.tree.cuts.files > 1:
+        return DoesNotFit(written.rows)
+    contents = [_contents(written, planned.tree)]
+    return tagged(table.transaction, [written.file], contents, planned.tree, planned.kept_blocks)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from qbeast_core.change.candidates import Candidates
 from qbeast_core.counts import counted
 from qbeast_core.delta.application import ApplicationTransaction
-from qbeast_core.delta.transaction import Operation
+from qbeast_core.delta.operations import Operation
 from qbeast_core.locate.compatibility import check_writable
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.table import OpenTable, WritableTable

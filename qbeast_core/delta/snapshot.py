@@ -223,6 +223,13 @@ class TableSnapshot:
             return int(latest)
         return int(oldest) if read == _COMMITS_READ else 0
 
+    def trial(self) -> Any:
+        """A transaction of Delta on this version that is never committed.
+
+        It shows what Delta says to a change of the metadata.
+        """
+        return self._delta_log.startTransaction(self._jvm.none, self._jvm.some(self._snapshot))
+
     def add_actions(self, indices: NDArray[np.int64]) -> Any:
         """Delta's `AddFile` objects of the files at `indices`, as a Scala Seq."""
         return self._jvm.pick(self._live_files.adds, indices)

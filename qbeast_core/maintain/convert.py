@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import failpoints
 from qbeast_core.counts import counted
-from qbeast_core.delta.transaction import Operation
+from qbeast_core.delta.operations import Operation
 from qbeast_core.errors import IncompatibleTable, IndexMismatch, NotAQbeastTable, Remedy
 from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.jvm.settings import run_statement

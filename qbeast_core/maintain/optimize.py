@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
 from qbeast_core.counts import counted
+from qbeast_core.delta.operations import Operation
 from qbeast_core.delta.snapshot import TableSnapshot
-from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.compatibility import check_writable

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from qbeast_core.delta.transaction import Operation
+from qbeast_core.delta.operations import Operation
 from qbeast_core.errors import IncompatibleTable
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.options import WriteMode

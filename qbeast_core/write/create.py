@@ -8,7 +8,7 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from qbeast_core.delta.transaction import Operation
+from qbeast_core.delta.operations import Operation
 from qbeast_core.errors import CommitStateUnknown
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.options import WriteMode

@@ -12,7 +12,8 @@ from functools import cached_property
 from pyspark.sql import DataFrame
 
 from qbeast_core import phases
-from qbeast_core.delta.transaction import StagedFile, Transaction, rows_in
+from qbeast_core.delta.staged import StagedFile, rows_in
+from qbeast_core.delta.transaction import Transaction
 from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.background import in_background
 from qbeast_core.jvm.catalyst import Catalyst

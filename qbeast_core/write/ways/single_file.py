@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from qbeast_core import phases
-from qbeast_core.delta.transaction import StagedFile
+from qbeast_core.delta.staged import StagedFile
 from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.background import in_background
 from qbeast_core.jvm.catalyst import ONE_TASK_BYTES, Catalyst, about_bytes

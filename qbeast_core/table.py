@@ -41,7 +41,7 @@ from qbeast_core.read.metrics import block_rows, table_metrics
 from qbeast_core.read.sample import FileEntry
 from qbeast_core.read.visualize import visualize_table
 from qbeast_core.tree.metrics import IndexMetrics
-from qbeast_core.write.revision import KEY, chosen_automatically
+from qbeast_core.write.index_keys import Option, is_automatic
 
 
 @typed_errors_of_methods
@@ -152,7 +152,7 @@ class QbeastTable:
         `"all"` if the table was written with `sample_key="all"`; None if the indexed columns
         decide.
         """
-        if chosen_automatically(self._table.snapshot.configuration, KEY):
+        if is_automatic(self._table.snapshot.configuration, Option.SAMPLE_KEY):
             return ALL
         return list(self.latest_revision.sample_key) or None
 

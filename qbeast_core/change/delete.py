@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from qbeast_core.change.candidates import Candidates
 from qbeast_core.change.rewrite import CommitOptions, Rewrite, RewriteResult, change_rows
-from qbeast_core.delta.transaction import Operation
+from qbeast_core.delta.operations import Operation
 from qbeast_core.locate.compatibility import check_removable
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.read.sample import where_filters

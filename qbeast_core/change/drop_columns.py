@@ -25,9 +25,9 @@ from qbeast_core.names import quoted
 from qbeast_core.options import AUTO, WriteMode, parse_texts
 from qbeast_core.spark.columns import column
 from qbeast_core.write.create import create
+from qbeast_core.write.index_keys import COLUMN_STATS_KEY, Option, is_automatic
 from qbeast_core.write.index_options import IndexOptions
 from qbeast_core.write.request import WriteRequest
-from qbeast_core.write.revision import COLUMN_STATS_KEY, CUBE_SIZE, chosen_automatically
 
 _CONSTRAINT_PREFIX = "delta.constraints."
 _PATHS_ARE_TABLES = {"spark.sql.runSQLOnFiles": "true"}
@@ -111,7 +111,7 @@ def _check_constraints(table: OpenTable, left: DataFrame, gone: Sequence[str]) -
 def _as_before(table: OpenTable, started: float) -> WriteRequest:
     """A request to rewrite all rows of a table with its present options."""
     stored = table.snapshot.configuration
-    chosen = chosen_automatically(stored, CUBE_SIZE)
+    chosen = is_automatic(stored, Option.CUBE_SIZE)
     cube_size = AUTO if chosen else table.configuration.latest.desired_cube_size
     return WriteRequest(
         address=replace(table.address, name=stored.get(RELATION_KEY)),

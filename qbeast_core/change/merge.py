@@ -22,8 +22,8 @@ from qbeast_core.change.rewrite import (
     change_rows,
 )
 from qbeast_core.delta.filters import filters_on
+from qbeast_core.delta.operations import Operation
 from qbeast_core.delta.reads import reads_table
-from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
 from qbeast_core.jvm.catalyst import check_executable
 from qbeast_core.locate.table import OpenTable, WritableTable

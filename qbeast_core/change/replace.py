@@ -16,8 +16,8 @@ from qbeast_core.change.rewrite import (
     begin_change,
     change_rows,
 )
+from qbeast_core.delta.operations import Operation
 from qbeast_core.delta.reads import reads_table
-from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import ReplaceMismatch
 from qbeast_core.locate.compatibility import check_removable
 from qbeast_core.locate.table import OpenTable, WritableTable

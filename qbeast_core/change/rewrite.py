@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from qbeast_core.change.candidates import Candidates
 from qbeast_core.counts import counted
 from qbeast_core.delta.application import ApplicationTransaction
-from qbeast_core.delta.transaction import Operation
+from qbeast_core.delta.operations import Operation
 from qbeast_core.locate.compatibility import check_writable
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.table import OpenTable, WritableTable
@@ -134,7 +134,7 @@ def begin_change(table: OpenTable, commit: CommitOptions) -> WritableTable | Rew
         IncompatibleTable: the table has features that an indexed write cannot maintain.
     """
     begun = WritableTable.begin(table.spark, table.address)
-    if begun.transaction.repeats(commit.application):
+    if not begun.transaction.claim(commit.application):
         return RewriteResult(
             version=begun.snapshot.version,
             revision_id=begun.configuration.last_revision_id or 0,

@@ -9,7 +9,7 @@ import numpy as np
 from qbeast_core.change.candidates import Candidates
 from qbeast_core.change.columns import check_assignable, expressions_of
 from qbeast_core.change.rewrite import CommitOptions, Rewrite, RewriteResult, change_rows
-from qbeast_core.delta.transaction import Operation
+from qbeast_core.delta.operations import Operation
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.compatibility import check_removable
 from qbeast_core.locate.table import OpenTable, WritableTable

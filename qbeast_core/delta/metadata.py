@@ -6,6 +6,8 @@ It is handled in the log's JSON form: one call of the JVM instead of a hundred f
 from __future__ import annotations
 
 import json
+import time
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,6 +48,35 @@ def metadata_of(jvm: Jvm, fields: Mapping[str, Any]) -> Any:
     """The `metaData` action with these fields."""
     from_json = jvm.singleton("org.apache.spark.sql.delta.actions.Action").fromJson
     return from_json(json.dumps({"metaData": dict(fields)}))
+
+
+def table_metadata(
+    jvm: Jvm,
+    schema: StructType,
+    configuration: Mapping[str, str],
+    comment: str | None,
+    kept_from: Any = None,
+) -> Any:
+    """The `metaData` action of a new table, or of one that replaces a table.
+
+    Args:
+        comment: None for that of the replaced table; an empty text removes it.
+        kept_from: the `metaData` action of the replaced table.
+    """
+    before = {"id": str(uuid.uuid4())} if kept_from is None else fields_of(kept_from)
+    return metadata_of(
+        jvm,
+        {
+            "id": before["id"],
+            "name": before.get("name"),
+            "description": before.get("description") if comment is None else comment or None,
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": without_internal_metadata(jvm, schema),
+            "partitionColumns": [],
+            "configuration": dict(configuration),
+            "createdTime": int(time.time() * 1000),
+        },
+    )
 
 
 def without_internal_metadata(jvm: Jvm, schema: StructType) -> str:

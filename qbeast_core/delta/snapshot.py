@@ -161,7 +161,7 @@ class TableSnapshot:
         return stored.drop(SLICE_COLUMN) if self.stores_slices else stored
 
     def stored_rows(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
-        """The same rows as `dataframe`, with their slices if the table stores them."""
+        """The rows that `dataframe` returns, with their slices if the table stores them."""
         adds = self._live_files.adds if indices is None else self.add_actions(indices)
         return self._jvm.dataframe(
             self._delta_log.createDataFrame(self._snapshot, adds, False, self._jvm.none)
@@ -226,6 +226,13 @@ class TableSnapshot:
         if latest is not None:
             return int(latest)
         return int(oldest) if read == _COMMITS_READ else 0
+
+    def trial(self) -> Any:
+        """A transaction of Delta on this version that is never committed.
+
+        It shows what Delta says to a change of the metadata.
+        """
+        return self._delta_log.startTransaction(self._jvm.none, self._jvm.some(self._snapshot))
 
     def add_actions(self, indices: NDArray[np.int64]) -> Any:
         """Delta's `AddFile` objects of the files at `indices`, as a Scala Seq."""

@@ -5,19 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import Enum
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -27,29 +21,25 @@ from qbeast_core.delta.cache import refresh_cached
 from qbeast_core.delta.column_identity import ColumnIdentity
 from qbeast_core.delta.commit import Commit
 from qbeast_core.delta.metadata import (
-    check_types,
-    features_of,
     fields_of,
-    has_change_feed,
-    maps_columns,
     metadata_of,
     names_in_files,
     snapshot_with,
     stores_slices,
-    without_internal_metadata,
+    table_metadata,
 )
+from qbeast_core.delta.operations import Operation, delta_operation
 from qbeast_core.delta.schema_merge import merged_schema
 from qbeast_core.delta.snapshot import Change, DataFile, TableSnapshot, delta_log_of
+from qbeast_core.delta.staged import StagedFile, StagedFiles
 from qbeast_core.delta.statistics import (
     MICROSECONDS,
     MILLISECONDS,
     TIMESTAMPS_KEY,
     LateStatistics,
 )
-from qbeast_core.errors import InvalidOptions
 from qbeast_core.hooks import CommitFile, CommitNote, PendingCommit
 from qbeast_core.jvm.background import in_background
-from qbeast_core.jvm.failures import one_line
 from qbeast_core.jvm.gateway import Jvm, activate
 from qbeast_core.jvm.settings import is_set, session_with, setting
 from qbeast_core.model.slices import SLICE_COLUMN
@@ -59,7 +49,6 @@ logger = logging.getLogger(__name__)
 
 _DELTA = "org.apache.spark.sql.delta."
 _ACTIONS = _DELTA + "actions."
-_OPERATIONS = _DELTA + "DeltaOperations$"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _COUNT_ALL_FILES = {"spark.databricks.delta.incremental.commit.enabled": "false"}
 """Without it, Delta's checksum counts a file twice that gets new tags, and checkpoints fail."""
@@ -71,65 +60,6 @@ _SKIPPED_INSIDE = {
     "parquet.page.row.count.limit": "5000",
 }
 """Settings for writing files with sorted rows, so that range filters skip most of their pages."""
-
-
-class Operation(Enum):
-    """The operation that the table's history shows for a commit."""
-
-    CREATE = "ErrorIfExists"
-    APPEND = "Append"
-    OVERWRITE = "Overwrite"
-    OPTIMIZE = "Optimize"
-    DELETE = "Delete"
-    UPDATE = "Update"
-    MERGE = "Merge"
-    REPLACE = "Replace"
-    CONVERT = "Convert"
-    MIGRATE = "Migrate"
-
-
-@dataclass(frozen=True)
-class StagedFile:
-    """A file that is written but not committed yet."""
-
-    action: Mapping[str, Any]
-    """The `add` action from Delta, in the log's JSON form."""
-
-    @cached_property
-    def file(self) -> DataFile:
-        return DataFile.from_log(self.action)
-
-    def tagged(self, tags: Mapping[str, str]) -> StagedFile:
-        return StagedFile({**self.action, "tags": dict(tags)})
-
-    def described(self, statistics: str | None) -> StagedFile:
-        return StagedFile({**self.action, "stats": statistics})
-
-    @property
-    def name(self) -> str:
-        """The file's name without its directory."""
-        return self.file.path.rsplit("/", 1)[-1]
-
-
-def rows_in(files: Sequence[StagedFile]) -> int | None:
-    """The number of rows in the files; None if Delta has not counted those of each."""
-    counted = [staged.file.rows for staged in files]
-    known = [rows for rows in counted if rows is not None]
-    return sum(known) if len(known) == len(counted) else None
-
-
-@dataclass(frozen=True)
-class StagedFiles:
-    """The files of one write."""
-
-    files: tuple[StagedFile, ...]
-    """The files with the statistics that Delta collected during the write."""
-    _described: Future[list[StagedFile]] | None = None
-    """The files with further statistics, from footers; None if there are none."""
-
-    def with_statistics(self) -> list[StagedFile]:
-        """The same files with all statistics; waits for the thread that completes them."""
-        return list(self.files) if self._described is None else self._described.result()
 
 
 class Transaction:
@@ -162,18 +92,21 @@ class Transaction:
         finally:
             transactions.clearActive()
 
-    def repeats(self, application: ApplicationTransaction | None) -> bool:
-        """Whether the table already has the application's transaction, or a later one.
+    def claim(self, application: ApplicationTransaction | None) -> bool:
+        """Record the application's transaction, if there is one, with the commit.
 
-        If not, the commit records it. It then conflicts with every commit that records another
-        transaction of the application.
+        The commit then conflicts with every commit that records another transaction of the
+        application.
+
+        Returns:
+            False, and records nothing, if the table already has it or a later one.
         """
         if application is None:
-            return False
+            return True
         recorded = int(self._txn.txnVersion(application.app_id))
         if recorded < application.version:
             self._application = application
-            return False
+            return True
         logger.info(
             "Transaction %d of the application %r is skipped, because %s already has number %d",
             application.version,
@@ -182,7 +115,7 @@ class Transaction:
             recorded,
         )
         application.done_in(self._spark)
-        return True
+        return False
 
     @property
     def changes_more_than_rows(self) -> bool:
@@ -210,7 +143,7 @@ class Transaction:
         """
         if not self.snapshot.exists:
             return
-        merged = merged_schema(self._jvm, self._trial(), given)
+        merged = merged_schema(self._jvm, self.snapshot.trial(), given)
         if merged is not None and self.snapshot.stores_slices:
             # It stays the last column.
             merged = StructType([*without_slices(merged), merged[SLICE_COLUMN]])
@@ -220,7 +153,8 @@ class Transaction:
         self, schema: StructType, configuration: Mapping[str, str], comment: str | None = None
     ) -> None:
         """Make this transaction the first of a new table."""
-        self._txn.updateMetadataForNewTable(self._metadata(schema, configuration, comment))
+        metadata = table_metadata(self._jvm, schema, configuration, comment)
+        self._txn.updateMetadataForNewTable(metadata)
 
     def replace_table(
         self, schema: StructType, configuration: Mapping[str, str], comment: str | None = None
@@ -231,59 +165,10 @@ class Transaction:
         """
         self._support_slices(schema)
         self._stores_new_schema = True
-        metadata = self._metadata(schema, configuration, comment, kept_from=self._txn.metadata())
+        metadata = table_metadata(
+            self._jvm, schema, configuration, comment, kept_from=self._txn.metadata()
+        )
         self._txn.updateMetadataForTableOverwrite(metadata)
-
-    def planned(
-        self, schema: StructType, configuration: Mapping[str, str]
-    ) -> tuple[frozenset[str], dict[str, str]]:
-        """The features and properties that `create_table` or `replace_table` would give the table.
-
-        Delta's own rules apply, including the session's defaults. The transaction is not changed.
-
-        Raises:
-            InvalidOptions: Delta does not accept these columns or properties.
-        """
-        check_types(schema)
-        present, trial = self.snapshot.exists, self._trial()
-        kept_from = trial.metadata() if present else None
-        metadata = self._metadata(schema, configuration, None, kept_from)
-        try:
-            if present:
-                trial.updateMetadataForTableOverwrite(metadata)
-            else:
-                trial.updateMetadataForNewTable(metadata)
-        except (Py4JJavaError, PySparkException) as problem:
-            raise InvalidOptions(
-                f"Delta does not accept the table: {one_line(problem)}"
-            ) from problem
-        self._check_change_feed(trial)
-        return features_of(trial.protocol()), dict(fields_of(trial.metadata())["configuration"])
-
-    def _check_change_feed(self, trial: Any) -> None:
-        """Raise InvalidOptions if rows and this change of metadata cannot be in one commit."""
-        fields = fields_of(trial.metadata())
-        if not maps_columns(fields["configuration"]) or not has_change_feed(
-            self._jvm, trial.metadata()
-        ):
-            return
-        before = fields_of(self._txn.snapshot().metadata())
-        if maps_columns(before["configuration"]):
-            had, has = (set(names_in_files(each).values()) for each in (before, fields))
-            if had <= has:
-                return
-        raise InvalidOptions(
-            "Delta does not accept the table: while the change data feed is on, no commit with "
-            "rows may turn on column mapping or drop a mapped column. Write the rows without "
-            "delta.enableChangeDataFeed, or with 'false', and set it to 'true' afterwards with "
-            "ALTER TABLE ... SET TBLPROPERTIES"
-        )
-
-    def _trial(self) -> Any:
-        """A transaction on the same version, to find out what Delta says to a change."""
-        return self._delta_log.startTransaction(
-            self._jvm.none, self._jvm.some(self._txn.snapshot())
-        )
 
     def update_configuration(
         self, configuration: Mapping[str, str], schema: StructType | None = None
@@ -364,7 +249,7 @@ class Transaction:
             # isOptimize prevents Delta from shuffling again and from compacting after the commit.
             written = self._txn.writeFiles(rows, self._jvm.none, True, self._jvm.seq([]))
         self._has_written = True
-        staged, change_files = self._sorted_out(written)
+        staged, change_files = self._split_actions(written)
         self._other_actions += change_files
         return staged
 
@@ -376,8 +261,8 @@ class Transaction:
         if self._new_schema is not None and not self._stores_new_schema:
             self.update_configuration(self.snapshot.configuration)
 
-    def _sorted_out(self, written: Any) -> tuple[list[StagedFile], list[Any]]:
-        """Separates the table's data files from Delta's actions for its change data feed."""
+    def _split_actions(self, written: Any) -> tuple[list[StagedFile], list[Any]]:
+        """Separate the table's data files from Delta's actions for its change data feed."""
         staged, change_files = [], []
         for position, entry in enumerate(json.loads(self._jvm.json_of(written))):
             # Of the two kinds of action, only `AddFile` has a modification time.
@@ -416,7 +301,7 @@ class Transaction:
         with session_with(self._spark, _whole_timestamps(self._spark)) as copy:
             rows = self._jvm.in_session(copy, df)
             written = self._txn.writeFiles(rows, self._jvm.none, True, self._jvm.seq([]))
-        self._other_actions += self._sorted_out(written)[1]
+        self._other_actions += self._split_actions(written)[1]
 
     def commit(
         self,
@@ -468,7 +353,9 @@ class Transaction:
         removed = self._removals(gone, data_change, millis)
         if metrics:
             self._register(metrics)
-        jvm_operation = self._operation(operation, note.user_metadata, predicate)
+        jvm_operation = delta_operation(
+            self._jvm, operation, note.user_metadata, predicate, self._new_properties
+        )
         # Only write operations accept the user metadata; for the others, Delta has a setting.
         settings = {} if note.user_metadata is None else {_USER_METADATA: note.user_metadata}
         if retagged:
@@ -559,68 +446,6 @@ class Transaction:
         """The files' actions in Delta's own form, a Scala Seq."""
         entries = [{**file.action, "dataChange": data_change} for file in files]
         return self._jvm.seq_of(_ACTIONS + "AddFile", entries)
-
-    def _operation(
-        self, operation: Operation, user_metadata: str | None, predicate: str | None
-    ) -> Any:
-        parse = self._jvm.session.sessionState().sqlParser().parseExpression
-        condition = None if predicate is None else parse(predicate)
-        nothing = self._jvm.seq([])
-        match operation:
-            case Operation.OPTIMIZE:
-                return self._jvm.new(_OPERATIONS + "Optimize", nothing)
-            case Operation.CONVERT:
-                return self._jvm.new(
-                    _OPERATIONS + "SetTableProperties", self._jvm.scala_map(self._new_properties)
-                )
-            case Operation.MIGRATE:
-                return self._jvm.new(_OPERATIONS + "Reorg", nothing, applyPurge=False)
-            case Operation.DELETE:
-                conditions = [] if condition is None else [condition]
-                return self._jvm.new(_OPERATIONS + "Delete", self._jvm.seq(conditions))
-            case Operation.UPDATE:
-                return self._jvm.new(_OPERATIONS + "Update", self._jvm.option(condition))
-            case Operation.MERGE:
-                none = self._jvm.none
-                return self._jvm.new(
-                    _OPERATIONS + "Merge",
-                    self._jvm.option(condition),
-                    none,
-                    none,
-                    none,
-                    nothing,
-                    nothing,
-                    nothing,
-                )
-        mode = Operation.OVERWRITE if operation is Operation.REPLACE else operation
-        return self._jvm.new(
-            _OPERATIONS + "Write",
-            getattr(self._jvm.jvm.org.apache.spark.sql.SaveMode, mode.value),
-            userMetadata=self._jvm.option(user_metadata),
-            predicate=self._jvm.option(predicate),
-        )
-
-    def _metadata(
-        self,
-        schema: StructType,
-        configuration: Mapping[str, str],
-        comment: str | None,
-        kept_from: Any = None,
-    ) -> Any:
-        before = {"id": str(uuid.uuid4())} if kept_from is None else fields_of(kept_from)
-        return metadata_of(
-            self._jvm,
-            {
-                "id": before["id"],
-                "name": before.get("name"),
-                "description": before.get("description") if comment is None else comment or None,
-                "format": {"provider": "parquet", "options": {}},
-                "schemaString": without_internal_metadata(self._jvm, schema),
-                "partitionColumns": [],
-                "configuration": dict(configuration),
-                "createdTime": int(time.time() * 1000),
-            },
-        )
 
 
 def _whole_timestamps(spark: SparkSession) -> Mapping[str, str]:

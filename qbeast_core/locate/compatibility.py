@@ -7,8 +7,9 @@ from urllib.parse import unquote
 
 from pyspark.sql.types import StructType
 
+from qbeast_core.delta.planned import planned_table
 from qbeast_core.errors import IncompatibleTable, Remedy
-from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.legacy import has_legacy_tags
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.names import quoted
@@ -123,9 +124,9 @@ def check_removable(table: OpenTable) -> None:
         )
 
 
-def check_planned(table: WritableTable, schema: StructType, properties: Mapping[str, str]) -> None:
+def check_planned(table: OpenTable, schema: StructType, properties: Mapping[str, str]) -> None:
     """Raise IncompatibleTable if a table to create or replace would get incompatible features."""
-    features, configuration = table.transaction.planned(schema, properties)
+    features, configuration = planned_table(table.snapshot, schema, properties)
     uniform = _uniform(features, configuration)
     found = [
         *(["row tracking"] if _ROW_TRACKING in features else []),

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import failpoints
 from qbeast_core.counts import counted
-from qbeast_core.delta.transaction import Operation
+from qbeast_core.delta.operations import Operation
 from qbeast_core.errors import IncompatibleTable, IndexMismatch, NotAQbeastTable, Remedy
 from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.jvm.settings import run_statement
@@ -34,13 +34,9 @@ from qbeast_core.names import quoted
 from qbeast_core.options import AUTO, resolve_columns
 from qbeast_core.spark.slices import with_slices
 from qbeast_core.tree.column_choice import ColumnChoice
+from qbeast_core.write.index_keys import option_keys, slices_key
 from qbeast_core.write.index_options import IndexOptions
-from qbeast_core.write.revision import (
-    check_sample_key,
-    check_slices,
-    option_keys,
-    slices_key,
-)
+from qbeast_core.write.revision import check_sample_key, check_slices
 from qbeast_core.write.sizing import automatic_cube_size
 
 

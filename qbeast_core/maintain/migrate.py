@@ -18,8 +18,9 @@ from pyspark.sql import functions as F
 
 from qbeast_core.counts import counted
 from qbeast_core.delta.index import TableIndex
+from qbeast_core.delta.operations import Operation
 from qbeast_core.delta.snapshot import TableSnapshot
-from qbeast_core.delta.transaction import Operation, StagedFile
+from qbeast_core.delta.staged import StagedFile
 from qbeast_core.errors import IncompatibleTable, NotAQbeastTable
 from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.locate.address import DELTA, address_of_text

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
 from qbeast_core.counts import counted
+from qbeast_core.delta.operations import Operation
 from qbeast_core.delta.snapshot import TableSnapshot
-from qbeast_core.delta.transaction import Operation
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.compatibility import check_writable
@@ -236,7 +236,7 @@ def _rewrite(
         revision = known.configuration.latest
     index = JoinedIndex.of(known, revision, removed=chosen)
     writer = IndexWriter(table, replace(index, keeps_weights=False))
-    written = writer.write_measured(rows, writer.measure(rows))
+    written = writer.write_rows(rows)
     check_none_lost(written.rows, table.snapshot.row_count_in_log(chosen))
     return writer, written
 

@@ -6,15 +6,14 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from qbeast_core.delta.transaction import Operation
+from qbeast_core.delta.operations import Operation
 from qbeast_core.errors import IncompatibleTable
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.options import WriteMode
 from qbeast_core.write.files import DoesNotFit, WrittenFiles
 from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.request import WriteRequest, WriteResult
-from qbeast_core.write.ways.measured import Measured
-from qbeast_core.write.ways.single_file import SingleFile
+from qbeast_core.write.ways.single_file import write_single_file
 from qbeast_core.write.writer import IndexWriter
 
 
@@ -22,7 +21,7 @@ def append(request: WriteRequest, table: WritableTable, given: DataFrame) -> Wri
     """Append rows that are measured before they are written."""
     rows, index = _joined(request, table, given)
     writer = IndexWriter(table, index)
-    return _commit(request, writer, index, Measured().write(writer, rows))
+    return _commit(request, writer, index, writer.write_rows(rows))
 
 
 def append_single_file(
@@ -32,7 +31,7 @@ def append_single_file(
     rows, index = _joined(request, table, given)
     writer = IndexWriter(table, index)
     with table.transaction.pinned_reads():
-        written = SingleFile(index).write(writer, rows)
+        written = write_single_file(writer, index, rows)
         if isinstance(written, DoesNotFit):
             return written
         return _commit(request, writer, index, written)

@@ -8,7 +8,7 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from qbeast_core.delta.transaction import Operation
+from qbeast_core.delta.operations import Operation
 from qbeast_core.errors import CommitStateUnknown
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.options import WriteMode
@@ -16,8 +16,7 @@ from qbeast_core.write.files import DoesNotFit, WrittenFiles, check_none_lost
 from qbeast_core.write.new_index import NewIndex
 from qbeast_core.write.rebuild_key import may_reuse_tree
 from qbeast_core.write.request import WriteRequest, WriteResult
-from qbeast_core.write.ways.measured import Measured
-from qbeast_core.write.ways.reuse_tree import ReuseTree
+from qbeast_core.write.ways.reuse_tree import write_with_previous_tree
 from qbeast_core.write.writer import IndexWriter
 
 
@@ -36,7 +35,7 @@ def create(
     """
     index = NewIndex.for_rows(request, table, rows, schema)
     writer = IndexWriter(table, index)
-    written = Measured().write(writer, rows)
+    written = writer.write_rows(rows)
     check_none_lost(written.rows, rows_kept)
     return _commit(request, writer, index, written)
 
@@ -54,7 +53,7 @@ def rebuild_by_tree(
     index = NewIndex.of(request, table, schema, columns)
     writer = IndexWriter(table, index)
     with table.transaction.pinned_reads():
-        written = ReuseTree(index).write(writer, rows)
+        written = write_with_previous_tree(writer, index, rows)
         if isinstance(written, DoesNotFit):
             return written
         return _commit(request, writer, index, written)

@@ -6,13 +6,14 @@ All ways of writing end here, in `tagged`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pyspark.sql import DataFrame
 
 from qbeast_core import phases
-from qbeast_core.delta.transaction import StagedFile, Transaction, rows_in
+from qbeast_core.delta.staged import StagedFile, rows_in
+from qbeast_core.delta.transaction import Transaction
 from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.background import in_background
 from qbeast_core.jvm.catalyst import Catalyst
@@ -143,7 +144,8 @@ def tagged(
     """
     blocks = [block for held in contents for block in held.blocks]
     if anchors := missing_anchors([*kept_blocks, *blocks], plan.weights):
-        contents[0].blocks.extend(anchors)
+        first, *others = contents
+        contents = [replace(first, blocks=[*first.blocks, *anchors]), *others]
     revision = plan.revision
     # Delta only decides within the transaction how a new table's columns are named in its files.
     identity = transaction.identity_of(revision.layout_columns)

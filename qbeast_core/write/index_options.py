@@ -32,17 +32,16 @@ from qbeast_core.options import (
 )
 from qbeast_core.spark.indexable_columns import indexable_columns, sample_indexable_columns
 from qbeast_core.tree.column_choice import ColumnChoice, choose_columns
-from qbeast_core.write.known_index import is_guess
-from qbeast_core.write.revision import (
-    AUTOMATIC_KEY,
+from qbeast_core.write.index_keys import (
     CHOSEN_FROM_KEY,
     COLUMN_STATS_KEY,
-    COLUMNS,
-    CUBE_SIZE,
-    KEY,
-    chosen_automatically,
+    Option,
+    automatic_key,
     chosen_from_key,
+    is_automatic,
+    without_automatic,
 )
+from qbeast_core.write.known_index import is_guess
 
 
 @dataclass(frozen=True)
@@ -144,16 +143,17 @@ class IndexOptions:
     def columns_of_tree(
         self, table: OpenTable, schema: StructType
     ) -> tuple[IndexedColumn, ...] | None:
-        """The same for a rebuild that reuses the table's tree.
+        """The named columns, or those of the replaced table, for a rebuild with its tree.
 
-        It keeps a guess too, because the table has about as many rows as before.
+        None if they must be chosen. A guess is kept too, because the table has about as many rows
+        as before.
         """
         if self.columns is not None:
             return self.columns
         stored = table.snapshot.configuration
         if self.automatic_columns is None:
             return self._present_columns(table)
-        if self.rechoose or not chosen_automatically(stored, COLUMNS):
+        if self.rechoose or not is_automatic(stored, Option.COLUMNS):
             return None
         present = self._present_columns(table)
         kinds = {name: kinds_for(data_type) for name, data_type in indexable_columns(schema)}
@@ -191,7 +191,7 @@ class IndexOptions:
         known = table.configuration
         if self.sample_key is not None or self.says_columns or known.last_revision_id is None:
             return self.sample_key
-        if chosen_automatically(table.snapshot.configuration, KEY):
+        if is_automatic(table.snapshot.configuration, Option.SAMPLE_KEY):
             return ALL
         return known.latest.sample_key or None
 
@@ -210,29 +210,27 @@ class IndexOptions:
         Args:
             choice: how the write chose the columns; None if they were known.
         """
-        were_chosen = chosen_automatically(table.snapshot.configuration, COLUMNS)
+        stored = table.snapshot.configuration
+        are_kept = is_automatic(stored, Option.COLUMNS) and not self.says_columns
         options = {
-            COLUMNS: self.automatic_columns is not None or (were_chosen and not self.says_columns),
-            CUBE_SIZE: self.cube_size is None,
-            KEY: self._wanted_sample_key(table) == ALL,
+            Option.COLUMNS: self.automatic_columns is not None or are_kept,
+            Option.CUBE_SIZE: self.cube_size is None,
+            Option.SAMPLE_KEY: self._wanted_sample_key(table) == ALL,
         }
-        names = [name for name, is_open in options.items() if is_open]
-        keys = {AUTOMATIC_KEY: ",".join(names)} if names else {}
+        keys = automatic_key(option.value for option, is_open in options.items() if is_open)
         if choice is not None:
             return keys | chosen_from_key(choice)
-        known = table.snapshot.configuration.get(CHOSEN_FROM_KEY)
-        return keys | ({CHOSEN_FROM_KEY: known} if known and options[COLUMNS] else {})
+        known = stored.get(CHOSEN_FROM_KEY)
+        return keys | ({CHOSEN_FROM_KEY: known} if known and options[Option.COLUMNS] else {})
 
     def kept_by_append(self, stored: Mapping[str, str]) -> dict[str, str]:
         """The table's configuration after an append, before changes to the index.
 
         A cube size that the append sets is no longer automatic.
         """
-        left = [name for name in stored.get(AUTOMATIC_KEY, "").split(",") if name]
-        if self.cube_size is not None:
-            left = [name for name in left if name != CUBE_SIZE]
-        kept = {key: value for key, value in stored.items() if key != AUTOMATIC_KEY}
-        return {**kept, AUTOMATIC_KEY: ",".join(left)} if left else kept
+        if self.cube_size is None:
+            return dict(stored)
+        return without_automatic(stored, Option.CUBE_SIZE)
 
     def given_stats(self, transformers: Sequence[Transformer]) -> dict[str, str]:
         """The key that stores `column_stats`; empty if the option is not set."""

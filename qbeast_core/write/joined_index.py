@@ -17,14 +17,10 @@ from qbeast_core.model.transformer import Transformer
 from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.bands import ends_around
 from qbeast_core.tree.otree import OTree
+from qbeast_core.write.index_keys import Option, is_automatic
 from qbeast_core.write.known_index import KnownIndex
 from qbeast_core.write.plan import TreePlan
-from qbeast_core.write.revision import (
-    CUBE_SIZE,
-    chosen_automatically,
-    continued_revision,
-    continued_transformers,
-)
+from qbeast_core.write.revision import continued_revision, continued_transformers
 from qbeast_core.write.sizing import automatic_cube_size, outgrown_cube_size
 from qbeast_core.write.writer import RemainingTree
 
@@ -127,7 +123,7 @@ class JoinedIndex:
         snapshot = self.table.snapshot
         gone = set(self.removed.tolist())
         staying = [file.rows for i, file in enumerate(snapshot.files) if i not in gone]
-        if None in staying or not chosen_automatically(snapshot.configuration, CUBE_SIZE):
+        if None in staying or not is_automatic(snapshot.configuration, Option.CUBE_SIZE):
             return None
         total = rows + sum(rows for rows in staying if rows is not None)
         if self.revision.is_staging:

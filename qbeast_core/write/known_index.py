@@ -21,15 +21,15 @@ from qbeast_core.spark.columns import column
 from qbeast_core.spark.indexable_columns import indexable_columns, sample_indexable_columns
 from qbeast_core.spark.slices import with_slices
 from qbeast_core.tree.column_choice import ENOUGH_ROWS, ColumnChoice, choose_columns
-from qbeast_core.write.revision import (
+from qbeast_core.write.index_keys import (
     CHOSEN_FROM_KEY,
-    COLUMNS,
-    chosen_automatically,
+    Option,
     chosen_from_key,
+    is_automatic,
     option_keys,
-    renamed_staging,
     stored_keys,
 )
+from qbeast_core.write.revision import renamed_staging
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class KnownIndex:
         return known._decided(choice) if choice.rows else known
 
     def with_revision(self, revision: Revision, keys: Mapping[str, str]) -> KnownIndex:
-        """The same index with a new latest revision and further configuration keys."""
+        """The index with a new latest revision and further configuration keys."""
         stored = {
             **self.stored,
             **keys,
@@ -118,7 +118,7 @@ class KnownIndex:
 def is_guess(table: OpenTable) -> bool:
     """Whether the table's columns were chosen automatically from too few rows."""
     stored = table.snapshot.configuration
-    if not chosen_automatically(stored, COLUMNS):
+    if not is_automatic(stored, Option.COLUMNS):
         return False
     rows = parse_id(stored.get(CHOSEN_FROM_KEY, ""))
     if rows is not None:

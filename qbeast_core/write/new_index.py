@@ -23,16 +23,11 @@ from qbeast_core.options import IndexedColumn, resolve_columns
 from qbeast_core.spark.slices import with_slices
 from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.column_choice import ColumnChoice
+from qbeast_core.write.index_keys import is_index_key, option_keys, slices_key, stored_keys
 from qbeast_core.write.plan import TreePlan
 from qbeast_core.write.rebuild_key import rebuild_key
 from qbeast_core.write.request import WriteRequest
-from qbeast_core.write.revision import (
-    first_revision,
-    is_index_key,
-    option_keys,
-    slices_key,
-    stored_keys,
-)
+from qbeast_core.write.revision import first_revision
 from qbeast_core.write.sample_warning import sample_warnings
 from qbeast_core.write.sizing import automatic_cube_size
 from qbeast_core.write.writer import RemainingTree

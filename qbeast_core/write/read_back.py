@@ -40,7 +40,7 @@ class FileContents:
     """The blocks of one file."""
 
     blocks: list[Block] = field(default_factory=list)
-    """In pre-order of their cubes."""
+    """In pre-order of their cubes, then anchors."""
     highest_weight: int | None = None
     """The highest weight of the file's rows, if the write divides rows by weight."""
 
@@ -64,6 +64,7 @@ class Counting:
         """
         names = WorkingColumns(column_names, plan.revision.dimensions)
         counting = Counting(plan, names, row_layout)
+        # Built now, because this runs while Spark writes.
         _ = counting.of_row
         if rows > MOST_SAMPLE_ROWS:
             _ = counting.of_cube, counting.of_rows
@@ -107,14 +108,14 @@ class _Group(NamedTuple):
 
 
 def contents_of(
-    counting: Counting, rows: DataFrame, file_bytes: Mapping[str, int], stored_rows: int | None
+    counting: Counting, rows: DataFrame, file_bytes: Mapping[str, int], row_count: int | None
 ) -> dict[str, FileContents]:
     """The contents of each file, by its name.
 
     Args:
         rows: read from these files.
         file_bytes: the size of each file in bytes, by its name.
-        stored_rows: the number of rows in the files, if known. The driver counts them if they are
+        row_count: the number of rows in the files, if known. The driver counts them if they are
             few, which saves Spark an aggregation.
 
     Raises:
@@ -123,7 +124,7 @@ def contents_of(
     plan = counting.plan
     file_key, file_by_key = _file_key(columns.file_metadata(rows), file_bytes)
     file_column = file_key.alias(counting.names.file)
-    if stored_rows is not None and stored_rows <= MOST_SAMPLE_ROWS:
+    if row_count is not None and row_count <= MOST_SAMPLE_ROWS:
         groups = _grouped_by_driver(counting, rows, file_column)
     else:
         groups = _grouped_by_spark(counting, rows, file_column, is_one_file=len(file_bytes) == 1)

@@ -109,7 +109,7 @@ class WriteRequest:
         table = WritableTable.begin(spark, self.address)
         # A repeated write replaces no rows, so it may find rows of a table that is not registered.
         self.address.check_adoptable(table.snapshot, keeps_rows=False)
-        if table.transaction.repeats(self.application):
+        if not table.transaction.claim(self.application):
             # The write may have ended before it registered a new table.
             self.address.register(spark, self.comment)
             return self.unchanged(table, repeated=True)

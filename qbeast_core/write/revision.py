@@ -12,15 +12,11 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.errors import IndexMismatch
 from qbeast_core.model.revision import (
-    BUILT_FROM_SAMPLE,
-    COLUMNS_KEY,
-    CUBE_SIZE_KEY,
     FIRST_REVISION_ID,
     IndexConfiguration,
     Revision,
     next_revision,
 )
-from qbeast_core.model.slices import SLICES_KEY
 from qbeast_core.model.transformation import (
     EmptyTransformation,
     HashTransformation,
@@ -43,18 +39,9 @@ from qbeast_core.model.transformer import (
 )
 from qbeast_core.options import ALL, IndexedColumn, resolve_columns, resolve_sample_key
 from qbeast_core.spark.statistics import Bounds, InputStatistics
-from qbeast_core.tree.column_choice import ColumnChoice
+from qbeast_core.write.index_keys import Option, is_automatic
 
 _BY_QUANTILES = (NumericQuantilesTransformer, StringQuantilesTransformer)
-COLUMN_STATS_KEY = "columnStats"
-AUTOMATIC_KEY = "qbeast.automatic"
-"""The options that the first write chose automatically, names separated by commas."""
-CHOSEN_FROM_KEY = "qbeast.chosenFrom"
-"""The number of rows from which automatic columns were chosen."""
-COLUMNS, CUBE_SIZE, KEY = "columns_to_index", "cube_size", "sample_key"
-_OPTION_KEYS = frozenset(
-    key.lower() for key in (COLUMNS_KEY, CUBE_SIZE_KEY, "tableFormat", COLUMN_STATS_KEY)
-)
 
 
 def first_revision(
@@ -159,16 +146,6 @@ def _continued(old: Transformer, kind: str | None, schema: StructType) -> Transf
     return new
 
 
-def chosen_automatically(configuration: Mapping[str, str], option: str) -> bool:
-    """Whether the table's first write chose the option automatically."""
-    return option in configuration.get(AUTOMATIC_KEY, "").split(",")
-
-
-def chosen_from_key(choice: ColumnChoice) -> dict[str, str]:
-    """The key that stores the number of rows from which the columns were chosen."""
-    return {CHOSEN_FROM_KEY: str(choice.rows)}
-
-
 def renamed_staging(staging: Revision, columns: Sequence[IndexedColumn]) -> Revision:
     """A staging revision, under which no file is indexed, for other columns."""
     transformers = tuple(EmptyTransformer(column.name, column.kind) for column in columns)
@@ -187,7 +164,7 @@ def check_sample_key(
     table: str,
 ) -> None:
     """Raise IndexMismatch if the table's sample key differs from the requested one."""
-    if wanted == ALL and chosen_automatically(configuration, KEY):
+    if wanted == ALL and is_automatic(configuration, Option.SAMPLE_KEY):
         return
     found = () if wanted == ALL else resolve_sample_key(wanted, schema, may_be_identity=True)
     if wanted == ALL or found != current.sample_key:
@@ -209,38 +186,6 @@ def check_slices(wanted: bool, stored: bool, table: str) -> None:
             f"slices={wanted}; a write cannot change this for existing files: set slices back, or "
             "rebuild the table with mode='overwrite', which keeps only the rows that you write"
         )
-
-
-def stored_keys(configuration: IndexConfiguration, revision: Revision) -> dict[str, str]:
-    """The `qbeast.*` keys of the configuration with the revision as its last one."""
-    if revision.revision_id == FIRST_REVISION_ID and not configuration.revisions:
-        configuration = configuration.with_revision(Revision.staging(revision))
-    return configuration.with_revision(revision).write()
-
-
-def option_keys(columns: Sequence[IndexedColumn], revision: Revision) -> dict[str, str]:
-    """The options as qbeast-spark stores them next to its revisions (docs/format.md 2.1)."""
-    return {
-        COLUMNS_KEY: ",".join(
-            f"{transformer.column}:{column.kind}" if column.kind else transformer.column
-            for column, transformer in zip(columns, revision.transformers, strict=True)
-        ),
-        CUBE_SIZE_KEY: str(revision.desired_cube_size),
-        "tableFormat": "delta",
-        COLUMN_STATS_KEY: "",
-    }
-
-
-def slices_key(slices: bool) -> dict[str, str]:
-    """The key that marks a table with slices; empty for a table without."""
-    return {SLICES_KEY: "true"} if slices else {}
-
-
-def is_index_key(key: str) -> bool:
-    """Whether a key of a table's configuration belongs to the index."""
-    of_format = key.startswith("qbeast.") and key != BUILT_FROM_SAMPLE
-    # qbeast-spark also stores the options in lower case.
-    return of_format or key.lower() in _OPTION_KEYS
 
 
 def _observed(

@@ -187,63 +187,75 @@ def write_table(
         schema = request.stored_schema(checked, given)
         check_planned(checked, schema, own_properties(request, checked, schema))
     reads_itself = checked.snapshot.exists and reads_table(given, request.address.location)
-    # The first attempt reuses the transaction that was checked.
-    tables: list[WritableTable | WriteResult] = [checked]
+    attempts = _Attempts(request, checked, reads_itself)
+    result = until_committed(request.address.label, lambda: _try_one_pass(attempts, given))
+    if isinstance(result, DoesNotFit):
+        if result.rows is not None and not reads_itself:
+            given = request.without_given_slices(result.rows)
+        result = _write_measured(attempts, given)
+    if issue_warnings:
+        # The caller is behind `typed_errors`.
+        _issue(result.warnings, stacklevel=3)
+    return result
 
-    def begin() -> WritableTable | WriteResult:
-        table = tables.pop() if tables else request.begin(spark, since=checked)
-        if reads_itself and isinstance(table, WritableTable):
+
+class _Attempts:
+    """Begins the attempts of a write; the first one reuses the transaction that was checked."""
+
+    def __init__(self, request: WriteRequest, checked: WritableTable, reads_itself: bool) -> None:
+        """`reads_itself`: whether the rows come from the table that they are written to."""
+        self.request = request
+        self.checked = checked
+        self.reads_itself = reads_itself
+        self._unused: WritableTable | None = checked
+
+    def begin(self) -> WritableTable | WriteResult:
+        """The table for the next attempt, or the result if there is nothing to do."""
+        begun, self._unused = self._unused, None
+        table = begun or self.request.begin(self.checked.spark, since=self.checked)
+        if self.reads_itself and isinstance(table, WritableTable):
             # Delta does not notice what it reads from statistics, such as `max(id)`.
             table.transaction.read_whole_table()
         return table
 
-    def in_one_pass() -> WriteResult | DoesNotFit:
-        table = begin()
-        result = _in_one_pass(request, table, given)
-        if isinstance(result, DoesNotFit) and result.rows is None:
-            tables.append(table)
-        return result
+    def give_back(self, table: WritableTable) -> None:
+        """Let the next attempt use this table, because no file was written."""
+        self._unused = table
 
-    result = until_committed(request.address.label, in_one_pass)
-    if isinstance(result, DoesNotFit):
-        if result.rows is not None and not reads_itself:
-            given = request.without_given_slices(result.rows)
-        columns = partial(request.measured_columns, checked, given)
-        store = partial(evaluated_once, read_first=columns)
-        with Source(given, store, reads_itself) as source:
-            if source.is_stored:
-                # Others may have committed while the rows were stored.
-                tables.clear()
-            result = until_committed(
-                request.address.label, lambda: _measured(request, begin(), source)
-            )
-    for warning in result.warnings if issue_warnings else ():
-        try:
-            # The caller is behind `typed_errors`.
-            warnings.warn(warning, SampleWarning, stacklevel=3)
-        except SampleWarning:
-            # The rows are committed, so a filter that makes errors of warnings is too late.
-            logger.warning("%s", warning)
+    def discard(self) -> None:
+        """Let the next attempt begin on the newest version of the table."""
+        self._unused = None
+
+
+def _try_one_pass(attempts: _Attempts, rows: DataFrame) -> WriteResult | DoesNotFit:
+    """Write the rows in one pass, if there is a way that suits them."""
+    request, table = attempts.request, attempts.begin()
+    if isinstance(table, WriteResult):
+        return table
+    result: WriteResult | DoesNotFit = DoesNotFit()
+    if request.mode is WriteMode.OVERWRITE:
+        result = rebuild_by_tree(request, table, request.aligned(table, rows))
+    elif request.appends(table) and not request.decides_columns(table):
+        result = append_single_file(request, table, rows)
+    if isinstance(result, DoesNotFit) and result.rows is None:
+        attempts.give_back(table)
     return result
 
 
-def _in_one_pass(
-    request: WriteRequest, table: WritableTable | WriteResult, rows: DataFrame
-) -> WriteResult | DoesNotFit:
-    """Write the rows in one pass, if there is a way that suits them."""
-    if isinstance(table, WriteResult):
-        return table
-    if request.mode is WriteMode.OVERWRITE:
-        return rebuild_by_tree(request, table, request.aligned(table, rows))
-    if request.appends(table) and not request.decides_columns(table):
-        return append_single_file(request, table, rows)
-    return DoesNotFit()
-
-
-def _measured(
-    request: WriteRequest, table: WritableTable | WriteResult, source: Source
-) -> WriteResult:
+def _write_measured(attempts: _Attempts, given: DataFrame) -> WriteResult:
     """Write the rows in two passes."""
+    request = attempts.request
+    columns = partial(request.measured_columns, attempts.checked, given)
+    store = partial(evaluated_once, read_first=columns)
+    with Source(given, store, attempts.reads_itself) as source:
+        if source.is_stored:
+            # Others may have committed while the rows were stored.
+            attempts.discard()
+        return until_committed(request.address.label, lambda: _try_measured(attempts, source))
+
+
+def _try_measured(attempts: _Attempts, source: Source) -> WriteResult:
+    request, table = attempts.request, attempts.begin()
     if isinstance(table, WriteResult):
         return table
     with table.transaction.pinned_reads():
@@ -252,3 +264,13 @@ def _measured(
             return append(request, table, rows)
         rows = request.aligned(table, rows)
         return create(request, table, rows, request.stored_schema(table, rows))
+
+
+def _issue(texts: Sequence[str], stacklevel: int) -> None:
+    """Issue Python warnings; `stacklevel` is that of `warnings.warn` in the calling function."""
+    for text in texts:
+        try:
+            warnings.warn(text, SampleWarning, stacklevel=stacklevel + 1)
+        except SampleWarning:
+            # The rows are committed, so a filter that makes errors of warnings is too late.
+            logger.warning("%s", text)

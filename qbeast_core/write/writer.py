@@ -1,8 +1,7 @@
 """The write pipeline that every operation which writes rows uses.
 
     writer = IndexWriter(table, index)
-    statistics = writer.measure(rows)
-    files = writer.write_measured(rows, statistics)
+    files = writer.write_rows(rows)
     version = writer.commit(Operation.APPEND, files)
 
 Operations only differ in the index that the rows join: a new one (`new_index`) or the table's
@@ -21,7 +20,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from qbeast_core import failpoints
-from qbeast_core.delta.transaction import Operation, Transaction
+from qbeast_core.delta.operations import Operation
+from qbeast_core.delta.transaction import Transaction
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.model.block import Block
 from qbeast_core.model.column_stats import ColumnStats
@@ -104,6 +104,14 @@ class IndexWriter:
     table: WritableTable
     index: TargetIndex
 
+    def write_rows(self, rows: DataFrame) -> WrittenFiles:
+        """Measure the rows, then write them: two passes.
+
+        Raises:
+            SourceChanged: the written rows differ from the measured ones. Nothing is committed.
+        """
+        return self.write_measured(rows, self.measure(rows))
+
     def measure(self, rows: DataFrame) -> InputStatistics:
         """Measure the rows, in one pass."""
         index = self.index
@@ -169,7 +177,10 @@ class IndexWriter:
         return written
 
     def try_write(self, rows: DataFrame, planned: WritePlan) -> WrittenFiles | DoesNotFit:
-        """The same for a plan that was made for other, similar rows."""
+        """Write the rows by a plan that was made for other, similar rows.
+
+        Returns DoesNotFit if the plan does not suit them.
+        """
         return write_indexed(
             self.table.transaction,
             rows,
@@ -214,10 +225,3 @@ class IndexWriter:
         revision = self.index.revision_for(statistics)
         self.index.record(self.table.transaction, revision, None, statistics)
         return WrittenFiles(revision)
-
-
-class Way(Protocol):
-    """A way to decide where rows go and to write them."""
-
-    def write(self, writer: IndexWriter, rows: DataFrame) -> WrittenFiles | DoesNotFit:
-        """Write the files without committing them. Raises SourceChanged."""

@@ -1,1 +1,1 @@
-"""The ways to decide where rows go; two of them save a pass over the rows."""
+"""Ways to write rows in one pass; they return DoesNotFit for rows that need two."""

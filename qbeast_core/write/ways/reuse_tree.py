@@ -11,44 +11,41 @@ from pyspark.sql import DataFrame
 from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.spark.alignment import is_filled_by_delta
 from qbeast_core.write.files import DoesNotFit, WrittenFiles
+from qbeast_core.write.index_keys import COLUMN_STATS_KEY, Option, is_automatic
 from qbeast_core.write.new_index import NewIndex
 from qbeast_core.write.plan import TreePlan, plan_again
 from qbeast_core.write.rebuild_key import ALWAYS_FIT, REBUILD_KEY, parse_rebuild_key
-from qbeast_core.write.revision import (
-    COLUMN_STATS_KEY,
-    CUBE_SIZE,
-    chosen_automatically,
-    rebuilt_revision,
-)
-from qbeast_core.write.writer import IndexWriter, Way, WritePlan
+from qbeast_core.write.revision import rebuilt_revision
+from qbeast_core.write.writer import IndexWriter, WritePlan
 
 _CHECKED = (LinearTransformation, *ALWAYS_FIT)
 """Transformations for which the written rows show whether they are out of range."""
 
 
-class ReuseTree(Way):
-    """Writes rows that are distributed like those that they replace, in one pass."""
+def write_with_previous_tree(
+    writer: IndexWriter, index: NewIndex, rows: DataFrame
+) -> WrittenFiles | DoesNotFit:
+    """Write rows that are distributed like those that they replace, in one pass. Commits nothing.
 
-    def __init__(self, index: NewIndex) -> None:
-        self._index = index
+    Args:
+        index: that of the writer.
+    """
+    stored = index.table.snapshot.configuration
+    # If the tree does not suit the files, they are read back as rows, and such rows cannot
+    # supply identity values.
+    if is_filled_by_delta(rows, index.schema):
+        return DoesNotFit()
+    if index.given_stats.get(COLUMN_STATS_KEY, "") != stored.get(COLUMN_STATS_KEY, ""):
+        return DoesNotFit()
+    plan = _plan_by_tree(index)
+    if plan is None:
+        return DoesNotFit()
+    rebuild = {REBUILD_KEY: stored[REBUILD_KEY]}
+    index.describe(writer.table.transaction, plan.revision, rebuild)
+    return writer.try_write(rows, WritePlan(plan))
 
-    def write(self, writer: IndexWriter, rows: DataFrame) -> WrittenFiles | DoesNotFit:
-        index, stored = self._index, self._index.table.snapshot.configuration
-        # If the tree does not suit the files, they are read back as rows, and such rows cannot
-        # supply identity values.
-        if is_filled_by_delta(rows, index.schema):
-            return DoesNotFit()
-        if index.given_stats.get(COLUMN_STATS_KEY, "") != stored.get(COLUMN_STATS_KEY, ""):
-            return DoesNotFit()
-        plan = plan_by_tree(index)
-        if plan is None:
-            return DoesNotFit()
-        rebuild = {REBUILD_KEY: stored[REBUILD_KEY]}
-        index.describe(writer.table.transaction, plan.revision, rebuild)
-        return writer.try_write(rows, WritePlan(plan))
 
-
-def plan_by_tree(index: NewIndex) -> TreePlan | None:
+def _plan_by_tree(index: NewIndex) -> TreePlan | None:
     """The plan that places rows with the tree of the replaced table.
 
     None if the index options differ, if the table's files are not all in one tree, or if the tree
@@ -57,7 +54,7 @@ def plan_by_tree(index: NewIndex) -> TreePlan | None:
     table, cube_size = index.table, index.expected_cube_size
     stored, last = table.snapshot.configuration, table.configuration.latest
     if cube_size is None:
-        same_size = chosen_automatically(stored, CUBE_SIZE)
+        same_size = is_automatic(stored, Option.CUBE_SIZE)
     else:
         same_size = cube_size == last.desired_cube_size
     if (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from qbeast_core import phases
-from qbeast_core.delta.transaction import StagedFile
+from qbeast_core.delta.staged import StagedFile
 from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.background import in_background
 from qbeast_core.jvm.catalyst import ONE_TASK_BYTES, Catalyst, about_bytes
@@ -30,41 +30,43 @@ from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.plan import RowLayout, TreePlan, in_order
 from qbeast_core.write.read_back import Counting, FileContents, contents_of, contents_of_all
 from qbeast_core.write.sizing import MOST_SAMPLE_ROWS, row_bytes
-from qbeast_core.write.writer import IndexWriter, Way
+from qbeast_core.write.writer import IndexWriter
 
 _LEVELS_BELOW = 4
 """The tree levels below the table's deepest cube by which the rows of a file are sorted. A small
 append has few of the rows of such a cube."""
 
 
-class SingleFile(Way):
-    """Writes rows that fit in one file, in one pass."""
+def write_single_file(
+    writer: IndexWriter, index: JoinedIndex, rows: DataFrame
+) -> WrittenFiles | DoesNotFit:
+    """Write rows that fit in one file, in one pass. Commits nothing.
 
-    def __init__(self, index: JoinedIndex) -> None:
-        self._index = index
+    Args:
+        index: that of the writer.
 
-    def write(self, writer: IndexWriter, rows: DataFrame) -> WrittenFiles | DoesNotFit:
-        table, index = writer.table, self._index
-        if is_filled_by_delta(rows, table.schema):
-            # Delta then changes the metadata itself, so a new revision could not change it again.
-            return DoesNotFit()
-        if table.transaction.changes_schema:
-            # The same, because the schema must change before the file is written.
-            return DoesNotFit()
-        if not fits_single_file(rows, index):
-            return DoesNotFit()
-        written = _write_one_file(table, rows, index.revision)
-        if written is None:
-            return WrittenFiles(index.revision)
-        if isinstance(written, DoesNotFit):
-            return written
-        planned = writer.plan_write(rows.schema, writer.completed(written.statistics))
-        if planned.tree.cuts.files > 1:
-            return DoesNotFit(written.rows)
-        contents = [_contents(written, planned.tree)]
-        return tagged(
-            table.transaction, [written.file], contents, planned.tree, planned.kept_blocks
-        )
+    Raises:
+        SourceChanged: the file has another number of rows than were written.
+    """
+    table = writer.table
+    if is_filled_by_delta(rows, table.schema):
+        # Delta then changes the metadata itself, so a new revision could not change it again.
+        return DoesNotFit()
+    if table.transaction.changes_schema:
+        # The metadata then changes before the file is written, with the same effect.
+        return DoesNotFit()
+    if not fits_single_file(rows, index):
+        return DoesNotFit()
+    written = _write_one_file(table, rows, index.revision)
+    if written is None:
+        return WrittenFiles(index.revision)
+    if isinstance(written, DoesNotFit):
+        return written
+    planned = writer.plan_write(rows.schema, writer.completed(written.statistics))
+    if planned.tree.cuts.files > 1:
+        return DoesNotFit(written.rows)
+    contents = [_contents(written, planned.tree)]
+    return tagged(table.transaction, [written.file], contents, planned.tree, planned.kept_blocks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,13 +120,13 @@ def _write_one_file(
     if not staged.files:
         return None
     stored = transaction.read_staged(staged.files)
-    stored_rows = staged.files[0].file.rows
-    if len(staged.files) > 1 or stored_rows is None or stored_rows > MOST_SAMPLE_ROWS:
+    row_count = staged.files[0].file.rows
+    if len(staged.files) > 1 or row_count is None or row_count > MOST_SAMPLE_ROWS:
         return DoesNotFit(stored)
     statistics = every_row.result().collect(stored)
-    if statistics.rows != stored_rows:
+    if statistics.rows != row_count:
         raise SourceChanged(
-            f"{stored_rows} rows were written to a file, but {statistics.rows} were read from it. "
+            f"{row_count} rows were written to a file, but {statistics.rows} were read from it. "
             "Nothing was committed; run the write again"
         )
     return _WrittenFile(staged.with_statistics()[0], stored, statistics)

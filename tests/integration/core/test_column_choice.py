@@ -79,9 +79,11 @@ def test_without_a_column_to_choose_nothing_is_written(spark: SparkSession, tmp_
 
 def test_samples_of_groups_are_warned_of(spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.range(2000).selectExpr("id", "id % 20 as kind", "uuid() as text")
-    with pytest.warns(SampleWarning, match="100 rows share kind.*such as 'id'.*sample_key='id'"):
+    message = "100 rows share kind.*such as 'id'.*sample_key='id'"
+    with pytest.warns(SampleWarning, match=message) as warned:
         result = write_table(rows, path=str(tmp_path / "kind"), columns_to_index="kind")
     assert len(result.warnings) == 1
+    assert [warning.filename for warning in warned] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         # An error would hide that the rows are committed.

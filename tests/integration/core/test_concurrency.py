@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, failpoints, write_table
 from qbeast_core.delta.catalog import Catalog
-from qbeast_core.delta.transaction import Operation
+from qbeast_core.delta.operations import Operation
 from qbeast_core.errors import CommitConflict, IndexMismatch, InvalidOptions, NotRegistered
 from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.retry import MAX_ATTEMPTS

@@ -1,0 +1,95 @@
+"""The keys that an index stores in its table's configuration (docs/format.md 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+
+from qbeast_core.model.revision import (
+    BUILT_FROM_SAMPLE,
+    COLUMNS_KEY,
+    CUBE_SIZE_KEY,
+    FIRST_REVISION_ID,
+    IndexConfiguration,
+    Revision,
+)
+from qbeast_core.model.slices import SLICES_KEY
+from qbeast_core.options import IndexedColumn
+from qbeast_core.tree.column_choice import ColumnChoice
+
+COLUMN_STATS_KEY = "columnStats"
+CHOSEN_FROM_KEY = "qbeast.chosenFrom"
+"""The number of rows from which automatic columns were chosen."""
+_AUTOMATIC_KEY = "qbeast.automatic"
+"""The options that the first write chose automatically, names separated by commas."""
+_OPTION_KEYS = frozenset(
+    key.lower() for key in (COLUMNS_KEY, CUBE_SIZE_KEY, "tableFormat", COLUMN_STATS_KEY)
+)
+
+
+class Option(Enum):
+    """An option that the first write can choose automatically, by its name."""
+
+    COLUMNS = "columns_to_index"
+    CUBE_SIZE = "cube_size"
+    SAMPLE_KEY = "sample_key"
+
+
+def stored_keys(configuration: IndexConfiguration, revision: Revision) -> dict[str, str]:
+    """The `qbeast.*` keys of the configuration with the revision as its last one."""
+    if revision.revision_id == FIRST_REVISION_ID and not configuration.revisions:
+        configuration = configuration.with_revision(Revision.staging(revision))
+    return configuration.with_revision(revision).write()
+
+
+def option_keys(columns: Sequence[IndexedColumn], revision: Revision) -> dict[str, str]:
+    """The options as qbeast-spark stores them next to its revisions (docs/format.md 2.1)."""
+    return {
+        COLUMNS_KEY: ",".join(
+            f"{transformer.column}:{column.kind}" if column.kind else transformer.column
+            for column, transformer in zip(columns, revision.transformers, strict=True)
+        ),
+        CUBE_SIZE_KEY: str(revision.desired_cube_size),
+        "tableFormat": "delta",
+        COLUMN_STATS_KEY: "",
+    }
+
+
+def is_automatic(configuration: Mapping[str, str], option: Option) -> bool:
+    """Whether the table's first write chose the option automatically."""
+    return option.value in _automatic_names(configuration)
+
+
+def automatic_key(names: Iterable[str]) -> dict[str, str]:
+    """The key that stores the names of automatic options; empty for none."""
+    text = ",".join(names)
+    return {_AUTOMATIC_KEY: text} if text else {}
+
+
+def without_automatic(configuration: Mapping[str, str], option: Option) -> dict[str, str]:
+    """The configuration with an option that is no longer automatic."""
+    kept = {key: value for key, value in configuration.items() if key != _AUTOMATIC_KEY}
+    names = (name for name in _automatic_names(configuration) if name != option.value)
+    return kept | automatic_key(names)
+
+
+def chosen_from_key(choice: ColumnChoice) -> dict[str, str]:
+    """The key that stores the number of rows from which the columns were chosen."""
+    return {CHOSEN_FROM_KEY: str(choice.rows)}
+
+
+def slices_key(slices: bool) -> dict[str, str]:
+    """The key that marks a table with slices; empty for a table without."""
+    return {SLICES_KEY: "true"} if slices else {}
+
+
+def is_index_key(key: str) -> bool:
+    """Whether a key of a table's configuration belongs to the index."""
+    of_format = key.startswith("qbeast.") and key != BUILT_FROM_SAMPLE
+    # qbeast-spark also stores the options in lower case.
+    return of_format or key.lower() in _OPTION_KEYS
+
+
+def _automatic_names(configuration: Mapping[str, str]) -> list[str]:
+    """The names of the options that were chosen automatically; other writers may add their own."""
+    return [name for name in configuration.get(_AUTOMATIC_KEY, "").split(",") if name]

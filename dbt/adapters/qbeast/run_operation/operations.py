@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from dbt.adapters.qbeast.models.configuration import ALWAYS, INDEXED_MATERIALIZATIONS, is_indexed
+from dbt.adapters.qbeast.relation import table_name
 from dbt.adapters.qbeast.run_operation.vacuum import delete_old_files, old_files
 from dbt.adapters.qbeast.spark.errors import as_dbt_error
 from dbt_common.exceptions import DbtRuntimeError
@@ -18,7 +19,6 @@ from qbeast_core import (
     convert_to_qbeast,
     counted,
     migrate_format,
-    quoted,
 )
 
 
@@ -317,7 +317,7 @@ def _has_tag_or_path(node: Mapping[str, Any], choice: str) -> bool:
 
 def _table(node: Mapping[str, Any]) -> ModelTable:
     schema, alias = node["schema"], node["alias"]
-    return ModelTable(f"{quoted(schema)}.{quoted(alias)}", f"{schema}.{alias}")
+    return ModelTable(table_name(schema, alias), f"{schema}.{alias}")
 
 
 def _size(size_bytes: int) -> str:

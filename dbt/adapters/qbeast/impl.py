@@ -581,7 +581,8 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_optimize(self, relation: BaseRelation, arguments: Mapping[str, Any]) -> str:
         """Optimizes one table; returns what was done (`run_operation/operations.py`)."""
         with self._running(f"optimize {relation}") as session:
-            return run_operation.operations.optimize(session, _table(relation), arguments)
+            operations = run_operation.operations
+            return operations.optimize_by_name(session, _table(relation), arguments).text
 
     @available.parse_none
     def qbeast_optimize_after_run(self, relation: BaseRelation, spec: "ModelSpec") -> str | None:

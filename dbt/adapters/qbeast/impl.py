@@ -16,7 +16,6 @@ from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySuppor
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt.adapters.events.types import AdapterEventWarning
-from dbt.adapters.exceptions import SnapshotTargetNotSnapshotTableError
 from dbt.adapters.qbeast import after_commit, metadata, models, run_operation, sampling, spark
 from dbt.adapters.qbeast.column import QbeastColumn
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
@@ -189,26 +188,13 @@ class QbeastAdapter(SparkAdapter):
         strategy: Any,
         source_columns: Sequence[str] = (),
     ) -> None:
-        """Also checks that the table has `dbt_updated_at`, and that it has no column
-        `dbt_is_deleted` that the strategy would leave empty."""
+        """dbt's own check, and those of `models/snapshots.py`."""
         lowered = {key: name.lower() for key, name in column_names.items()}
         super().assert_valid_snapshot_target_given_strategy(relation, lowered, strategy)
-        present = {column.name.lower() for column in self.get_columns_in_relation(relation)}
-        if lowered["dbt_updated_at"] not in present:
-            raise SnapshotTargetNotSnapshotTableError([column_names["dbt_updated_at"]])
-        deleted = lowered["dbt_is_deleted"]
-        # A strategy of the project may leave it out.
-        behavior = strategy.get("hard_deletes") or "ignore"
-        left_out = present - {name.lower() for name in source_columns}
-        if behavior != "new_record" and deleted in left_out:
-            name = column_names["dbt_is_deleted"]
-            raise DbtRuntimeError(
-                f"{relation} has the column {name!r}, which only hard_deletes: new_record fills, "
-                f"but hard_deletes is {behavior!r}. Set it back to 'new_record', or rename the "
-                f"table's column (alter table {relation} set tblproperties "
-                f"('delta.columnMapping.mode' = 'name'), then alter table {relation} rename "
-                f"column {name} to was_deleted)"
-            )
+        present = [column.name for column in self.get_columns_in_relation(relation)]
+        models.snapshots.require_columns_of_snapshot(
+            str(relation), present, column_names, strategy, source_columns
+        )
 
     # -- called by macros
 
@@ -382,10 +368,10 @@ class QbeastAdapter(SparkAdapter):
         spec: "ModelSpec | None",
         model: Mapping[str, Any],
     ) -> None:
-        """Creates the view of the rows that an increment adds by SQL (`models/write.py`)."""
+        """Creates the view of an increment's rows for a statement (`models/increment_view.py`)."""
         with self._running(sql) as session:
             query = partial(self._handle().frame, sql)
-            models.write.view_of_increment(
+            models.increment_view.view_of_increment(
                 session,
                 query,
                 increment,
@@ -424,11 +410,11 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_view_of_snapshot(
         self, view: BaseRelation, sql: str, relation: BaseRelation, own_columns: Sequence[str]
     ) -> None:
-        """Creates the view of a snapshot's source, as its table stores it (`models/write.py`)."""
+        """Creates the view of a snapshot's source, as stored (`models/snapshots.py`)."""
         with self._running(sql):
             query = partial(self._handle().frame, sql)
             names = (view.identifier or "", _table(relation), str(relation.identifier))
-            models.write.view_of_snapshot(query, *names, own_columns)
+            models.snapshots.view_of_snapshot(query, *names, own_columns)
 
     @available.parse_none
     def qbeast_merge_snapshot(
@@ -438,10 +424,12 @@ class QbeastAdapter(SparkAdapter):
         columns: Mapping[str, str],
         valid_to_current: str | None,
     ) -> "QbeastAdapterResponse":
-        """Merges the view of a snapshot's changes into its indexed table (`models/write.py`)."""
+        """Merges a snapshot's changes into its indexed table (`models/snapshots.py`)."""
         with self._running(f"merge {changes} into {relation}") as session:
             frame = session.table(quoted(changes))
-            return models.write.merge_snapshot(frame, _table(relation), columns, valid_to_current)
+            return models.snapshots.merge_snapshot(
+                frame, _table(relation), columns, valid_to_current
+            )
 
     @available.parse(lambda *_: "")
     def qbeast_run_python(

@@ -21,7 +21,7 @@ from dbt.adapters.qbeast.column import QbeastColumn
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
 from dbt.adapters.qbeast.current_node import at_node, current_node
 from dbt.adapters.qbeast.models.configuration import QbeastConfig
-from dbt.adapters.qbeast.relation import QbeastRelation, percent, table_name
+from dbt.adapters.qbeast.relation import QbeastRelation, table_name
 from dbt.adapters.qbeast.sampling.run_sample import RunSample
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.contracts.constraints import ConstraintType
@@ -305,11 +305,7 @@ class QbeastAdapter(SparkAdapter):
         add: bool,
         is_indexed: bool,
     ) -> "Increment":
-        """The increment, after checking that its columns exist (`models/column_lists.py`).
-
-        A run that creates the table does not use the column lists. It only warns, as dbt's own
-        tests expect; later runs fail.
-        """
+        """The increment, after checking that its columns exist (`models/column_lists.py`)."""
         if not models.column_lists.names_columns(increment):
             return increment
         with self._running(query) as session:
@@ -319,12 +315,7 @@ class QbeastAdapter(SparkAdapter):
             if add:
                 present = session.table(table).schema
                 return models.column_lists.with_known_columns(increment, schema, present, index)
-            try:
-                return models.column_lists.with_known_columns(increment, schema, None, index)
-            except DbtRuntimeError as problem:
-                message = f"{relation}: {problem.msg}. Later runs that add rows will fail"
-                warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))
-                return increment
+            return models.column_lists.of_a_first_run(increment, schema, str(relation), index)
 
     @available.parse_none
     def qbeast_known_check_cols(self, config: Any, query: str) -> None:
@@ -475,12 +466,8 @@ class QbeastAdapter(SparkAdapter):
     ) -> QbeastRelation:
         """What `ref` and `source` return: the relation, or its sample in a run on a sample."""
         own = getattr(relation_config, "config", None) or {}
-        models.configuration.refuse_sample(own, relation.render())
-        reader = current_node()
-        fraction = sampling.run_sample.fraction_of_node(
-            self.config, getattr(reader, "resource_type", ""), getattr(reader, "config", {})
-        )
-        if fraction is None or own.get("sample") is False:
+        fraction = sampling.run_sample.fraction_of_input(self.config, relation.render(), own)
+        if fraction is None:
             return relation
         with self._running(f"sample {relation}") as session:
             whole = sampling.run_sample.is_to_be_sampled(session, _table(relation))
@@ -488,13 +475,10 @@ class QbeastAdapter(SparkAdapter):
 
     def require_whole_ephemeral(self, model: RelationConfig) -> None:
         """Refuses the current node if it must read all rows but this ephemeral model samples."""
-        reader = current_node()
-        run_sample = sampling.run_sample
-        if reader is None or run_sample.fraction_of_run(self.config) is None:
-            return
-        if run_sample.must_read_all_rows(reader.resource_type, reader.config):
+        reader = sampling.run_sample.reader_of_all_rows(self.config)
+        if reader is not None:
             node = self._graph()["nodes"][model.unique_id]  # type: ignore[attr-defined]
-            self._require_whole(node, reader.name)
+            self._require_whole(node, reader)
 
     @available.parse_none
     def qbeast_require_whole_parent(self, to: Any) -> None:
@@ -504,11 +488,8 @@ class QbeastAdapter(SparkAdapter):
             return
         if sampling.run_sample.fraction_of_run(self.config) is None:
             return
-        nodes = self._graph()["nodes"]
-        for node in (nodes[each] for each in reader.depends_on.nodes if each in nodes):
-            is_ephemeral = node["config"].get("materialized") == "ephemeral"
-            if is_ephemeral and QbeastRelation.add_ephemeral_prefix(node["alias"]) == to.identifier:
-                self._require_whole(node, f"the parent of {reader.name}")
+        for node in sampling.inputs.ephemeral_inputs(reader, self._graph(), to.identifier):
+            self._require_whole(node, f"the parent of {reader.name}")
 
     def _require_whole(self, ephemeral: Mapping[str, Any], reader: str) -> None:
         with self._running(f"what {ephemeral['name']} samples") as session:
@@ -546,17 +527,9 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_sample_notes(
         self, sql: str, model: Mapping[str, Any], graph: Mapping[str, Any]
     ) -> list[str]:
-        """The log lines of a test about the samples that it reads."""
+        """The log lines of a test about the samples that it reads (`sampling/run_sample.py`)."""
         with self._running("what a test samples") as session:
-            samples = sampling.spans.find_samples(session, sql).rewritable
-        notes = [
-            f"reads a sample of {percent(sample.fraction)} percent of {sample.label}"
-            for sample in samples
-        ]
-        built_from = self.qbeast_built_from(model, graph) if not notes else None
-        if built_from:
-            notes.append(f"reads data built from {sampling.run_sample.describe(built_from)}")
-        return list(dict.fromkeys(notes))
+            return self._run_sample(session, graph).notes_of_test(sql, model)
 
     @available.parse_none
     def qbeast_sample_of_test(self, config: Any) -> Any:

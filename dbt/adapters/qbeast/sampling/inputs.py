@@ -1,12 +1,12 @@
 """The tables and views that a node reads, found as dbt's `ref` and `source` find them."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterRequiredConfig
-from dbt.adapters.qbeast.relation import table_name
+from dbt.adapters.qbeast.relation import QbeastRelation, table_name
 
 Exists = Callable[[Any, str, str], bool]
 """Whether the target has a relation of this database, schema and name."""
@@ -114,6 +114,15 @@ def inputs_of(
         return (found, *under)
 
     return read_by(node)
+
+
+def ephemeral_inputs(node: Any, graph: Mapping[str, Any], cte: str) -> Iterator[Mapping[str, Any]]:
+    """The ephemeral models that dbt's node reads as a CTE of this name."""
+    nodes = graph["nodes"]
+    for found in (nodes[each] for each in node.depends_on.nodes if each in nodes):
+        is_ephemeral = found["config"].get("materialized") == "ephemeral"
+        if is_ephemeral and QbeastRelation.add_ephemeral_prefix(found["alias"]) == cte:
+            yield found
 
 
 def input_of(entry: Mapping[str, Any]) -> Input:

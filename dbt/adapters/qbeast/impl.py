@@ -109,7 +109,7 @@ class QbeastAdapter(SparkAdapter):
         with self._running(f"columns of {relation}") as session:
             name = _table(relation)
             columns = metadata.columns.columns_of(session, relation, name)
-            return models.slices.own_columns(session, name, columns)
+            return models.slices.without_slice_column(session, name, columns)
 
     def calculate_freshness(
         self, *args: Any, **kwargs: Any
@@ -255,11 +255,15 @@ class QbeastAdapter(SparkAdapter):
         return models.configuration.model_spec(config, model, built_from, full_refresh=full_refresh)
 
     @available.parse(lambda _, query, *__: query)
-    def qbeast_own_query(self, query: str, relation: BaseRelation, spec: "ModelSpec") -> str:
+    def qbeast_query_without_slices(
+        self, query: str, relation: BaseRelation, spec: "ModelSpec"
+    ) -> str:
         """An indexed model's query, without any `_qbeast_slice` it reads (`models/slices.py`)."""
         with self._running(query) as session:
             frame_of = self._handle().frame
-            return models.slices.own_query(session, query, frame_of, _table(relation), spec)
+            return models.slices.query_without_slices(
+                session, query, frame_of, _table(relation), spec
+            )
 
     @available.parse_none
     def qbeast_write(
@@ -285,7 +289,7 @@ class QbeastAdapter(SparkAdapter):
         increment = models.configuration.model_increment(config, context["model"])
         if increment is not None:
             models.own_macros.refuse_ignored_macros(config, context)
-        if increment is not None and increment.is_own:
+        if increment is not None and increment.is_custom:
             try:
                 self.get_incremental_strategy_macro(context, increment.strategy)
             except DbtRuntimeError as error:

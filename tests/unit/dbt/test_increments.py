@@ -40,7 +40,7 @@ def test_the_strategy_of_a_configuration(
     found = strategy_of(config, default)
     assert found == strategy
     if found is not None:
-        assert increment_of(config, found).is_own == (strategy == "my_own")
+        assert increment_of(config, found).is_custom == (strategy == "my_own")
 
 
 def test_names_may_be_one_or_a_list_and_are_taken_once() -> None:

@@ -48,7 +48,7 @@ class Increment:
     """The condition that selects the rows of this run's microbatch."""
 
     @property
-    def is_own(self) -> bool:
+    def is_custom(self) -> bool:
         """Whether the strategy is the project's own macro, get_incremental_<name>_sql."""
         return self.strategy not in STRATEGIES
 
@@ -160,7 +160,7 @@ def _in_format(increment: Increment, file_format: str) -> Increment:
     Raises DbtRuntimeError if no table of this format takes the strategy.
     """
     strategy = increment.strategy
-    if file_format == "delta" or strategy in _OF_ANY_FORMAT or increment.is_own:
+    if file_format == "delta" or strategy in _OF_ANY_FORMAT or increment.is_custom:
         return increment
     if strategy in _BY_MERGE and file_format == _FORMAT_WITH_MERGE:
         return increment

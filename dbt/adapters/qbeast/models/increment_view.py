@@ -55,7 +55,7 @@ def view_of_increment(
             require_same_index(session, table, spec)
     if increment.strategy == INSERT_OVERWRITE:
         _require_its_partitions(session, table, model, increment)
-    if increment.is_own:
+    if increment.is_custom:
         rows = bring_up_to_date(query, table, increment.on_schema_change, model)
     elif increment.strategy in _WITHOUT_COLUMN_LIST:
         _require_no_identity(session, query, table, model, increment)

@@ -169,7 +169,7 @@ class RunSample:
         return read
 
     def notes_of_test(self, sql: str, test: Mapping[str, Any]) -> list[str]:
-        """What to log of a test: the samples in its text or, if it has none, those of its inputs."""
+        """The log lines of a test: the samples in its text or, without any, those of its inputs."""
         from dbt.adapters.qbeast.sampling.spans import find_samples
 
         notes = [

@@ -73,7 +73,7 @@ class Samples:
     """The statement; if it samples anything, with Spark's variables replaced by their values."""
     rewritable: tuple[Sample, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
-    stored: bool = False
+    is_stored_text: bool = False
     """Whether the text is stored (a view, a function), so that it must not name temporary views."""
 
 
@@ -98,7 +98,7 @@ def find_samples(spark: SparkSession, sql: str) -> Samples:
         sql=statement.sql,
         rewritable=tuple(item for item in found if isinstance(item, Sample)),
         leftovers=tuple(dict.fromkeys(item for item in found if isinstance(item, Leftover))),
-        stored=statement.stores_text,
+        is_stored_text=statement.stores_text,
     )
 
 

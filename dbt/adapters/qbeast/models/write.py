@@ -124,7 +124,7 @@ def _respond(spec: ModelSpec, done: str, result: WriteResult) -> Response:
 
 
 def _respond_to_rewrite(spec: ModelSpec, done: str, result: RewriteResult) -> Response:
-    """The same for a change to an existing table."""
+    """The response to a change of rows; first logs the chosen columns."""
     _report_choice(spec, result.column_choice)
     return response_of_rewrite(done, result)
 

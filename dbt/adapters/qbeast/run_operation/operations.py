@@ -328,7 +328,10 @@ def _indented(text: str) -> str:
 
 
 def _is_stored_with_index(config: Mapping[str, Any]) -> bool:
-    """Also checks the materialization, because views inherit columns_to_index from their folder."""
+    """Whether a node is stored with an index.
+
+    Views can inherit columns_to_index from their folder, so the materialization counts too.
+    """
     return config["materialized"] in (*INDEXED_MATERIALIZATIONS, "snapshot") and is_indexed(config)
 
 

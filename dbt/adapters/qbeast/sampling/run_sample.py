@@ -63,9 +63,10 @@ def _variables(config: AdapterRequiredConfig) -> Mapping[str, Any]:
 def fraction_of_node(
     config: AdapterRequiredConfig, resource_type: str, node_config: Any
 ) -> float | None:
-    """The same for what one node reads; None also for a data test with `sample: 1`.
+    """The fraction of the tables that one node reads; None for all rows.
 
-    A function reads all rows: Spark's catalog stores its text, which later runs on all rows call.
+    A data test with `sample: 1` reads all rows, and so does a function: Spark's catalog stores its
+    text, which later runs on all rows call.
     """
     return None if must_read_all_rows(resource_type, node_config) else fraction_of_run(config)
 
@@ -122,18 +123,14 @@ def built_from(session: "SparkSession", table: str) -> Fractions:
 
 @dataclass(frozen=True)
 class RunSample:
-    """What a node of this run reads: SQL through `ref` and `source`, Python through `reader`.
-
-    Attributes:
-        session: the node's session.
-        config: the run's configuration.
-        graph: the `graph` of dbt's context.
-        exists: whether the target has a relation.
-    """
+    """What a node of this run reads: SQL through `ref` and `source`, Python through `reader`."""
 
     session: "SparkSession"
+    """The node's session."""
     config: AdapterRequiredConfig
+    """The run's configuration."""
     graph: Mapping[str, Any]
+    """The `graph` of dbt's context."""
     exists: Exists
 
     def of_node(self, node: Mapping[str, Any]) -> Fractions:
@@ -245,7 +242,7 @@ def require_no_mixture(session: "SparkSession", table: str, added: Fractions) ->
 
 
 def refuse_mixture(table: str, present: Fractions, added: Fractions) -> None:
-    """The same for the table that was built from `present`."""
+    """Raises DbtRuntimeError if rows built from `added` may not join those built from `present`."""
     if len(added) > 1:
         raise DbtRuntimeError(
             f"this run would add rows to {table} whose inputs are {describe(added)}: rebuild the "

@@ -29,8 +29,9 @@ _REASONS = {
 class Sample:
     """`table TABLESAMPLE (p PERCENT) [REPEATABLE (n)]` in one place of a statement.
 
-    Also `(select * from table [where ...]) TABLESAMPLE (...)`, which dbt writes for a relation with
-    a row limit or an event time: such a filter keeps the same rows before and after sampling.
+    Instead of the table, there can be `(select * from table [where ...])`, which dbt writes for a
+    relation with a row limit or an event time: such a filter keeps the same rows before and after
+    sampling.
     """
 
     parts: tuple[str, ...]

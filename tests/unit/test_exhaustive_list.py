@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from scripts.mutants import read_faults
-from tests.conftest import EXHAUSTIVE, exhaustive_patterns, is_exhaustive
+from tests.conftest import EXHAUSTIVE, exhaustive_patterns
 
 
 @pytest.mark.parametrize("pattern", exhaustive_patterns())
@@ -16,8 +15,3 @@ def test_a_line_names_a_test(pattern: str) -> None:
     source = path.read_text(encoding="utf-8")
     for name in filter(lambda part: part.isidentifier(), test.partition("[")[0].split("::")):
         assert re.search(rf"^ *(def|class) {re.escape(name)}\b", source, re.MULTILINE), name
-
-
-def test_no_fault_needs_such_a_test() -> None:
-    named = {test for fault in read_faults() for test in fault.tests if "::" in test}
-    assert [test for test in sorted(named) if is_exhaustive(test)] == []

@@ -76,7 +76,7 @@ class DataType(Enum):
             return DataType(name)
         except ValueError:
             known = ", ".join(data_type.value for data_type in DataType)
-            raise CorruptMetadata(f"unknown data type {name!r}; known: {known}") from None
+            raise CorruptMetadata(f"unknown data type {name!r:.200}; known: {known}") from None
 
 
 def to_ordinate(value: Any, data_type: DataType) -> float | None:

@@ -77,7 +77,7 @@ class IdentityToZero(Transformation):
     def from_json(json_object: Mapping[str, Any]) -> IdentityToZero:
         value = field_of(json_object, "identityValue")
         if type(value) not in (int, float):
-            raise CorruptMetadata(f"identityValue must be a number, got {value!r}")
+            raise CorruptMetadata(f"identityValue must be a number, got {value!r:.200}")
         return IdentityToZero(value)
 
     def is_superseded_by(self, other: Transformation) -> bool:

@@ -206,4 +206,4 @@ def _read(value: Any, data_type: DataType) -> Number:
             return to_bound(value, data_type)
         except ValueError as problem:
             raise CorruptMetadata(f"a bound of type {data_type.value}: {problem}") from None
-    raise CorruptMetadata(f"a bound of type {data_type.value} must be a number, got {value!r}")
+    raise CorruptMetadata(f"a bound of type {data_type.value} must be a number, got {value!r:.200}")

@@ -199,7 +199,7 @@ def transformer_from_json(json_object: Any) -> Transformer:
         raise CorruptMetadata(f"unknown transformer: {json_object!r:.200}")
     column = field_of(json_object, "columnName")
     if not isinstance(column, str):
-        raise CorruptMetadata(f"columnName must be a string, got {column!r}")
+        raise CorruptMetadata(f"columnName must be a string, got {column!r:.200}")
     return read(column, json_object)
 
 

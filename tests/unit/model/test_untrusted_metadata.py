@@ -122,6 +122,8 @@ def test_the_revision_that_is_changed_is_valid() -> None:
 @example(path=("transformations", 2, "quantiles", 0), value=-(10**400))
 @example(path=("transformations", 0, "maxNumber"), value=10**400)
 @example(path=("desiredCubeSize",), value=2**63)
+@example(path=("transformations", 0, "orderedDataType"), value="x" * 1000)
+@example(path=("columnTransformers", 0, "columnName"), value=["x" * 1000])
 @settings(max_examples=150)
 def test_a_changed_revision_is_understood_or_counts_as_broken(path: Any, value: Any) -> None:
     text = json.dumps(changed(REVISION, path, value))

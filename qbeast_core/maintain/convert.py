@@ -36,7 +36,7 @@ from qbeast_core.spark.slices import with_slices
 from qbeast_core.tree.column_choice import ColumnChoice
 from qbeast_core.write.index_keys import option_keys, slices_key
 from qbeast_core.write.index_options import IndexOptions
-from qbeast_core.write.revision import check_sample_key, check_slices
+from qbeast_core.write.revision import check_sample_key, check_slices, continued_transformers
 from qbeast_core.write.sizing import automatic_cube_size
 
 
@@ -247,6 +247,14 @@ def _indexed_already(table: OpenTable, options: IndexOptions) -> ConvertResult:
             f"{', '.join(column.name for column in columns)}, rewrite it with write_table(..., "
             "mode='overwrite'), which keeps only the rows that you write"
         )
+    kept = continued_transformers(latest, None, snapshot.schema, table.label)
+    asked_for = continued_transformers(latest, columns, snapshot.schema, table.label)
+    for old, new in zip(kept, asked_for, strict=True):
+        if new.kind != old.kind:
+            raise IndexMismatch(
+                f"{table.label} is already indexed, with {old.column!r} as {old.kind!r}; to index "
+                f"new rows as {new.kind!r}, append with columns_to_index"
+            )
     if options.sample_key is not None:
         check_sample_key(
             options.sample_key, latest, snapshot.configuration, snapshot.schema, table.label

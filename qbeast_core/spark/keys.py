@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     DataType,
     DateType,
+    FloatType,
     NumericType,
     StringType,
     StructType,
@@ -73,7 +74,8 @@ def _is_ordered(source: StructType, table: StructType, name: str) -> bool:
     """Whether the key's values have the same order in the source and in the table."""
     here, there = _type(source, name), _type(table, name)
     if isinstance(here, NumericType) and isinstance(there, NumericType):
-        return True
+        # Without ANSI mode, Spark compares a float and a whole number as floats.
+        return isinstance(here, FloatType) == isinstance(there, FloatType)
     # Python compares strings by their characters, and a collation does not.
     is_plain = here == StringType() or isinstance(here, (DateType, TimestampType))
     return here == there and is_plain

@@ -221,7 +221,12 @@ def test_converting_again_does_nothing(spark: SparkSession, delta_table: str) ->
     assert "already" in str(again)
     write_table(rows(spark, 1000, 10), path=delta_table)
     assert not convert_to_qbeast(spark, delta_table, "a,s", 200).changed
-    for columns, size, match in (("s,a", 200, "by a, s"), ("a", 200, "by a, s"), ("a,s", 7, "200")):
+    for columns, size, match in (
+        ("s,a", 200, "by a, s"),
+        ("a", 200, "by a, s"),
+        ("a,s", 7, "200"),
+        ("a:quantiles,s", 200, "'a' as 'linear'; to index new rows as 'quantiles'"),
+    ):
         with pytest.raises(IndexMismatch, match=match):
             convert_to_qbeast(spark, delta_table, columns, size)
     assert last_version(delta_table) == first.version + 1

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -261,6 +262,29 @@ def test_a_key_with_a_collation_is_not_compared_as_python_does(
     )
 
 
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_a_float_finds_the_whole_numbers_that_it_finds_in_plain_delta(
+    spark: SparkSession, tmp_path: Path, ansi: str
+) -> None:
+    """Without ANSI mode, Spark compares them as floats, which lack the last digits."""
+    indexed, twin = str(tmp_path / "t"), str(tmp_path / "twin")
+    before = spark.sql("select 16777217L id, 'old' s")
+    source = spark.sql("select float(16777216) id, 'new' s")
+    write_table(before, path=indexed, columns_to_index=["id"])
+    before.write.format("delta").save(twin)
+    with changed_settings(spark, {"spark.sql.ansi.enabled": ansi}):
+        QbeastTable.for_path(spark, indexed).merge(source, "id")
+        (
+            DeltaTable.forPath(spark, twin)
+            .alias("t")
+            .merge(source.alias("s"), "t.id = s.id")
+            .whenMatchedUpdateAll()
+            .whenNotMatchedInsertAll()
+            .execute()
+        )
+    assert contents(spark, indexed) == contents(spark, twin)
+
+
 def test_values_beyond_the_range_make_a_revision(spark: SparkSession, tmp_path: Path) -> None:
     path = create(spark, tmp_path)
     source = rows(spark, 1400, 300, shift=3000)
@@ -292,7 +316,6 @@ def test_an_older_revision_stays_walkable(spark: SparkSession, tmp_path: Path) -
 def test_files_without_an_index_are_found_and_end_indexed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    from delta.tables import DeltaTable
 
     path = create(spark, tmp_path, **{"delta.enableDeletionVectors": "true"})
     rows(spark, 1500, 100).write.format("delta").mode("append").save(path)

@@ -64,7 +64,8 @@ class SourceChanged(QbeastError):
 
 
 class SampleWarning(UserWarning):
-    """Samples of a written table are less precise than their number of rows suggests."""
+    """Samples of a written table are less precise than their number of rows suggests, or have
+    another number of rows than their fraction suggests."""
 
 
 class CommitConflict(QbeastError):

@@ -93,6 +93,8 @@ class BlockArrays:
     """int64[blocks]: the index of the block's file."""
     min_weight: NDArray[np.int64]
     """int64[blocks]: the smallest weight of the block's rows. Blocks without rows are left out."""
+    max_weight: NDArray[np.int64]
+    """int64[blocks]: an upper bound for the weights of the block's rows."""
     rows: NDArray[np.int64]
     """int64[blocks]: the number of the block's rows, including deleted ones."""
     cubes: Sequence[CubeId]
@@ -239,6 +241,10 @@ class TableIndex:
             revision=revision,
             file=np.array(owners, dtype=np.int64),
             min_weight=np.array([block.min_weight for block in blocks], dtype=np.int64),
+            max_weight=np.array(
+                [self.files[i].highest_in(b) for i, b in zip(owners, blocks, strict=True)],
+                dtype=np.int64,
+            ),
             rows=np.array([block.element_count for block in blocks], dtype=np.int64),
             cubes=[block.cube for block in blocks],
         )

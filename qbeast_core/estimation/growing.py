@@ -18,7 +18,7 @@ from qbeast_core.estimation.intervals import (
     FEWEST_CLUSTERS,
     Intervals,
     ratio_intervals,
-    rows_agree,
+    rows_off,
     total_intervals,
 )
 from qbeast_core.estimation.moments import Moments
@@ -26,6 +26,15 @@ from qbeast_core.estimation.moments import Moments
 MOST_LOOKS = 4
 
 _NOT_CHEAPER = "a large enough sample would cost about as much as reading all rows"
+_UNKNOWN_ROWS = "the Delta log does not have the number of rows of every file"
+_TOO_FEW = (
+    "too few rows have a low weight: many rows share one weight, or the rows of low weights were "
+    "left out"
+)
+_TOO_MANY = (
+    "too many rows have a low weight: rows of this table were themselves chosen by a sample, so "
+    "another sample does not show how many there are"
+)
 
 SMALL_SHARE = 0.01
 """A group below this share of the rows, and below half of an average group, counts as small."""
@@ -50,7 +59,7 @@ class Population:
     """What is known about all rows without reading them."""
 
     rows: int | None
-    """The exact number of rows that samples are drawn from; None if unknown."""
+    """The number of all rows of the table, whatever the filter; None if unknown."""
     about_rows: int
     """The number of rows to read, or a lower bound."""
     scale: float | None
@@ -58,12 +67,9 @@ class Population:
     extremes: tuple[float, float] | None = None
     """The smallest and the largest y of a single row; None if unknown."""
     least_rows: float = 0.0
-    """The fewest rows that samples are drawn from, if the exact number is unknown."""
-
-    @property
-    def row_limits(self) -> tuple[float, float]:
-        """The fewest and the most rows that samples may be drawn from."""
-        return (self.least_rows, np.inf) if self.rows is None else (self.rows, self.rows)
+    """The fewest rows that samples are drawn from."""
+    is_total: bool = False
+    """Whether the number to estimate is extrapolated, so that the rows must be known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +83,11 @@ class Look:
     """The sum of the squared number of rows over all weights in the sample."""
     rows_of_group: NDArray[np.int64]
     """int64[groups]: the number of sampled rows of each group, after the filter."""
+    rows_elsewhere: float = 0.0
+    """The number of rows of low weights that the sample lacks, because the filter rules out their
+    files."""
+    most_above: float = np.inf
+    """The most rows that can pass the filter and have too high a weight for the sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +115,8 @@ def grow(
         population: what is known about all rows.
         largest_fraction: the fraction beyond which it is better to read all rows.
     """
-    limits = population.row_limits
+    if population.is_total and population.rows is None:
+        return exact_outcome(_UNKNOWN_ROWS)
     if population.about_rows * largest_fraction < 2 * FEWEST_CLUSTERS:
         return exact_outcome(_NOT_CHEAPER)
     fraction = min(_first_fraction(goal, population), largest_fraction)
@@ -114,13 +126,29 @@ def grow(
         look = look_at(fraction)
         intervals = _intervals_of(look.moments, goal, population)
         precise, small = intervals.within(goal.tolerance), _is_small(look.rows_of_group)
-        if not rows_agree(look.moments.fraction, look.rows, look.squared_rows, *limits):
-            return exact_outcome("too many rows share a weight to sample them")
+        if contradiction := _contradiction(look, population):
+            return exact_outcome(contradiction)
         if len(precise) and bool(np.all(precise | small)):
             return Outcome(look, intervals, small & ~precise)
         if number < MOST_LOOKS:
             fraction = _next_fraction(intervals, goal, small)
     return exact_outcome(f"{MOST_LOOKS} samples were not precise enough")
+
+
+def _contradiction(look: Look, population: Population) -> str | None:
+    """Why a sample of this fraction does not have this fraction of the rows; None if it may."""
+    fraction, alike = look.moments.fraction, look.squared_rows / max(look.rows, 1.0)
+    if rows_off(fraction, look.rows, alike, population.least_rows, np.inf):
+        return _TOO_FEW
+    if population.rows is not None:
+        rows = look.rows + look.rows_elsewhere
+        off = rows_off(fraction, rows, alike, population.rows, population.rows)
+        if off:
+            return _TOO_FEW if off < 0 else _TOO_MANY
+    kept = float(look.rows_of_group.sum())
+    if rows_off(fraction, kept, alike, 0.0, kept + look.most_above):
+        return _TOO_MANY
+    return None
 
 
 def exact_outcome(reason: str) -> Outcome:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,22 +119,24 @@ def total_intervals(
     return _intervals(moments, confidence, nothing, scale, moments.sums[1, 0] * scale, extremes)
 
 
-def rows_agree(
-    fraction: float, rows: float, squares: float, at_least: float, at_most: float
-) -> bool:
-    """Whether a sample has as many rows as expected, within four standard deviations.
+def rows_off(
+    fraction: float, rows: float, alike: float, at_least: float, at_most: float
+) -> Literal[-1, 0, 1]:
+    """Whether a sample has fewer (-1) or more (1) rows than expected, by four standard deviations.
 
     Detects a sample that misses a weight with very many rows, for example because half of a table
-    has one value.
+    has one value, and a table that has more rows of low weights than of high ones.
 
     Args:
         fraction: the sample fraction.
         rows: the number of rows in the sample.
-        squares: the sum of the squared number of rows over all weights in the sample.
+        alike: the number of rows that share a row's weight, on average over the rows.
         at_least, at_most: limits of the number of all rows.
     """
-    slack = 4.0 * np.sqrt((1.0 - fraction) * squares) / fraction
-    return bool(at_least - slack <= rows / fraction <= at_most + slack)
+    slack = 4.0 * np.sqrt((1.0 - fraction) * rows * alike) / fraction
+    if rows / fraction < at_least - slack:
+        return -1
+    return 1 if rows / fraction > at_most + slack else 0
 
 
 def student_quantile(probability: float, degrees: _Floats) -> _Floats:

@@ -17,7 +17,12 @@ from pyspark.sql import SparkSession
 from qbeast_core.jvm.gateway import Jvm
 
 _CLAUSE = re.compile("tablesample", re.IGNORECASE)
-_AFTER_A_PIPE = re.compile(r"\|>\s*$")
+_TOKEN = re.compile(
+    r"""(?P<between>\s+ | --[^\n]* | /\*.*?\*/)
+    | [rR]'[^']*' | [rR]"[^"]*" | '(?:\\.|[^'\\])*' | "(?:\\.|[^"\\])*"
+    | `[^`]*` | \w+ | \|> | .""",
+    re.DOTALL | re.VERBOSE,
+)
 _ALIASES = frozenset({"SubqueryAlias", "UnresolvedSubqueryColumnAliases"})
 _MADE_BY_A_CLAUSE = frozenset({"GlobalLimit", "Sample"})
 _STORED = frozenset(
@@ -54,6 +59,8 @@ class SampleClause:
 
     clause: Span
     """From TABLESAMPLE to its last parenthesis."""
+    with_pipe: Span
+    """The same with the `|>` before it, if it is a step of a pipe."""
     sampled: Sampled
     parts: tuple[str, ...] = ()
     """The unquoted parts of the table's name; none for other queries."""
@@ -149,8 +156,12 @@ class _Clauses:
 
     def _described(self, clause: Span, plan: Any, common: frozenset[str]) -> SampleClause:
         """The description of a clause that samples this plan."""
-        other = SampleClause(self._in_statement(clause), Sampled.OTHER)
-        if _AFTER_A_PIPE.search(self._text, 0, clause.start):
+        before = self._token_before(clause.start)
+        is_piped = before is not None and before.group() == "|>"
+        start = before.start() if before is not None and is_piped else clause.start
+        with_pipe = self._in_statement(Span(start, clause.end))
+        other = SampleClause(self._in_statement(clause), with_pipe, Sampled.OTHER)
+        if is_piped:
             return other
         relation, has_alias = self._without_alias(plan)
         if relation.nodeName() == "LocalLimit":  # of `(n ROWS)`, below the node of the clause
@@ -160,7 +171,7 @@ class _Clauses:
         sampled = Sampled.TABLE
         if relation.nodeName() == "RelationTimeTravel":
             relation, sampled = relation.relation(), Sampled.OLD_VERSION
-        if not self._is_plain_table(relation):
+        if not self._is_plain_table(relation) or self._is_table_query(relation):
             return other
         parts = tuple(map(str, Jvm.elements(relation.multipartIdentifier())))
         if len(parts) == 1 and parts[0].lower() in common:
@@ -174,6 +185,16 @@ class _Clauses:
             and relation.options().isEmpty()
             and not relation.isStreaming()
         )
+
+    def _is_table_query(self, relation: Any) -> bool:
+        """Whether the relation is named in the query `TABLE name`, which takes no subquery."""
+        before = self._token_before(self._span(relation).start)
+        return before is not None and before.group().lower() == "table"
+
+    def _token_before(self, position: int) -> re.Match[str] | None:
+        """The last token of the text before a position, apart from spaces and comments."""
+        tokens = _TOKEN.finditer(self._text, 0, position)
+        return next((t for t in reversed(list(tokens)) if t["between"] is None), None)
 
     def _without_alias(self, plan: Any) -> tuple[Any, bool]:
         has_alias = False

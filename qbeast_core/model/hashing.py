@@ -40,7 +40,9 @@ class HashTransformation(Transformation):
     def from_json(json_object: Mapping[str, Any]) -> HashTransformation:
         null_value = field_of(json_object, "nullValue")
         if type(null_value) is not int:
-            raise CorruptMetadata(f"nullValue of a hash must be an integer, got {null_value!r:.200}")
+            raise CorruptMetadata(
+                f"nullValue of a hash must be an integer, got {null_value!r:.200}"
+            )
         return HashTransformation(null_value)
 
     def is_superseded_by(self, other: Transformation) -> bool:

@@ -34,8 +34,8 @@ from qbeast_core.jvm.expressions import FunctionCall, function_call
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, weight_of_fraction
 from qbeast_core.options import parse_texts
+from qbeast_core.read.logged_rows import about_rows_below, least_rows, most_rows_above
 from qbeast_core.read.sample import (
-    least_rows,
     lowest_weights,
     row_weight,
     rows_below,
@@ -110,7 +110,7 @@ class _Query:
         self.function = _FUNCTIONS[call.name]
         self.lowest = lowest_weights(table, None)
         # All cubes of a file count, whatever the filter, so that the number of sampled rows can be
-        # compared with that of the table unless the filter prunes files.
+        # compared with that of the table.
         self.filters = where_filters(table, where)
         if self.filters is not None:
             self.lowest[lowest_weights(table, self.filters) == np.inf] = np.inf
@@ -205,7 +205,14 @@ class _Query:
             )
         self._check_groups(len(found.keys))
         self.keys_seen = found.keys
-        return Look(found.moments, found.rows, found.squared_rows, found.rows_of_group)
+        return Look(
+            found.moments,
+            found.rows,
+            found.squared_rows,
+            found.rows_of_group,
+            about_rows_below(self.table, below, self.lowest == np.inf),
+            most_rows_above(self.table, below, self.filters, self.lowest < np.inf),
+        )
 
     @property
     def _number(self) -> Column | None:
@@ -218,29 +225,27 @@ class _Query:
     def _cluster(self) -> Cluster:
         if self.function == "avg":
             return Cluster(moments.SUM, moments.VALUES)
-        # Without groups the number of rows is known, so a total is a ratio to the rows.
+        # Without groups, a total of a sample that leaves no rows out is a ratio to the rows.
         return Cluster(moments.SUM, None if self._total_rows is None else moments.ROWS)
 
     @property
     def _total_rows(self) -> int | None:
-        """The number of rows by which to scale a total; None for groups of unknown size."""
-        return None if self.keys else self._known_rows
+        """The number of rows by which to scale a total.
+
+        It is unknown for groups, and if a filter prunes files with rows: such files can hold only
+        rows of high weights, whose neighbours of low weights are in files that are read.
+        """
+        ruled_out = np.flatnonzero(np.isposinf(self.lowest) & ~self.table.index.copies).tolist()
+        if self.keys or any(self.table.snapshot.files[i].rows != 0 for i in ruled_out):
+            return None
+        return self._all_rows
 
     @property
-    def _known_rows(self) -> int | None:
-        """The number of rows that samples are drawn from; None if unknown.
-
-        It is unknown if the log lacks row counts, or if a filter prunes files with rows: such files
-        can hold only rows of high weights, whose neighbours of low weights are in files that are
-        read.
-        """
-        files = [self.table.snapshot.files[i] for i in self.table.index.with_rows.tolist()]
-        ruled_out = np.isposinf(self.lowest[self.table.index.with_rows])
-        if any(file.rows is None for file in files):
-            return None
-        if any(file.rows for file, out in zip(files, ruled_out, strict=True) if out):
-            return None
-        return sum(file.rows or 0 for file in files)
+    def _all_rows(self) -> int | None:
+        """The number of rows of the table; None if the log does not have it."""
+        rows = [self.table.snapshot.files[i].rows for i in self.table.index.with_rows.tolist()]
+        known = [each for each in rows if each is not None]
+        return sum(known) if len(known) == len(rows) else None
 
     @property
     def _about_rows(self) -> int:
@@ -251,10 +256,14 @@ class _Query:
         scale: float | None = 1.0
         if self.function != "avg":
             scale = None if self._total_rows is None else float(self._total_rows)
-        known, least = self._known_rows, 0.0
-        if known is None:
-            least = least_rows(self.table, self.filters, self.lowest < np.inf)
-        return Population(known, self._about_rows, scale, self._extremes, least)
+        return Population(
+            rows=self._all_rows,
+            about_rows=self._about_rows,
+            scale=scale,
+            extremes=self._extremes,
+            least_rows=least_rows(self.table, self.filters, self.lowest < np.inf),
+            is_total=self.function != "avg",
+        )
 
     @property
     def _extremes(self) -> tuple[float, float] | None:

@@ -133,32 +133,6 @@ def lowest_weights(
     return lowest
 
 
-def least_rows(table: OpenTable, filters: PushedFilters | None, read: NDArray[np.bool_]) -> float:
-    """The number of rows that a sample of some files represents at least, whatever its fraction.
-
-    These are the rows of the cubes that the filters leave. If one of the files contains such a
-    cube, so do the files with the lower weights around it. The number is 0 if one of them is not
-    read, because statistics rule it out: then a sample lacks rows of low weights.
-
-    Args:
-        read: bool[files], the files that samples are taken from.
-    """
-    files = table.snapshot.files
-    left = float(sum(files[i].rows or 0 for i in table.index.unindexed.tolist()))
-    for blocks in table.index.block_arrays:
-        kept = np.ones(len(blocks.file), dtype=np.bool_)
-        if filters is not None:
-            kept = may_match(filters.predicate, blocks.revision, *blocks.corners)
-        if not read[blocks.file[kept]].all():
-            return 0.0
-        ever = np.bincount(blocks.file, blocks.rows, len(files))
-        of_cubes = np.bincount(blocks.file, blocks.rows * kept, len(files))
-        for i in np.flatnonzero(of_cubes).tolist():
-            # Deleted rows may all be in these cubes.
-            left += max(of_cubes[i] - (ever[i] - (files[i].rows or 0)), 0.0)
-    return left
-
-
 def where_filters(table: OpenTable, where: str | Column | None) -> PushedFilters | None:
     """The filters of a condition over the table, as Spark resolves it; text is SQL.
 

@@ -17,7 +17,7 @@ from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.address import RELATION_KEY
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.column_stats import ColumnStats
-from qbeast_core.model.revision import IndexConfiguration, Revision
+from qbeast_core.model.revision import BUILT_FROM_SAMPLE, IndexConfiguration, Revision
 from qbeast_core.model.transformer import Transformer
 from qbeast_core.options import IndexedColumn, resolve_columns
 from qbeast_core.spark.slices import with_slices
@@ -28,7 +28,7 @@ from qbeast_core.write.plan import TreePlan
 from qbeast_core.write.rebuild_key import rebuild_key
 from qbeast_core.write.request import WriteRequest
 from qbeast_core.write.revision import first_revision
-from qbeast_core.write.sample_warning import sample_warnings
+from qbeast_core.write.sample_warning import cluster_warnings, stored_sample_warnings
 from qbeast_core.write.sizing import automatic_cube_size
 from qbeast_core.write.writer import RemainingTree
 
@@ -95,9 +95,13 @@ class NewIndex:
         return self.request.options.given_stats(self.transformers)
 
     def warnings(self, rows: DataFrame, statistics: InputStatistics) -> tuple[str, ...]:
+        """Warnings about samples of a table with these rows."""
+        # A run on a sample builds all tables from samples, and says so.
+        is_of_run = BUILT_FROM_SAMPLE in (self.request.properties or {})
+        stored = () if is_of_run else stored_sample_warnings(statistics, self.weight_columns)
         if self.sample_key:
-            return ()
-        return sample_warnings(rows, self.schema, statistics, self._indexed)
+            return stored
+        return stored + cluster_warnings(rows, self.schema, statistics, self._indexed)
 
     def revision_for(self, statistics: InputStatistics) -> Revision:
         return first_revision(

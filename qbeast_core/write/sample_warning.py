@@ -1,4 +1,4 @@
-"""The warning that samples of a table are less precise than their size suggests."""
+"""The warnings that samples of a table are less precise than they seem, or not what they seem."""
 
 from __future__ import annotations
 
@@ -9,11 +9,26 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.spark.indexable_columns import sample_indexable_columns
 from qbeast_core.spark.statistics import InputStatistics
-from qbeast_core.tree.clusters import is_cluster_sample, rows_per_weight
+from qbeast_core.tree.clusters import is_cluster_sample, rows_per_weight, sampled_share
 from qbeast_core.tree.column_choice import most_distinct
 
 
-def sample_warnings(
+def stored_sample_warnings(
+    statistics: InputStatistics, weight_columns: Sequence[str]
+) -> tuple[str, ...]:
+    """Warn if the rows are themselves a sample by the columns that samples of them will use."""
+    share = sampled_share(statistics.sample.weights, statistics.rows)
+    if share == 1.0:
+        return ()
+    return (
+        f"these rows are themselves a sample of about {100 * share:.2g} %, by the hash of "
+        f"{', '.join(weight_columns)}. A smaller sample of this table has {1 / share:.2g} times "
+        "as many rows as its fraction says, and a larger one has all rows. To sample the table "
+        "evenly, set another sample_key",
+    )
+
+
+def cluster_warnings(
     rows: DataFrame, schema: StructType, statistics: InputStatistics, indexed: Sequence[str]
 ) -> tuple[str, ...]:
     """Warn if many rows share their values of the indexed columns, and name a column that helps.

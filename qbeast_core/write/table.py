@@ -142,7 +142,8 @@ def write_table(
 
     Warns:
         SampleWarning: in a new or rebuilt table, so many rows share the values that decide which
-            samples contain them that samples are imprecise.
+            samples contain them that samples are imprecise; or the rows are already a sample by
+            these values.
 
     Example:
         ```python

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from qbeast_core import QbeastTable, write_table
+from qbeast_core import BUILT_FROM_SAMPLE, QbeastTable, write_table
 from qbeast_core.errors import SampleWarning, UnsupportedColumnType
 from tests.integration.core.brute_force import assert_sound, configuration, last_version
 
@@ -92,3 +92,25 @@ def test_samples_of_groups_are_warned_of(spark: SparkSession, tmp_path: Path) ->
         write_table(rows, path=str(tmp_path / "id"), columns_to_index="kind,id")
         write_table(rows, path=str(tmp_path / "key"), columns_to_index="kind", sample_key="kind")
         write_table(rows.limit(900), path=str(tmp_path / "few"), columns_to_index="kind")
+
+
+def test_a_sample_stored_with_the_same_weights_is_warned_of(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = spark.range(20_000).selectExpr("id", "id % 500 as kind")
+    write_table(rows, path=str(tmp_path / "all"), columns_to_index="kind", sample_key="id")
+    sample = QbeastTable.for_path(spark, str(tmp_path / "all")).sample(0.1)
+    message = "sample of about 10 %, by the hash of id.*set another sample_key"
+    with pytest.warns(SampleWarning, match=message):
+        write_table(sample, path=str(tmp_path / "id"), columns_to_index="id")
+    with pytest.warns(SampleWarning, match=message):
+        write_table(sample, path=str(tmp_path / "key"), columns_to_index="kind", sample_key="id")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mark = {BUILT_FROM_SAMPLE: "0.1"}
+        path = str(tmp_path / "marked")
+        marked = write_table(sample, path=path, columns_to_index="id", properties=mark)
+        assert marked.warnings == ()
+        path = str(tmp_path / "other")
+        other = write_table(sample, path=path, columns_to_index="id", sample_key="kind,id")
+        assert other.warnings == ()

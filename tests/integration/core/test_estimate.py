@@ -196,6 +196,73 @@ def test_half_of_the_rows_of_a_filter_in_one_weight_are_noticed(
     assert estimate.low <= 20_000 <= estimate.high
 
 
+FARES = ("id", "pmod(hash(id, 7), 100) as fare")
+
+
+@pytest.fixture(scope="module")
+def sampled_before(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> QbeastTable:
+    """A table that was stored from a sample of 40 %, with the same weights."""
+    path = str(tmp_path_factory.mktemp("sampled_before") / "t")
+    rows = spark.range(0, COUNT, 1, 2).selectExpr(*FARES)
+    sample = rows.where(F.hash("id") < weight_of_fraction(0.4))
+    write_table(sample, path=path, columns_to_index=["id"], cube_size=1000)
+    return QbeastTable.for_path(spark, path)
+
+
+def assert_true(table: QbeastTable, expression: str, where: str) -> None:
+    exact = table.dataframe().where(where).agg(F.expr(expression)).first()[0]
+    estimate = table.estimate(expression, where, tolerance=0.2)
+    assert estimate.low <= exact <= estimate.high, str(estimate)
+
+
+@pytest.mark.parametrize("where", ["id < 30000", "id < 40000 and fare < 60", "fare < 50"])
+@pytest.mark.parametrize("expression", ["count(*)", "sum(fare)"])
+def test_totals_of_a_table_that_was_stored_from_a_sample_are_exact(
+    sampled_before: QbeastTable, expression: str, where: str
+) -> None:
+    estimate = sampled_before.estimate(expression, where, tolerance=0.2)
+    exact = sampled_before.dataframe().where(where).agg(F.expr(expression)).first()[0]
+    assert estimate.value == exact
+    assert "themselves chosen by a sample" in estimate.reason
+
+
+def test_rows_appended_to_a_stored_sample_count_once(
+    spark: SparkSession, sampled_before: QbeastTable, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    write_table(sampled_before.dataframe(), path=path, columns_to_index=["id"], cube_size=1000)
+    more = spark.range(COUNT, COUNT + 20_000, 1, 2).selectExpr(*FARES)
+    write_table(more, path=path, mode="append")
+    table = QbeastTable.for_path(spark, path)
+    for where in ("id < 30000", "id > 62000", "fare < 50"):
+        assert_true(table, "count(*)", where)
+
+
+def test_the_rows_that_a_sample_leaves_count_once(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    rows = trips(spark).where(F.hash("id") >= weight_of_fraction(0.1))
+    write_table(rows, path=path, columns_to_index=["id"], cube_size=1000)
+    table = QbeastTable.for_path(spark, path)
+    for where in ("id < 30000", "fare > 12"):
+        assert_true(table, "sum(fare)", where)
+
+
+def test_a_filter_that_rules_out_files_of_a_whole_table_needs_only_a_sample(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Also after small appends and deletes, whose files have rows of all weights."""
+    path = str(tmp_path / "t")
+    write_table(trips(spark), path=path, columns_to_index=["id"], cube_size=1500)
+    for number in range(3):
+        more = trips(spark).where("id < 1200").withColumn("id", F.col("id") + (number + 1) * COUNT)
+        write_table(more, path=path, mode="append")
+    QbeastTable.for_path(spark, path).delete("id % 7 = 0")
+    table = QbeastTable.for_path(spark, path)
+    for where in ("id < 30000", f"id > 25000 and id < {COUNT} and fare > 12"):
+        assert_true(table, "count(*)", where)
+        assert not table.estimate("count(*)", where, tolerance=0.2).exact
+
+
 def test_rows_without_an_index_count_as_well(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     write_table(

@@ -73,6 +73,7 @@ def test_a_text_without_the_word_is_not_even_parsed(spark: SparkSession) -> None
         ("30", 0.3),
         ("7", 0.07),
         ("33.3", 0.333),
+        ("100.0000001", 1.0),
     ],
 )
 def test_percent_is_the_fraction_that_a_user_would_type(
@@ -151,6 +152,11 @@ def test_a_stored_view_takes_a_subquery_in_place_of_the_sample(spark: SparkSessi
             "from (select * from x) join y",
         ),
         ("from (select * from x) tablesample (1 percent)", "from (select * from x)"),
+        ("from x |> tablesample (1 percent) |> limit 1", "from x |> limit 1"),
+        ("from x |> where '|>' = a |> /* a */ tablesample (1 percent)", "from x |> where '|>' = a"),
+        ("from x\n|> -- a\n  tablesample (1 percent)\n|> as y", "from x\n\n|> as y"),
+        ("from x -- |>\n tablesample (1 percent) y", "from x -- |>\n y"),
+        ("from (table x) tablesample (1 percent)", "from (table x)"),
         ("select 'x tablesample (1 percent)' from x -- tablesample (1 percent)", None),
         ("select * from x tablesample (5 rows)", None),
         ("select 'no end tablesample (1 percent)", None),

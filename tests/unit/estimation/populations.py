@@ -45,12 +45,16 @@ class Table:
     kept: NDArray[np.bool_] | None = None
     """Which rows a filter keeps; all by default."""
     group: NDArray[np.int64] | None = None
+    ruled_out: NDArray[np.bool_] | None = None
+    """Which rows are in files that the filter rules out; none by default."""
     weights: NDArray[np.float64] = field(init=False)
 
     def __post_init__(self) -> None:
         self.weights = self.random.random(self.weight_of_row.max() + 1)
         if self.kept is None:
             self.kept = np.ones(len(self.values), dtype=np.bool_)
+        if self.ruled_out is None:
+            self.ruled_out = np.zeros(len(self.values), dtype=np.bool_)
         if self.group is None:
             self.group = np.zeros(len(self.values), dtype=np.int64)
 
@@ -64,7 +68,8 @@ class Table:
         return {"sum": sums, "count": counts, "avg": sums / counts}[function]
 
     def look(self, function: str, fraction: float, known_size: bool) -> Look:
-        sampled = np.flatnonzero(self.weights[self.weight_of_row] < fraction)
+        below = self.weights[self.weight_of_row] < fraction
+        sampled = np.flatnonzero(below & ~self.ruled_out)
         weight, kept = self.weight_of_row[sampled], self.kept[sampled]
         number = np.ones(len(sampled)) if function == "count" else self.values[sampled]
         cell = weight * self.groups + self.group[sampled]
@@ -77,7 +82,14 @@ class Table:
         moments = moments_of_clusters(fraction, y, z, cells % self.groups, self.groups)
         shared = np.bincount(self.weight_of_row[sampled]).astype(np.float64)
         of_group = np.bincount(self.group[sampled][kept], minlength=self.groups)
-        return Look(moments, float(len(sampled)), float((shared**2).sum()), of_group)
+        return Look(
+            moments,
+            float(len(sampled)),
+            float((shared**2).sum()),
+            of_group,
+            rows_elsewhere=float((below & self.ruled_out).sum()),
+            most_above=float((~below & ~self.ruled_out).sum()),
+        )
 
     def estimate(
         self,
@@ -86,18 +98,19 @@ class Table:
         *,
         known_size: bool = False,
         known_extremes: bool = True,
-        prunes_files: bool = False,
+        rows_in_log: bool = True,
         confidence: float = 0.95,
         largest_fraction: float = 0.5,
     ) -> Outcome:
         scale: float | None = float(len(self.values)) if known_size else None
         extremes = (float(self.values.min()), float(self.values.max()))
         population = Population(
-            None if prunes_files else len(self.values),
-            len(self.values),
+            len(self.values) if rows_in_log else None,
+            int((~self.ruled_out).sum()),
             1.0 if function == "avg" else scale,
             extremes if known_extremes and function != "count" else None,
-            least_rows=float(len(self.values)),
+            least_rows=float((~self.ruled_out & self.kept).sum()),
+            is_total=function != "avg",
         )
         return grow(
             lambda fraction: self.look(function, fraction, known_size),

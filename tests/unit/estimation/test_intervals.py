@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from qbeast_core.estimation.growing import MOST_LOOKS
 from qbeast_core.estimation.intervals import (
     ratio_intervals,
-    rows_agree,
+    rows_off,
     student_quantile,
     total_intervals,
 )
@@ -126,10 +126,11 @@ def test_student(degrees: float, expected: float) -> None:
 
 
 def test_the_number_of_rows_reveals_a_heavy_weight_outside_the_sample() -> None:
-    assert rows_agree(0.01, 1000, 1000, 100_000, 100_000)
-    assert not rows_agree(0.01, 500, 500, 100_000, 100_000)
-    assert rows_agree(0.01, 1500, 1500, 100_000, np.inf)
-    assert not rows_agree(0.01, 1500, 1500, 100_000, 100_000)
+    assert rows_off(0.01, 1000, 1.0, 100_000, 100_000) == 0
+    assert rows_off(0.01, 500, 1.0, 100_000, 100_000) == -1
+    assert rows_off(0.01, 1500, 1.0, 100_000, np.inf) == 0
+    assert rows_off(0.01, 1500, 1.0, 100_000, 100_000) == 1
+    assert rows_off(0.01, 1500, 50.0, 100_000, 100_000) == 0
 
 
 def half_in_one_weight(random: np.random.Generator) -> Table:
@@ -137,11 +138,76 @@ def half_in_one_weight(random: np.random.Generator) -> Table:
     return Table(random.normal(10, 3, ROWS), weights, random)
 
 
-@pytest.mark.parametrize("prunes_files", [False, True])
-def test_a_table_with_half_of_its_rows_in_one_weight_is_read_whole(prunes_files: bool) -> None:
+@pytest.mark.parametrize(("function", "rows_in_log"), [("count", True), ("avg", False)])
+def test_a_table_with_half_of_its_rows_in_one_weight_is_read_whole(
+    function: str, rows_in_log: bool
+) -> None:
     table = half_in_one_weight(np.random.default_rng(3))
-    outcome = table.estimate("count", 0.05, prunes_files=prunes_files)
-    assert outcome.exact_because is not None
+    outcome = table.estimate(function, 0.05, rows_in_log=rows_in_log)
+    assert "many rows share one weight" in outcome.exact_because
+
+
+def filtered(random: np.random.Generator, sampled: slice, fraction: float) -> Table:
+    """A filter keeps some rows of the first half, and rules out the files of the second one.
+
+    `sampled` are the rows that the table has from a sample of this fraction.
+    """
+    table = Table(random.normal(10, 3, ROWS), np.arange(ROWS), random)
+    table.kept = np.arange(ROWS) < ROWS // 3
+    table.ruled_out = np.arange(ROWS) >= ROWS // 2
+    table.weights[sampled] *= fraction
+    return table
+
+
+WHOLE = slice(0, 0)
+
+
+@pytest.mark.parametrize("function", ["count", "sum"])
+def test_totals_of_a_filter_that_rules_out_files_are_covered(function: str) -> None:
+    tables = [filtered(np.random.default_rng(seed), WHOLE, 1.0) for seed in range(40)]
+    assert all(table.estimate(function, 0.1).exact_because is None for table in tables)
+    assert np.mean([table.covered(function, 0.1)[0] for table in tables]) >= 0.93
+
+
+@pytest.mark.parametrize(
+    ("sampled", "fraction"),
+    [
+        (slice(None), 0.1),
+        (slice(None), 0.8),
+        (slice(ROWS // 2), 0.1),
+        (slice(ROWS // 2, None), 0.1),
+        (slice(None, None, 2), 0.1),
+    ],
+    ids=["all rows", "most of all rows", "the rows of the filter", "the others", "every other row"],
+)
+@pytest.mark.parametrize("function", ["count", "sum"])
+def test_rows_that_were_sampled_before_are_counted(
+    function: str, sampled: slice, fraction: float
+) -> None:
+    table = filtered(np.random.default_rng(1), sampled, fraction)
+    outcome = table.estimate(function, 0.1)
+    assert "themselves chosen by a sample" in outcome.exact_because
+
+
+def test_few_rows_that_were_sampled_before_are_counted() -> None:
+    """They hardly change the number of all rows, but there are no more that the filter keeps."""
+    table = filtered(np.random.default_rng(1), slice(2000), 0.8)
+    table.kept = np.arange(ROWS) < 2000
+    table.ruled_out = ~table.kept
+    outcome = table.estimate("count", 0.3)
+    assert "themselves chosen by a sample" in outcome.exact_because
+
+
+def test_a_table_without_the_rows_of_a_sample_is_read_whole() -> None:
+    table = filtered(np.random.default_rng(1), WHOLE, 1.0)
+    table.weights = 0.1 + 0.9 * table.weights
+    assert "rows of low weights were left out" in table.estimate("count", 0.1).exact_because
+
+
+def test_a_total_needs_the_number_of_rows() -> None:
+    table = filtered(np.random.default_rng(1), WHOLE, 1.0)
+    assert "number of rows" in table.estimate("count", 0.1, rows_in_log=False).exact_because
+    assert table.estimate("avg", 0.1, rows_in_log=False).exact_because is None
 
 
 def test_small_groups_are_marked_and_do_not_hold_up_the_others() -> None:

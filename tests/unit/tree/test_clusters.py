@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qbeast_core.tree.clusters import is_cluster_sample, rows_per_weight
+from qbeast_core.tree.clusters import is_cluster_sample, rows_per_weight, sampled_share
 
 RNG = np.random.default_rng(4)
 
@@ -29,3 +29,18 @@ def test_small_tables_and_few_alike_are_not_warned_of() -> None:
     assert is_cluster_sample(100.0, 1000)
     assert not is_cluster_sample(100.0, 999)
     assert not is_cluster_sample(4.0, 10**9)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.1, 0.8])
+def test_rows_that_are_a_sample_by_the_same_weights_are_recognized(share: float) -> None:
+    weights = (RNG.random(5_000) * share * 2**32 - 2**31).astype(np.int32)
+    assert sampled_share(weights, 50_000) == pytest.approx(share, rel=0.01)
+
+
+def test_whole_tables_and_small_ones_are_no_samples() -> None:
+    for _ in range(100):
+        weights = RNG.integers(-(2**31), 2**31, 1_000).astype(np.int32)
+        assert sampled_share(weights, 1_000) == 1.0
+    few = RNG.choice(RNG.integers(-(2**31), 0, 100), 5_000).astype(np.int32)
+    assert sampled_share(few, 5_000) == 1.0
+    assert sampled_share(np.arange(-(2**31), 900 - 2**31).astype(np.int32), 900) == 1.0

@@ -128,8 +128,9 @@ def without_samples(spark: SparkSession, sql: str) -> str:
     except ParseException:
         return sql
     sql = statement.sql
-    for start, end in (each.clause for each in reversed(statement.clauses)):
-        if _PERCENT.fullmatch(_size(sql[start:end])):
+    for each in reversed(statement.clauses):
+        if _PERCENT.fullmatch(_size(sql[each.clause.start : each.clause.end])):
+            start, end = each.with_pipe
             sql = sql[:start].rstrip(" \t") + sql[end:]
     return sql
 
@@ -146,7 +147,8 @@ def _sample_of(sql: str, clause: SampleClause) -> Sample | Leftover:
         return Leftover(label, _REASONS[clause.sampled], is_of_run)
     return Sample(
         parts=clause.parts,
-        fraction=float(Decimal(percent.group(1)) / 100),
+        # Spark accepts slightly more than 100 percent.
+        fraction=min(float(Decimal(percent.group(1)) / 100), 1.0),
         table=clause.table,
         clause=clause.clause,
         has_alias=clause.has_alias,

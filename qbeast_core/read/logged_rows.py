@@ -1,0 +1,98 @@
+"""How many rows of low and high weights some files have, as far as the log knows.
+
+A sample of the fraction `f` stands for all rows of a table only if it has `f` of them. The log has
+the weights and the number of the rows of each block, so it shows whether rows are missing at high
+weights, for example because the table was itself stored from a sample.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qbeast_core.delta.filters import PushedFilters
+from qbeast_core.delta.index import BlockArrays
+from qbeast_core.locate.table import OpenTable
+from qbeast_core.model.weight import fraction_of_weight
+from qbeast_core.tree.query import may_match
+
+
+def least_rows(table: OpenTable, filters: PushedFilters | None, read: NDArray[np.bool_]) -> float:
+    """The number of rows that a sample of some files represents at least, whatever its fraction.
+
+    These are the rows of the cubes that the filters leave. If one of the files contains such a
+    cube, so do the files with the lower weights around it. The number is 0 if one of them is not
+    read, because statistics rule it out: then a sample lacks rows of low weights.
+
+    Args:
+        read: bool[files], the files that samples are taken from.
+    """
+    files = table.snapshot.files
+    left = float(sum(files[i].rows or 0 for i in table.index.unindexed.tolist()))
+    for blocks in table.index.block_arrays:
+        kept = np.ones(len(blocks.file), dtype=np.bool_)
+        if filters is not None:
+            kept = may_match(filters.predicate, blocks.revision, *blocks.corners)
+        if not read[blocks.file[kept]].all():
+            return 0.0
+        ever = np.bincount(blocks.file, blocks.rows, len(files))
+        of_cubes = np.bincount(blocks.file, blocks.rows * kept, len(files))
+        for i in np.flatnonzero(of_cubes).tolist():
+            # Deleted rows may all be in these cubes.
+            left += max(of_cubes[i] - (ever[i] - (files[i].rows or 0)), 0.0)
+    return left
+
+
+def about_rows_below(table: OpenTable, limit: int, files: NDArray[np.bool_]) -> float:
+    """The approximate number of rows with a weight below the limit in some files.
+
+    Where the log only has a range of weights around the limit, they count as uniform in it.
+
+    Args:
+        files: bool[files], the files to count in.
+    """
+    unindexed = table.index.unindexed[files[table.index.unindexed]]
+    found = table.snapshot.row_count_in_log(unindexed) * fraction_of_weight(limit)
+    for blocks in table.index.block_arrays:
+        # Which rows of a block are deleted is unknown.
+        live = _live_share(table, blocks)
+        found += (live * _rows_below(blocks, limit))[files[blocks.file]].sum()
+    return float(found)
+
+
+def most_rows_above(
+    table: OpenTable, limit: int, filters: PushedFilters | None, files: NDArray[np.bool_]
+) -> float:
+    """The most rows with a weight at or above the limit that can pass the filters.
+
+    Infinity if the log does not have the number of rows of one of these files.
+
+    Args:
+        files: bool[files], the files that can contain rows that pass the filters.
+    """
+    unindexed = table.index.unindexed[files[table.index.unindexed]].tolist()
+    rows = [table.snapshot.files[i].rows for i in unindexed]
+    found = float(sum(np.inf if each is None else each for each in rows))
+    for blocks in table.index.block_arrays:
+        counts = files[blocks.file] & (blocks.max_weight >= limit)
+        if filters is not None:
+            counts &= may_match(filters.predicate, blocks.revision, *blocks.corners)
+        found += float(blocks.rows[counts].sum())
+    return found
+
+
+def _live_share(table: OpenTable, blocks: BlockArrays) -> NDArray[np.float64]:
+    """The share of the rows of each block's file that is not deleted, float64[blocks]."""
+    files = table.snapshot.files
+    ever = np.bincount(blocks.file, blocks.rows, len(files))
+    deleted = np.array([file.deleted_rows for file in files], dtype=np.float64)
+    share: NDArray[np.float64] = 1.0 - (deleted / np.maximum(ever, 1.0))[blocks.file]
+    return share
+
+
+def _rows_below(blocks: BlockArrays, limit: int) -> NDArray[np.float64]:
+    """About how many rows of each block have a weight below the limit, float64[blocks]."""
+    # One row has the lowest weight, the others any weight from there to the highest.
+    width = np.maximum(blocks.max_weight - blocks.min_weight + 1, 1)
+    share = np.clip((limit - blocks.min_weight) / width, 0.0, 1.0)
+    return np.where(blocks.min_weight < limit, 1.0 + (blocks.rows - 1) * share, 0.0)

@@ -16,13 +16,12 @@ from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySuppor
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt.adapters.events.types import AdapterEventWarning
-from dbt.adapters.exceptions import SnapshotTargetNotSnapshotTableError
 from dbt.adapters.qbeast import after_commit, metadata, models, run_operation, sampling, spark
 from dbt.adapters.qbeast.column import QbeastColumn
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
 from dbt.adapters.qbeast.current_node import at_node, current_node
 from dbt.adapters.qbeast.models.configuration import QbeastConfig
-from dbt.adapters.qbeast.relation import QbeastRelation, percent, table_name
+from dbt.adapters.qbeast.relation import QbeastRelation, table_name
 from dbt.adapters.qbeast.sampling.run_sample import RunSample
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.contracts.constraints import ConstraintType
@@ -111,7 +110,7 @@ class QbeastAdapter(SparkAdapter):
         with self._running(f"columns of {relation}") as session:
             name = _table(relation)
             columns = metadata.columns.columns_of(session, relation, name)
-            return models.slices.own_columns(session, name, columns)
+            return models.slices.without_slice_column(session, name, columns)
 
     def calculate_freshness(
         self, *args: Any, **kwargs: Any
@@ -190,26 +189,13 @@ class QbeastAdapter(SparkAdapter):
         strategy: Any,
         source_columns: Sequence[str] = (),
     ) -> None:
-        """Also checks that the table has `dbt_updated_at`, and that it has no column
-        `dbt_is_deleted` that the strategy would leave empty."""
+        """dbt's own check, and those of `models/snapshots.py`."""
         lowered = {key: name.lower() for key, name in column_names.items()}
         super().assert_valid_snapshot_target_given_strategy(relation, lowered, strategy)
-        present = {column.name.lower() for column in self.get_columns_in_relation(relation)}
-        if lowered["dbt_updated_at"] not in present:
-            raise SnapshotTargetNotSnapshotTableError([column_names["dbt_updated_at"]])
-        deleted = lowered["dbt_is_deleted"]
-        # A strategy of the project may leave it out.
-        behavior = strategy.get("hard_deletes") or "ignore"
-        left_out = present - {name.lower() for name in source_columns}
-        if behavior != "new_record" and deleted in left_out:
-            name = column_names["dbt_is_deleted"]
-            raise DbtRuntimeError(
-                f"{relation} has the column {name!r}, which only hard_deletes: new_record fills, "
-                f"but hard_deletes is {behavior!r}. Set it back to 'new_record', or rename the "
-                f"table's column (alter table {relation} set tblproperties "
-                f"('delta.columnMapping.mode' = 'name'), then alter table {relation} rename "
-                f"column {name} to was_deleted)"
-            )
+        present = [column.name for column in self.get_columns_in_relation(relation)]
+        models.snapshots.require_columns_of_snapshot(
+            str(relation), present, column_names, strategy, source_columns
+        )
 
     # -- called by macros
 
@@ -270,11 +256,15 @@ class QbeastAdapter(SparkAdapter):
         return models.configuration.model_spec(config, model, built_from, full_refresh=full_refresh)
 
     @available.parse(lambda _, query, *__: query)
-    def qbeast_own_query(self, query: str, relation: BaseRelation, spec: "ModelSpec") -> str:
+    def qbeast_query_without_slices(
+        self, query: str, relation: BaseRelation, spec: "ModelSpec"
+    ) -> str:
         """An indexed model's query, without any `_qbeast_slice` it reads (`models/slices.py`)."""
         with self._running(query) as session:
             frame_of = self._handle().frame
-            return models.slices.own_query(session, query, frame_of, _table(relation), spec)
+            return models.slices.query_without_slices(
+                session, query, frame_of, _table(relation), spec
+            )
 
     @available.parse_none
     def qbeast_write(
@@ -300,7 +290,7 @@ class QbeastAdapter(SparkAdapter):
         increment = models.configuration.model_increment(config, context["model"])
         if increment is not None:
             models.own_macros.refuse_ignored_macros(config, context)
-        if increment is not None and increment.is_own:
+        if increment is not None and increment.is_custom:
             try:
                 self.get_incremental_strategy_macro(context, increment.strategy)
             except DbtRuntimeError as error:
@@ -320,11 +310,7 @@ class QbeastAdapter(SparkAdapter):
         add: bool,
         is_indexed: bool,
     ) -> "Increment":
-        """The increment, after checking that its columns exist (`models/column_lists.py`).
-
-        A run that creates the table does not use the column lists. It only warns, as dbt's own
-        tests expect; later runs fail.
-        """
+        """The increment, after checking that its columns exist (`models/column_lists.py`)."""
         if not models.column_lists.names_columns(increment):
             return increment
         with self._running(query) as session:
@@ -334,12 +320,7 @@ class QbeastAdapter(SparkAdapter):
             if add:
                 present = session.table(table).schema
                 return models.column_lists.with_known_columns(increment, schema, present, index)
-            try:
-                return models.column_lists.with_known_columns(increment, schema, None, index)
-            except DbtRuntimeError as problem:
-                message = f"{relation}: {problem.msg}. Later runs that add rows will fail"
-                warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))
-                return increment
+            return models.column_lists.of_a_first_run(increment, schema, str(relation), index)
 
     @available.parse_none
     def qbeast_known_check_cols(self, config: Any, query: str) -> None:
@@ -383,10 +364,10 @@ class QbeastAdapter(SparkAdapter):
         spec: "ModelSpec | None",
         model: Mapping[str, Any],
     ) -> None:
-        """Creates the view of the rows that an increment adds by SQL (`models/write.py`)."""
+        """Creates the view of an increment's rows for a statement (`models/increment_view.py`)."""
         with self._running(sql) as session:
             query = partial(self._handle().frame, sql)
-            models.write.view_of_increment(
+            models.increment_view.view_of_increment(
                 session,
                 query,
                 increment,
@@ -425,11 +406,11 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_view_of_snapshot(
         self, view: BaseRelation, sql: str, relation: BaseRelation, own_columns: Sequence[str]
     ) -> None:
-        """Creates the view of a snapshot's source, as its table stores it (`models/write.py`)."""
+        """Creates the view of a snapshot's source, as stored (`models/snapshots.py`)."""
         with self._running(sql):
             query = partial(self._handle().frame, sql)
             names = (view.identifier or "", _table(relation), str(relation.identifier))
-            models.write.view_of_snapshot(query, *names, own_columns)
+            models.snapshots.view_of_snapshot(query, *names, own_columns)
 
     @available.parse_none
     def qbeast_merge_snapshot(
@@ -439,10 +420,12 @@ class QbeastAdapter(SparkAdapter):
         columns: Mapping[str, str],
         valid_to_current: str | None,
     ) -> "QbeastAdapterResponse":
-        """Merges the view of a snapshot's changes into its indexed table (`models/write.py`)."""
+        """Merges a snapshot's changes into its indexed table (`models/snapshots.py`)."""
         with self._running(f"merge {changes} into {relation}") as session:
             frame = session.table(quoted(changes))
-            return models.write.merge_snapshot(frame, _table(relation), columns, valid_to_current)
+            return models.snapshots.merge_snapshot(
+                frame, _table(relation), columns, valid_to_current
+            )
 
     @available.parse(lambda *_: "")
     def qbeast_run_python(
@@ -488,12 +471,8 @@ class QbeastAdapter(SparkAdapter):
     ) -> QbeastRelation:
         """What `ref` and `source` return: the relation, or its sample in a run on a sample."""
         own = getattr(relation_config, "config", None) or {}
-        models.configuration.refuse_sample(own, relation.render())
-        reader = current_node()
-        fraction = sampling.run_sample.fraction_of_node(
-            self.config, getattr(reader, "resource_type", ""), getattr(reader, "config", {})
-        )
-        if fraction is None or own.get("sample") is False:
+        fraction = sampling.run_sample.fraction_of_input(self.config, relation.render(), own)
+        if fraction is None:
             return relation
         with self._running(f"sample {relation}") as session:
             whole = sampling.run_sample.is_to_be_sampled(session, _table(relation))
@@ -501,13 +480,10 @@ class QbeastAdapter(SparkAdapter):
 
     def require_whole_ephemeral(self, model: RelationConfig) -> None:
         """Refuses the current node if it must read all rows but this ephemeral model samples."""
-        reader = current_node()
-        run_sample = sampling.run_sample
-        if reader is None or run_sample.fraction_of_run(self.config) is None:
-            return
-        if run_sample.must_read_all_rows(reader.resource_type, reader.config):
+        reader = sampling.run_sample.reader_of_all_rows(self.config)
+        if reader is not None:
             node = self._graph()["nodes"][model.unique_id]  # type: ignore[attr-defined]
-            self._require_whole(node, reader.name)
+            self._require_whole(node, reader)
 
     @available.parse_none
     def qbeast_require_whole_parent(self, to: Any) -> None:
@@ -517,11 +493,8 @@ class QbeastAdapter(SparkAdapter):
             return
         if sampling.run_sample.fraction_of_run(self.config) is None:
             return
-        nodes = self._graph()["nodes"]
-        for node in (nodes[each] for each in reader.depends_on.nodes if each in nodes):
-            is_ephemeral = node["config"].get("materialized") == "ephemeral"
-            if is_ephemeral and QbeastRelation.add_ephemeral_prefix(node["alias"]) == to.identifier:
-                self._require_whole(node, f"the parent of {reader.name}")
+        for node in sampling.inputs.ephemeral_inputs(reader, self._graph(), to.identifier):
+            self._require_whole(node, f"the parent of {reader.name}")
 
     def _require_whole(self, ephemeral: Mapping[str, Any], reader: str) -> None:
         with self._running(f"what {ephemeral['name']} samples") as session:
@@ -568,17 +541,9 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_sample_notes(
         self, sql: str, model: Mapping[str, Any], graph: Mapping[str, Any]
     ) -> list[str]:
-        """The log lines of a test about the samples that it reads."""
+        """The log lines of a test about the samples that it reads (`sampling/run_sample.py`)."""
         with self._running("what a test samples") as session:
-            samples = sampling.spans.find_samples(session, sql).rewritable
-        notes = [
-            f"reads a sample of {percent(sample.fraction)} percent of {sample.label}"
-            for sample in samples
-        ]
-        built_from = self.qbeast_built_from(model, graph) if not notes else None
-        if built_from:
-            notes.append(f"reads data built from {sampling.marks.describe(built_from)}")
-        return list(dict.fromkeys(notes))
+            return self._run_sample(session, graph).notes_of_test(sql, model)
 
     @available.parse_none
     def qbeast_sample_of_test(self, config: Any) -> Any:
@@ -591,7 +556,8 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_optimize(self, relation: BaseRelation, arguments: Mapping[str, Any]) -> str:
         """Optimizes one table; returns what was done (`run_operation/operations.py`)."""
         with self._running(f"optimize {relation}") as session:
-            return run_operation.operations.optimize(session, _table(relation), arguments)
+            operations = run_operation.operations
+            return operations.optimize_by_name(session, _table(relation), arguments).text
 
     @available.parse_none
     def qbeast_optimize_after_run(self, relation: BaseRelation, spec: "ModelSpec") -> str | None:

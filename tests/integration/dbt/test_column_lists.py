@@ -157,7 +157,7 @@ class TestListsOfTheIndex:
     def models(self) -> dict[str, Any]:
         return {f"{name}.sql": INDEXED.replace("CONFIG", "unique_key='id'") for name in INDEX_LISTS}
 
-    def test_a_name_that_becomes_wrong_is_told(self, project: Any, spark: SparkSession) -> None:
+    def test_a_name_that_becomes_wrong_is_reported(self, project: Any, spark: SparkSession) -> None:
         run_dbt(["run"])
         for name, config in INDEX_LISTS.items():
             text = PLAIN.replace("CONFIG", config + ", unique_key='id'")

@@ -53,7 +53,7 @@ class TestFunctions:
     def models(self) -> dict[str, str]:
         return MODELS
 
-    def test_scalar_functions_in_sql_are_stored_and_others_are_told(
+    def test_scalar_functions_in_sql_are_stored_and_others_rejected(
         self, project: Any, spark: SparkSession
     ) -> None:
         results, log = run_dbt_and_capture(["build"], expect_pass=False)

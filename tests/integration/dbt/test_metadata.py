@@ -1,4 +1,4 @@
-"""What dbt is told of a table from Delta's log: statistics in its docs, a source's freshness."""
+"""What dbt learns of a table from Delta's log: statistics in its docs, a source's freshness."""
 
 import shutil
 from datetime import datetime, timezone

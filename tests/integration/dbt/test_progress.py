@@ -55,7 +55,7 @@ class TestProgress(Progress):
         monkeypatch.setattr(Statement, "enter", enter_and_wait)
         monkeypatch.setattr(Statement, "line", line_and_notify)
 
-    def test_phases_and_tasks_are_told(
+    def test_phases_and_tasks_are_logged(
         self, project: Any, lasting_phases: None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(progress, "_LATER", 0)

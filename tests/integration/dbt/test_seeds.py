@@ -124,7 +124,7 @@ class TestColumnTypes:
         return {"seeds": {"test": {name: {"+column_types": each} for name, each in types.items()}}}
 
     @pytest.mark.parametrize("ansi", ["true", "false"])
-    def test_names_are_found_and_values_fit_or_are_told(
+    def test_wrong_names_and_values_that_do_not_fit_are_reported(
         self, project: Any, spark: SparkSession, ansi: str
     ) -> None:
         for name in ("large", "words", "huge"):

@@ -244,7 +244,9 @@ class TestKeysWithTheSeparator:
     def snapshots(self) -> dict[str, Any]:
         return {"histories.yml": snapshots_yml(SEPARATED)}
 
-    def test_values_that_contain_it_are_told_apart(self, project: Any, spark: SparkSession) -> None:
+    def test_values_that_contain_it_keep_their_own_records(
+        self, project: Any, spark: SparkSession
+    ) -> None:
         histories = Histories(spark, project.test_schema)
         one, other = "a|b#c", "a#b|c"
         for rows, expected in (

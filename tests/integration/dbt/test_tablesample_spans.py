@@ -124,7 +124,7 @@ def test_knows_the_statements_that_store_their_text(
 
     (sample,) = samples.rewritable
     assert sql[sample.table.start : sample.table.end] == "s1.t"
-    assert samples.stored is stored
+    assert samples.is_stored_text is stored
 
 
 def test_a_stored_view_takes_a_subquery_in_place_of_the_sample(spark: SparkSession) -> None:

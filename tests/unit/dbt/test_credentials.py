@@ -1,4 +1,4 @@
-"""What a profile may say, and how a wrong one is told."""
+"""What a profile may say, and how a wrong one is rejected."""
 
 import os
 from pathlib import Path
@@ -52,7 +52,7 @@ def test_yaml_values_become_spark_settings() -> None:
     ("given", "seconds"),
     [({}, 10), ({"progress": True}, 10), ({"progress": 2}, 2), ({"progress": 0.5}, 0.5)],
 )
-def test_progress_is_told_each_so_many_seconds(given: dict[str, Any], seconds: float) -> None:
+def test_the_seconds_between_progress_lines(given: dict[str, Any], seconds: float) -> None:
     assert credentials(**given).progress_seconds == seconds
 
 
@@ -79,6 +79,6 @@ def test_progress_can_be_turned_off(progress: Any) -> None:
         ({"progress": -1}, "`progress` is -1; .* to `false`"),
     ],
 )
-def test_a_wrong_profile_is_told_what_to_do(given: dict[str, Any], told: str) -> None:
+def test_a_wrong_profile_is_rejected_with_what_to_do(given: dict[str, Any], told: str) -> None:
     with pytest.raises(DbtRuntimeError, match=told):
         credentials(**given)

@@ -29,7 +29,7 @@ def test_java_home_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("version", ["11.0.20", "1.8.0_402", "22-ea", "25.0.1"])
-def test_another_java_is_told_what_to_install(
+def test_another_java_is_rejected_with_what_to_install(
     version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_java(tmp_path, version)
@@ -39,7 +39,9 @@ def test_another_java_is_told_what_to_install(
         require_java()
 
 
-def test_no_java_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_java_is_reported_with_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DbtRuntimeError, match="none is on the PATH: install Java 17 or 21"):
@@ -55,7 +57,9 @@ def test_a_java_home_without_java_is_reported(
     assert find_java() is None
 
 
-def test_a_java_that_does_not_run_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_java_that_does_not_run_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/java").write_text("no program")
     (tmp_path / "bin/java").chmod(0o755)

@@ -40,7 +40,7 @@ def test_the_strategy_of_a_configuration(
     found = strategy_of(config, default)
     assert found == strategy
     if found is not None:
-        assert increment_of(config, found).is_own == (strategy == "my_own")
+        assert increment_of(config, found).is_custom == (strategy == "my_own")
 
 
 def test_names_may_be_one_or_a_list_and_are_taken_once() -> None:
@@ -95,7 +95,7 @@ def test_a_format_takes_the_strategies_that_it_can(
         assert increment_of(config, strategy).strategy == found
 
 
-def test_what_a_delete_insert_of_a_plain_table_deletes_is_told_by_the_table() -> None:
+def test_predicates_of_a_delete_insert_without_an_index_use_only_the_table() -> None:
     config = {
         "materialized": "incremental",
         "incremental_strategy": "delete+insert",
@@ -215,7 +215,7 @@ ASKING = "select 1 {% if is_incremental() %} where x {% endif %}"
         ({"unique_key": "id", "incremental_strategy": "microbatch"}, BLIND, []),
     ],
 )
-def test_what_a_run_does_unexpectedly_is_told(
+def test_a_configuration_that_may_surprise_gives_a_warning(
     config: dict[str, Any], code: str, expected: list[str]
 ) -> None:
     increment = increment_of(config, strategy_of(config, None) or "")
@@ -244,7 +244,7 @@ def test_a_microbatch_of_partitions_ignores_predicates_and_says_so() -> None:
     assert re.match(NO_EFFECT + "'insert_overwrite'", message)
 
 
-def test_a_model_that_is_rebuilt_is_told_which_keys_it_ignores() -> None:
+def test_keys_without_effect_on_a_rebuilt_model_give_warnings() -> None:
     keys = {"merge_update_columns": "a", **PREDICATED}
     found = list(warnings_of({"materialized": "qbeast", **keys}, None, "m", None))
     assert [message.split("=")[0] for message in found] == [
@@ -256,7 +256,7 @@ def test_a_model_that_is_rebuilt_is_told_which_keys_it_ignores() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "is_told"),
+    ("config", "warns"),
     [
         ({"incremental_strategy": "merge", "unique_key": "id", "cube_size": 500}, True),
         ({"incremental_strategy": "merge", "unique_key": "id", "cube_size": "500"}, True),
@@ -270,17 +270,19 @@ def test_a_model_that_is_rebuilt_is_told_which_keys_it_ignores() -> None:
         ({"incremental_strategy": "insert_overwrite", "cube_size": 500}, False),
     ],
 )
-def test_a_run_that_keeps_another_cube_size_is_told(config: dict[str, Any], is_told: bool) -> None:
+def test_a_run_that_keeps_another_cube_size_gives_a_warning(
+    config: dict[str, Any], warns: bool
+) -> None:
     increment = increment_of(config, strategy_of(config, None) or "")
     model = {"name": "m", "alias": "m", "raw_code": ""}
     spec = model_spec({"materialized": "incremental", "columns_to_index": "id", **config}, model)
     message = warning_of_cube_size(spec, increment, 1000)
-    assert (message is not None) == is_told
+    assert (message is not None) == warns
     if message is not None:
         assert re.match(r"m: cube_size='?500'? has no effect with .* cube size, 1000", message)
 
 
-def test_a_misspelt_strategy_is_told_with_the_one_that_is_meant() -> None:
+def test_a_misspelt_strategy_is_reported_with_the_right_one() -> None:
     assert "Did you mean 'append'?" in unknown_strategy("apend")
 
 

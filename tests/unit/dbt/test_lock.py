@@ -1,4 +1,4 @@
-"""A warehouse is held by one process; a second one is told by whom."""
+"""A warehouse is held by one process; a second one fails and names it."""
 
 import subprocess
 import sys

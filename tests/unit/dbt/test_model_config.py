@@ -239,7 +239,9 @@ OF_DATABRICKS = {
 
 @pytest.mark.parametrize("materialized", ["qbeast", "incremental"])
 @pytest.mark.parametrize("key", OF_DATABRICKS)
-def test_a_merge_does_not_ignore_what_it_is_told(key: str, materialized: str) -> None:
+def test_keys_that_change_a_merge_in_other_adapters_are_rejected(
+    key: str, materialized: str
+) -> None:
     value = OF_DATABRICKS[key]
     config = {"materialized": materialized, "unique_key": "id", key: value}
     with pytest.raises(DbtRuntimeError, match=f"{key}={value!r} is a key of dbt-databricks"):
@@ -276,7 +278,7 @@ def test_a_macro_is_no_key_of_the_configuration() -> None:
         ("on_schema_changes", "on_schema_change"),
     ],
 )
-def test_another_spelling_of_a_key_is_told(key: str, meant: str) -> None:
+def test_a_misspelt_key_is_reported_with_the_right_one(key: str, meant: str) -> None:
     with pytest.raises(DbtRuntimeError, match=f"unknown key '{key}' .* did you mean '{meant}'"):
         refuse_misspelt_keys({"materialized": "table", key: 10})
 

@@ -45,6 +45,13 @@ def test_selections(selected: Any, labels: list[str]) -> None:
     assert all(table.name == "`shop`." + f"`{table.label[5:]}`" for table in found)
 
 
+def test_a_schema_may_have_a_catalog_before_it() -> None:
+    graph = {"nodes": {"model.shop.events": node("events", schema="spark_catalog.shop")}}
+    (table,) = tables_of(graph, None)
+    assert table.name == "`spark_catalog`.`shop`.`events`"
+    assert table.label == "spark_catalog.shop.events"
+
+
 @pytest.mark.parametrize("selected", ["event", "tag:weekly", "path:models/b", ["events", "x"]])
 def test_a_selection_of_nothing_is_an_error(selected: Any) -> None:
     with pytest.raises(DbtRuntimeError, match=r" selects no model; the models are events"):

@@ -16,7 +16,7 @@ from qbeast_core.options import WriteMode
 from qbeast_core.write.request import WriteResult
 
 
-def test_the_cause_of_a_failed_job_is_told_in_one_line() -> None:
+def test_the_cause_of_a_failed_job_is_shown_in_one_line() -> None:
     text = """Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times
 \tat org.apache.spark.Scheduler.run(Scheduler.scala:1)
 Caused by: org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed. SQLSTATE: 58030
@@ -26,7 +26,7 @@ Caused by: org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division 
     assert one_line(Exception(text)) == "[DIVIDE_BY_ZERO] Division by zero. Use `try`."
 
 
-def test_the_cause_is_told_where_the_failure_is_told_with_its_class() -> None:
+def test_the_cause_is_shown_if_the_failure_begins_with_its_class() -> None:
     text = """org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed. SQLSTATE: 58030
 Caused by: org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] a is violated
 """
@@ -42,7 +42,7 @@ def test_an_error_without_text_is_named() -> None:
     assert one_line(ValueError()) == "ValueError"
 
 
-def test_an_error_that_pyspark_cannot_convert_is_told_as_it_was_raised() -> None:
+def test_an_error_that_pyspark_cannot_convert_is_shown_as_spark_raised_it() -> None:
     with pytest.raises(RuntimeError) as caught:
         try:
             raise ValueError("[DELTA_MERGE_UNRESOLVED_EXPRESSION] Cannot resolve a.")

@@ -174,7 +174,7 @@ def public_macros() -> dict[str, str]:
     for path in [*macros.glob("operations/*.sql"), *macros.glob("sampling/*.sql")]:
         found |= _MACRO.findall(path.read_text(encoding="utf-8"))
     internal = (
-        "qbeast_gone_operation",
+        "qbeast_removed_operation",
         "qbeast_operation",
         "qbeast_optimize_after_run",
         "qbeast_skips_optimize",

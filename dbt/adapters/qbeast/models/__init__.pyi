@@ -6,6 +6,7 @@ from . import constraints as constraints
 from . import descriptions as descriptions
 from . import functions as functions
 from . import increment as increment
+from . import increment_view as increment_view
 from . import increment_warnings as increment_warnings
 from . import own_macros as own_macros
 from . import python_models as python_models
@@ -14,4 +15,5 @@ from . import same_index as same_index
 from . import schema_changes as schema_changes
 from . import seeds as seeds
 from . import slices as slices
+from . import snapshots as snapshots
 from . import write as write

@@ -6,14 +6,17 @@ It puts first what keeps all rows, and says so where rows would be lost.
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from dbt.adapters.qbeast.models.configuration import ModelSpec
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from qbeast_core import (
     IncompatibleTable,
+    IndexMismatch,
     NotAQbeastTable,
     QbeastError,
     Remedy,
@@ -22,6 +25,22 @@ from qbeast_core import (
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
 _NOT_A_TEXT = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
+
+
+@contextmanager
+def advising(session: SparkSession, table: str, spec: ModelSpec) -> Iterator[None]:
+    """Adds to errors how the table can get its model's index; first the way that keeps all rows."""
+    try:
+        yield
+    except NotAQbeastTable as error:
+        raise DbtRuntimeError(
+            f"{without_index(session, table, spec, 'model')}. {full_refresh(spec.selector)}."
+        ) from error
+    except IndexMismatch as error:
+        raise DbtRuntimeError(
+            f"{error}. Or rewrite the table with all its rows in Python: "
+            f"{keeping_all_rows(table, spec)}. {full_refresh(spec.selector)}."
+        ) from error
 
 
 def full_refresh(model: str) -> str:

@@ -21,6 +21,8 @@ STRATEGIES = (APPEND, MERGE, DELETE_INSERT, INSERT_OVERWRITE, REPLACE_WHERE, MIC
 _OF_ANY_FORMAT = (APPEND, INSERT_OVERWRITE)
 _BY_MERGE = (MERGE, DELETE_INSERT)
 _FORMAT_WITH_MERGE = "iceberg"
+MERGE_SOURCE, MERGE_TARGET = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"
+"""dbt's names for the two sides of a merge, which predicates use."""
 IGNORE, FAIL, APPEND_NEW, SYNC_ALL = "ignore", "fail", "append_new_columns", "sync_all_columns"
 ON_SCHEMA_CHANGE = (IGNORE, FAIL, APPEND_NEW, SYNC_ALL)
 
@@ -46,7 +48,7 @@ class Increment:
     """The condition that selects the rows of this run's microbatch."""
 
     @property
-    def is_own(self) -> bool:
+    def is_custom(self) -> bool:
         """Whether the strategy is the project's own macro, get_incremental_<name>_sql."""
         return self.strategy not in STRATEGIES
 
@@ -158,7 +160,7 @@ def _in_format(increment: Increment, file_format: str) -> Increment:
     Raises DbtRuntimeError if no table of this format takes the strategy.
     """
     strategy = increment.strategy
-    if file_format == "delta" or strategy in _OF_ANY_FORMAT or increment.is_own:
+    if file_format == "delta" or strategy in _OF_ANY_FORMAT or increment.is_custom:
         return increment
     if strategy in _BY_MERGE and file_format == _FORMAT_WITH_MERGE:
         return increment

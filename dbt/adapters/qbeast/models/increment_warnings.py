@@ -88,7 +88,7 @@ def warning_of_cube_size(spec: ModelSpec, increment: Increment, present: int) ->
 def _uses(increment: Increment | None, key: str) -> bool:
     if increment is None:
         return False
-    if increment.is_own or increment.matches_rows:
+    if increment.is_custom or increment.matches_rows:
         return True
     return key in _USED.get(increment.strategy, ())
 

@@ -73,7 +73,7 @@ def require_known_columns(spec: ModelSpec, schema: StructType) -> None:
 
 
 def require_same_index_of_snapshot(session: SparkSession, table: str, spec: ModelSpec) -> None:
-    """The same check for a snapshot, which dbt cannot rebuild: its history exists nowhere else.
+    """Checks the index of a snapshot, which dbt cannot rebuild: its history exists nowhere else.
 
     Raises DbtRuntimeError with a remedy that does not need `--full-refresh`.
     """

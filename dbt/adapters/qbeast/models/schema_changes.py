@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dbt.adapters.qbeast.models.advice import full_refresh
-from dbt.adapters.qbeast.models.increment import APPEND_NEW, FAIL, SYNC_ALL
+from dbt.adapters.qbeast.models.increment import APPEND_NEW, FAIL, SYNC_ALL, Increment
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -77,6 +77,23 @@ def fit_to_table(
     rows = bring_up_to_date(query, table, on_schema_change, model)
     schema = table_schema(rows.sparkSession, table)
     return known_part(rows, schema, model, updates=updates, keep_others=keeps_others)
+
+
+def fit_increment(
+    query: Callable[[], DataFrame], table: str, model: str, increment: Increment
+) -> DataFrame:
+    """The rows that an increment adds, with the columns of its table; see `fit_to_table`.
+
+    The rows of a merge keep their other columns, because predicates may use them.
+    """
+    return fit_to_table(
+        query,
+        table,
+        increment.on_schema_change,
+        model,
+        updates=increment.updates,
+        keeps_others=increment.matches_rows,
+    )
 
 
 def bring_up_to_date(

@@ -12,16 +12,16 @@ from pyspark.sql import DataFrame, SparkSession
 from qbeast_core import SLICE_COLUMN, SLICES_KEY, Catalog, QbeastTable
 
 
-def own_columns(
+def without_slice_column(
     session: SparkSession, table: str, columns: Sequence[QbeastColumn]
 ) -> list[QbeastColumn]:
-    """The columns of a relation of any kind, without the one that its index maintains."""
+    """The columns of a relation of any kind, without `_qbeast_slice` if its index maintains it."""
     if any(column.name == SLICE_COLUMN for column in columns) and _stores_slices(session, table):
         return [column for column in columns if column.name != SLICE_COLUMN]
     return list(columns)
 
 
-def own_query(
+def query_without_slices(
     session: SparkSession,
     sql: str,
     frame_of: Callable[[str], DataFrame],

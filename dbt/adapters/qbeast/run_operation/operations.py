@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from dbt.adapters.qbeast.models.configuration import ALWAYS, INDEXED_MATERIALIZATIONS, is_indexed
+from dbt.adapters.qbeast.relation import table_name
 from dbt.adapters.qbeast.run_operation.vacuum import delete_old_files, old_files
 from dbt.adapters.qbeast.spark.errors import as_dbt_error
 from dbt_common.exceptions import DbtRuntimeError
@@ -18,22 +19,48 @@ from qbeast_core import (
     convert_to_qbeast,
     counted,
     migrate_format,
-    quoted,
 )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an operation did with one table."""
+
+    text: str
+    """What the table's line says."""
+    summary: str = "done"
+    """What the summary counts the table as."""
+    failure: str | None = None
+    """Why the operation fails, if this table makes it fail."""
 
 
 @dataclass
 class Report:
     """What an operation prints, and why it fails, if it does."""
 
+    operation: str
     lines: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
-    outcomes: Counter[str] = field(default_factory=Counter)
-    """The number of tables with each outcome, for the summary."""
+    summary: Counter[str] = field(default_factory=Counter)
+    """The number of tables with each outcome."""
 
     @property
     def failure(self) -> str | None:
         return "; ".join(self.failures) or None
+
+    def add(self, table: "ModelTable", outcome: Outcome) -> None:
+        self.lines.append(f"{self.operation} {table.label}: {outcome.text}")
+        self.summary[outcome.summary] += 1
+        if outcome.failure is not None:
+            self.failures.append(outcome.failure)
+
+    def end(self) -> None:
+        """Adds the line that counts the outcomes."""
+        text = "the project has no model with columns_to_index"
+        if self.summary:
+            counts = ", ".join(f"{number} {what}" for what, number in self.summary.items())
+            text = f"{counted(self.summary.total(), 'table')}: {counts}"
+        self.lines.append(f"{self.operation}: {text}")
 
 
 def run(
@@ -44,47 +71,55 @@ def run(
     Raises DbtRuntimeError if `models` selects no model of the project, if both `table` and `models`
     are given, or if an argument is not of its type.
     """
+    given = _checked(operation, arguments)
+    named, selected = given.pop("table", None), given.pop("models", None)
+    one_table = _OPERATIONS[operation]
+    if operation == "convert_to_qbeast":
+        one_table = _with_configuration(one_table, graph)
+    report = Report(operation)
+    # A table that is given by its name or path is looked up by the operation itself.
+    tables = [ModelTable(named, named)] if named is not None else tables_of(graph, selected)
+    for table in tables:
+        if named is None and not session.catalog.tableExists(table.name):
+            outcome = Outcome("not built yet", summary="not built yet")
+        else:
+            outcome = _outcome_of(operation, one_table, session, table, given)
+        report.add(table, outcome)
+    report.end()
+    return report
+
+
+def _checked(operation: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that are given; raises DbtRuntimeError if they are wrong or incompatible."""
     given = {key: value for key, value in arguments.items() if value is not None}
     if not isinstance(given.get("dry_run", True), bool):
         raise DbtRuntimeError(
             f"dry_run is true or false, not {given['dry_run']!r}; write it without quotes"
         )
-    named, selected = given.pop("table", None), given.pop("models", None)
+    named, selected = given.get("table"), given.get("models")
     _require_texts(named, selected)
     if named is not None and selected is not None:
         raise DbtRuntimeError(
             f"{operation} takes either table or models, but got table={named!r} and "
             f"models={selected!r}. Remove one of them"
         )
-    one_table = _OPERATIONS[operation]
-    if operation == "convert_to_qbeast":
-        one_table = _with_configuration(one_table, graph)
-    report = Report()
-    # A table that is given by its name or path is looked up by the operation itself.
-    tables = [ModelTable(named, named)] if named is not None else tables_of(graph, selected)
-    for table in tables:
-        if named is None and not session.catalog.tableExists(table.name):
-            report.lines.append(f"{operation} {table.label}: not built yet")
-            report.outcomes["not built yet"] += 1
-            continue
-        before = report.outcomes.total()
-        try:
-            outcome = one_table(session, table, given, report)
-        except Exception as error:
-            reason = str(getattr(as_dbt_error(error), "msg", error))
-            outcome = "failed: " + reason.replace(table.name, table.label)
-            report.failures.append(f"{operation} of {table.label} {outcome}")
-            report.outcomes["failed"] += 1
-        else:
-            if report.outcomes.total() == before:
-                report.outcomes["done"] += 1
-        report.lines.append(f"{operation} {table.label}: {outcome}")
-    if tables:
-        counts = ", ".join(f"{number} {what}" for what, number in report.outcomes.items())
-        report.lines.append(f"{operation}: {counted(len(tables), 'table')}: {counts}")
-    else:
-        report.lines.append(f"{operation}: the project has no model with columns_to_index")
-    return report
+    return given
+
+
+def _outcome_of(
+    operation: str,
+    one_table: "_Operation",
+    session: SparkSession,
+    table: "ModelTable",
+    arguments: Mapping[str, Any],
+) -> Outcome:
+    """Runs an operation on one table; an error becomes an outcome, so that the others still run."""
+    try:
+        return one_table(session, table, arguments)
+    except Exception as error:
+        reason = str(getattr(as_dbt_error(error), "msg", error))
+        text = "failed: " + reason.replace(table.name, table.label)
+        return Outcome(text, summary="failed", failure=f"{operation} of {table.label} {text}")
 
 
 def _require_texts(named: Any, selected: Any) -> None:
@@ -162,27 +197,25 @@ def optimize_after_run(session: SparkSession, table: str, wanted: str) -> str | 
     return _describe(indexed.optimize())
 
 
-def optimize(session: SparkSession, table: str, arguments: Mapping[str, Any]) -> str:
-    """Rewrites the files that gain from it; returns a line that says what was done."""
-    return _describe(_optimized(session, table, arguments))
+def optimize_by_name(session: SparkSession, table: str, arguments: Mapping[str, Any]) -> Outcome:
+    """Rewrites the files of a table that gain from it.
 
-
-def _optimize(
-    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
-) -> str:
-    result = _optimized(session, table.name, arguments)
-    if not result.changed:
-        report.outcomes["with no file to rewrite"] += 1
-    else:
-        report.outcomes["to be optimized" if result.dry_run else "optimized"] += 1
-    return _describe(result)
-
-
-def _optimized(session: SparkSession, table: str, arguments: Mapping[str, Any]) -> OptimizeResult:
+    Args:
+        table: the quoted name.
+        arguments: those of `dbt run-operation optimize`.
+    """
     options = dict(arguments)
     if "revisions" in options:
         options["revision_id"] = options.pop("revisions")
-    return QbeastTable.for_name(session, table).optimize(**options)
+    result = QbeastTable.for_name(session, table).optimize(**options)
+    summary = "with no file to rewrite"
+    if result.changed:
+        summary = "to be optimized" if result.dry_run else "optimized"
+    return Outcome(_describe(result), summary)
+
+
+def _optimize(session: SparkSession, table: ModelTable, arguments: Mapping[str, Any]) -> Outcome:
+    return optimize_by_name(session, table.name, arguments)
 
 
 def _describe(result: OptimizeResult) -> str:
@@ -195,77 +228,68 @@ def _describe(result: OptimizeResult) -> str:
 
 
 def _index_metrics(
-    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
-) -> str:
+    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any]
+) -> Outcome:
     metrics = QbeastTable.for_name(session, table.name).index_metrics(**arguments)
-    return _indented(str(metrics))
+    return Outcome(_indented(str(metrics)))
 
 
-def _check_index(
-    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
-) -> str:
+def _check_index(session: SparkSession, table: ModelTable, arguments: Mapping[str, Any]) -> Outcome:
     found = QbeastTable.for_name(session, table.name).check(**arguments)
     if found.ok:
-        return "ok"
-    report.outcomes["with problems"] += 1
-    count = counted(len(found.problems), "problem")
-    report.failures.append(f"the index of {table.label} has {count}")
-    return "\n" + "\n".join(f"  {problem}" for problem in found.problems)
+        return Outcome("ok")
+    return Outcome(
+        "\n" + "\n".join(f"  {problem}" for problem in found.problems),
+        summary="with problems",
+        failure=f"the index of {table.label} has {counted(len(found.problems), 'problem')}",
+    )
 
 
-def _convert(
-    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
-) -> str:
+def _convert(session: SparkSession, table: ModelTable, arguments: Mapping[str, Any]) -> Outcome:
     if "columns_to_index" not in arguments:
         raise DbtRuntimeError(
             "columns_to_index is missing: set it in --args, or convert the table of a model whose "
             "configuration has it"
         )
-    return str(convert_to_qbeast(session, table.name, **arguments))
+    return Outcome(str(convert_to_qbeast(session, table.name, **arguments)))
 
 
-def _migrate(
-    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
-) -> str:
-    return str(migrate_format(session, table.name, **arguments))
+def _migrate(session: SparkSession, table: ModelTable, arguments: Mapping[str, Any]) -> Outcome:
+    return Outcome(str(migrate_format(session, table.name, **arguments)))
 
 
-def _estimate(
-    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
-) -> str:
+def _estimate(session: SparkSession, table: ModelTable, arguments: Mapping[str, Any]) -> Outcome:
     if "expression" not in arguments:
         raise DbtRuntimeError("expression is missing: add --args '{expression: avg(price)}'")
-    return _indented(str(QbeastTable.for_name(session, table.name).estimate(**arguments)))
+    estimate = QbeastTable.for_name(session, table.name).estimate(**arguments)
+    return Outcome(_indented(str(estimate)))
 
 
 def _visualize_index(
-    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
-) -> str:
+    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any]
+) -> Outcome:
     options = dict(arguments)
     path = Path(options.pop("path", "."))
     if path.is_dir():
         path /= table.label.rpartition(".")[2].replace("/", "_") + ".html"
     written = QbeastTable.for_name(session, table.name).visualize_index(str(path), **options)
-    return f"wrote {written}"
+    return Outcome(f"wrote {written}")
 
 
-def _vacuum(
-    session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
-) -> str:
+def _vacuum(session: SparkSession, table: ModelTable, arguments: Mapping[str, Any]) -> Outcome:
     hours = arguments.get("hours")
     found = old_files(session, table.name, hours)
     unneeded = f"{counted(found.files, 'file')} ({_size(found.size_bytes)})"
     if not found.paths:
-        report.outcomes["with nothing to delete"] += 1
-        return "nothing to delete"
+        return Outcome("nothing to delete", summary="with nothing to delete")
     if arguments.get("dry_run", True):
-        report.outcomes["with files to delete"] += 1
-        return f"would delete {unneeded}; set dry_run: false to delete them"
+        text = f"would delete {unneeded}; set dry_run: false to delete them"
+        return Outcome(text, summary="with files to delete")
     delete_old_files(session, table.name, found, hours)
-    return f"deleted {unneeded}"
+    return Outcome(f"deleted {unneeded}")
 
 
-_Operation = Callable[[SparkSession, ModelTable, Mapping[str, Any], Report], str]
+_Operation = Callable[[SparkSession, ModelTable, Mapping[str, Any]], Outcome]
 _OPERATIONS: dict[str, _Operation] = {
     "optimize": _optimize,
     "index_metrics": _index_metrics,
@@ -291,10 +315,10 @@ def _with_configuration(operation: _Operation, graph: Mapping[str, Any]) -> _Ope
     }
 
     def one_table(
-        session: SparkSession, table: ModelTable, arguments: Mapping[str, Any], report: Report
-    ) -> str:
+        session: SparkSession, table: ModelTable, arguments: Mapping[str, Any]
+    ) -> Outcome:
         given = {**configured.get(table, {}), **arguments}
-        return operation(session, table, given, report)
+        return operation(session, table, given)
 
     return one_table
 
@@ -304,7 +328,10 @@ def _indented(text: str) -> str:
 
 
 def _is_stored_with_index(config: Mapping[str, Any]) -> bool:
-    """Also checks the materialization, because views inherit columns_to_index from their folder."""
+    """Whether a node is stored with an index.
+
+    Views can inherit columns_to_index from their folder, so the materialization counts too.
+    """
     return config["materialized"] in (*INDEXED_MATERIALIZATIONS, "snapshot") and is_indexed(config)
 
 
@@ -317,7 +344,7 @@ def _has_tag_or_path(node: Mapping[str, Any], choice: str) -> bool:
 
 def _table(node: Mapping[str, Any]) -> ModelTable:
     schema, alias = node["schema"], node["alias"]
-    return ModelTable(f"{quoted(schema)}.{quoted(alias)}", f"{schema}.{alias}")
+    return ModelTable(table_name(schema, alias), f"{schema}.{alias}")
 
 
 def _size(size_bytes: int) -> str:

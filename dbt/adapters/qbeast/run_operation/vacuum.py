@@ -20,17 +20,14 @@ _GLOB = re.compile(r"([\\{}\[\]*?])")
 
 @dataclass(frozen=True)
 class OldFiles:
-    """The files of a table that no version within its retention needs.
-
-    Attributes:
-        paths: paths of the files, and of directories that are empty without them.
-        files: number of files.
-        size_bytes: total size of the files.
-    """
+    """The files of a table that no version within its retention needs."""
 
     paths: Sequence[str]
+    """Paths of the files, and of directories that are empty without them."""
     files: int
+    """Number of files."""
     size_bytes: int
+    """Total size of the files."""
 
 
 def old_files(session: SparkSession, table: str, hours: Any = None) -> OldFiles:

@@ -1,3 +1,4 @@
+from . import inputs as inputs
 from . import marks as marks
 from . import rewriting as rewriting
 from . import run_sample as run_sample

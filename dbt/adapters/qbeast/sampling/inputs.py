@@ -1,12 +1,12 @@
 """The tables and views that a node reads, found as dbt's `ref` and `source` find them."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterRequiredConfig
-from dbt.adapters.qbeast.relation import table_name
+from dbt.adapters.qbeast.relation import QbeastRelation, table_name
 
 Exists = Callable[[Any, str, str], bool]
 """Whether the target has a relation of this database, schema and name."""
@@ -14,39 +14,32 @@ Exists = Callable[[Any, str, str], bool]
 
 @dataclass(frozen=True)
 class Input:
-    """A table or view that a node reads, itself or through views.
-
-    Attributes:
-        table: its quoted name, `schema`.`table`.
-        node: the unique id of its model, seed, snapshot or source.
-        is_left_whole: whether runs on a sample read it whole, because its configuration sets
-            `sample: false` or because a function reads it.
-        is_built_here: whether runs of this target build it; False for sources, and for relations
-            of the state that a run defers to.
-        view: the quoted name of the view whose text reads it; None if the node itself does.
-    """
+    """A table or view that a node reads, itself or through views."""
 
     table: str
+    """Its quoted name, `schema`.`table`."""
     node: str
+    """The unique id of its model, seed, snapshot or source."""
     is_left_whole: bool
+    """Whether runs on a sample read it whole, because its configuration sets `sample: false` or
+    because a function reads it."""
     is_built_here: bool = True
+    """Whether runs of this target build it; False for sources, and for relations of the state that
+    a run defers to."""
     view: str | None = None
+    """The quoted name of the view whose text reads it; None if the node itself does."""
 
 
 @dataclass(frozen=True)
 class Deferral:
-    """Which refs of a run with `--defer` read the relation of the state.
-
-    Attributes:
-        is_on: whether the run defers.
-        favors_state: whether it reads the state's relation even if the target has its own.
-        selected: the unique ids of the nodes that the run selects.
-        exists: whether the target has its own relation.
-    """
+    """Which refs of a run with `--defer` read the relation of the state."""
 
     is_on: bool
+    """Whether the run defers."""
     favors_state: bool
+    """Whether it reads the state's relation even if the target has its own."""
     selected: Collection[str]
+    """The unique ids of the nodes that the run selects."""
     exists: Exists
 
     @classmethod
@@ -65,7 +58,7 @@ class Deferral:
     def relation(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
         """The entry whose relation `ref` reads: the node itself, or its `defer_relation`.
 
-        The same rule as in dbt's own `ref`.
+        dbt's own `ref` has the same rule.
         """
         of_state: Mapping[str, Any] | None = node.get("defer_relation")
         if not self.is_on or not of_state:
@@ -124,6 +117,15 @@ def inputs_of(
         return (found, *under)
 
     return read_by(node)
+
+
+def ephemeral_inputs(node: Any, graph: Mapping[str, Any], cte: str) -> Iterator[Mapping[str, Any]]:
+    """The ephemeral models that dbt's node reads as a CTE of this name."""
+    nodes = graph["nodes"]
+    for found in (nodes[each] for each in node.depends_on.nodes if each in nodes):
+        is_ephemeral = found["config"].get("materialized") == "ephemeral"
+        if is_ephemeral and QbeastRelation.add_ephemeral_prefix(found["alias"]) == cte:
+            yield found
 
 
 def input_of(entry: Mapping[str, Any], node: str, is_built_here: bool) -> Input:

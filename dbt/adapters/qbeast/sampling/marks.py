@@ -13,16 +13,13 @@ SAMPLED_BY_VIEW = "qbeast.sampledByView"
 
 
 class Part(NamedTuple):
-    """The part of an input's rows that a table is built from.
-
-    Attributes:
-        fraction: 1 for all rows of an indexed input.
-        rows: which rows these are, from `digest`; empty for all rows, and if the property was
-            written by a version that recorded only fractions.
-    """
+    """The part of an input's rows that a table is built from."""
 
     fraction: float
+    """1 for all rows of an indexed input."""
     rows: str = ""
+    """Which rows these are, from `digest`; empty for all rows, and if the property was written by a
+    version that recorded only fractions."""
 
 
 BuiltFrom = tuple[Part, ...]
@@ -33,7 +30,7 @@ ALL_ROWS: BuiltFrom = ()
 
 
 def digest(node: str, weights: str) -> str:
-    """What decides which rows a sample of a given fraction has.
+    """A short text that differs if samples of the same fraction have other rows.
 
     Args:
         node: the unique id of the sampled model or source.

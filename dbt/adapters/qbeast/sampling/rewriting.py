@@ -56,7 +56,7 @@ def rewrite_tablesample(spark: SparkSession, sql: str) -> Rewritten:
     warnings += unindexed
     if not indexed:
         return Rewritten(sql, warnings=_once(warnings))
-    if samples.stored:
+    if samples.is_stored_text:
         rewritten = _with_conditions(spark, samples.sql, indexed)
     else:
         rewritten = _with_views(spark, samples.sql, indexed)

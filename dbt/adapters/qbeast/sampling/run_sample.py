@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import AdapterRequiredConfig
 from dbt.adapters.qbeast.credentials import QbeastCredentials
-from dbt.adapters.qbeast.models.configuration import reads_all_rows
-from dbt.adapters.qbeast.relation import parse_fraction
+from dbt.adapters.qbeast.current_node import current_node
+from dbt.adapters.qbeast.models.configuration import reads_all_rows, refuse_sample
+from dbt.adapters.qbeast.relation import parse_fraction, percent
 from dbt.adapters.qbeast.sampling.inputs import Deferral, Exists, Input, input_of, inputs_of
 from dbt.adapters.qbeast.sampling.marks import (
     ALL_ROWS,
@@ -67,11 +68,37 @@ def _variables(config: AdapterRequiredConfig) -> Mapping[str, Any]:
 def fraction_of_node(
     config: AdapterRequiredConfig, resource_type: str, node_config: Any
 ) -> float | None:
-    """The same for what one node reads; None also for a data test with `sample: 1`.
+    """The fraction of the tables that one node reads; None for all rows.
 
-    A function reads all rows: Spark's catalog stores its text, which later runs on all rows call.
+    A data test with `sample: 1` reads all rows, and so does a function: Spark's catalog stores its
+    text, which later runs on all rows call.
     """
     return None if must_read_all_rows(resource_type, node_config) else fraction_of_run(config)
+
+
+def fraction_of_input(
+    config: AdapterRequiredConfig, name: str, input_config: Mapping[str, Any]
+) -> float | None:
+    """The fraction of a table that the current node reads by `ref` or `source`; None for all rows.
+
+    Args:
+        name: the table's name, for messages.
+        input_config: the configuration of the model, seed, snapshot or source.
+    """
+    refuse_sample(input_config, name)
+    reader = current_node()
+    fraction = fraction_of_node(
+        config, getattr(reader, "resource_type", ""), getattr(reader, "config", {})
+    )
+    return None if input_config.get("sample") is False else fraction
+
+
+def reader_of_all_rows(config: AdapterRequiredConfig) -> str | None:
+    """The name of the current node, if it must read all rows although the run is on a sample."""
+    reader = current_node()
+    if reader is None or fraction_of_run(config) is None:
+        return None
+    return reader.name if must_read_all_rows(reader.resource_type, reader.config) else None
 
 
 def must_read_all_rows(resource_type: str, node_config: Any) -> bool:
@@ -109,18 +136,14 @@ def weights_of(session: "SparkSession", table: str) -> str:
 
 @dataclass(frozen=True)
 class RunSample:
-    """What a node of this run reads: SQL through `ref` and `source`, Python through `reader`.
-
-    Attributes:
-        session: the node's session.
-        config: the run's configuration.
-        graph: the `graph` of dbt's context.
-        exists: whether the target has a relation.
-    """
+    """What a node of this run reads: SQL through `ref` and `source`, Python through `reader`."""
 
     session: "SparkSession"
+    """The node's session."""
     config: AdapterRequiredConfig
+    """The run's configuration."""
     graph: Mapping[str, Any]
+    """The `graph` of dbt's context."""
     exists: Exists
 
     def of_node(self, node: Mapping[str, Any]) -> BuiltFrom:
@@ -177,6 +200,19 @@ class RunSample:
             return QbeastTable.for_name(self.session, table).sample(fraction, stored=True)
 
         return read
+
+    def notes_of_test(self, sql: str, test: Mapping[str, Any]) -> list[str]:
+        """The log lines of a test: the samples in its text or, without any, those of its inputs."""
+        from dbt.adapters.qbeast.sampling.spans import find_samples
+
+        notes = [
+            f"reads a sample of {percent(sample.fraction)} percent of {sample.label}"
+            for sample in find_samples(self.session, sql).rewritable
+        ]
+        built_from = ALL_ROWS if notes else self.of_node(test)
+        if built_from:
+            notes.append(f"reads data built from {describe(built_from)}")
+        return list(dict.fromkeys(notes))
 
     def require_whole(self, ephemeral: Mapping[str, Any], reader: str) -> None:
         """Raises DbtRuntimeError if the text of an ephemeral model reads a sample.

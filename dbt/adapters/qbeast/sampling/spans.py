@@ -29,8 +29,9 @@ _REASONS = {
 class Sample:
     """`table TABLESAMPLE (p PERCENT) [REPEATABLE (n)]` in one place of a statement.
 
-    Also `(select * from table [where ...]) TABLESAMPLE (...)`, which dbt writes for a relation with
-    a row limit or an event time: such a filter keeps the same rows before and after sampling.
+    Instead of the table, there can be `(select * from table [where ...])`, which dbt writes for a
+    relation with a row limit or an event time: such a filter keeps the same rows before and after
+    sampling.
     """
 
     parts: tuple[str, ...]
@@ -73,7 +74,7 @@ class Samples:
     """The statement; if it samples anything, with Spark's variables replaced by their values."""
     rewritable: tuple[Sample, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
-    stored: bool = False
+    is_stored_text: bool = False
     """Whether the text is stored (a view, a function), so that it must not name temporary views."""
 
 
@@ -98,7 +99,7 @@ def find_samples(spark: SparkSession, sql: str) -> Samples:
         sql=statement.sql,
         rewritable=tuple(item for item in found if isinstance(item, Sample)),
         leftovers=tuple(dict.fromkeys(item for item in found if isinstance(item, Leftover))),
-        stored=statement.stores_text,
+        is_stored_text=statement.stores_text,
     )
 
 

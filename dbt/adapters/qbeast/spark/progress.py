@@ -31,19 +31,16 @@ _LATER = 0.1
 
 @dataclass(eq=False)
 class Statement:
-    """A statement that Spark runs for a node.
-
-    Attributes:
-        spark: the context that runs its jobs.
-        job_group: the group of these jobs.
-        name: the name that its lines begin with.
-        every_seconds: seconds before the first line, and at least between any two lines.
-    """
+    """A statement that Spark runs for a node."""
 
     spark: SparkContext
+    """The context that runs its jobs."""
     job_group: str
+    """The group of these jobs."""
     name: str
+    """The name that its lines begin with."""
     every_seconds: float
+    """Seconds before the first line, and at least between any two lines."""
     phase: str = ""
     started: float = field(default_factory=time.monotonic)
     # Tells dbt which node a line belongs to.

@@ -30,7 +30,7 @@
     {%- set query = adapter.qbeast_run_python(model, compiled_code, graph) -%}
   {%- endif -%}
   {%- if is_indexed -%}
-    {%- set query = adapter.qbeast_own_query(query, this, spec) -%}
+    {%- set query = adapter.qbeast_query_without_slices(query, this, spec) -%}
   {%- endif -%}
   {%- if increment is not none -%}
     {%- set increment = adapter.qbeast_known_columns(increment, query, this, add, is_indexed) -%}
@@ -45,7 +45,7 @@
     {{ get_assert_columns_equivalent(query) }}
     {%- set query = get_select_subquery(query) -%}
   {%- endif -%}
-  {%- if is_indexed and not (add and increment.is_own) -%}
+  {%- if is_indexed and not (add and increment.is_custom) -%}
     {% do store_result('main', response=adapter.qbeast_write(
         target_relation, query, spec, increment if add else none)) %}
     {% do write(query) %}

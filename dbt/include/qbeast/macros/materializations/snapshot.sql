@@ -20,7 +20,7 @@
 
   {{ run_hooks(pre_hooks) }}
 
-  {%- set source_query = adapter.qbeast_own_query(compiled_code, this, spec) if is_indexed else compiled_code -%}
+  {%- set source_query = adapter.qbeast_query_without_slices(compiled_code, this, spec) if is_indexed else compiled_code -%}
   {%- do adapter.qbeast_known_check_cols(config, source_query) -%}
   {# Strategies read the columns of the node's code. #}
   {%- set node = dict(model, compiled_code=source_query) -%}

@@ -2,17 +2,17 @@
 {% macro analyze() %}
   {# A macro takes any arguments only if it names these two. #}
   {% set _ = (varargs, kwargs) %}
-  {{ qbeast_gone_operation('analyze') }}
+  {{ qbeast_removed_operation('analyze') }}
 {% endmacro %}
 
 
 {% macro replicate() %}
   {% set _ = (varargs, kwargs) %}
-  {{ qbeast_gone_operation('replicate') }}
+  {{ qbeast_removed_operation('replicate') }}
 {% endmacro %}
 
 
-{% macro qbeast_gone_operation(name) %}
+{% macro qbeast_removed_operation(name) %}
   {% if execute %}
     {% do exceptions.raise_compiler_error(
         '`' ~ name ~ '` was removed in version 0.6.0 of the Qbeast format, which no longer replicates cubes. '

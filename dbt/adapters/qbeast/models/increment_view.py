@@ -1,0 +1,112 @@
+"""The rows of an increment as a temporary view, for a SQL statement that adds them to a table."""
+
+from collections.abc import Callable
+
+from dbt.adapters.qbeast.models.advice import advising, full_refresh
+from dbt.adapters.qbeast.models.configuration import ModelSpec
+from dbt.adapters.qbeast.models.increment import (
+    INSERT_OVERWRITE,
+    MICROBATCH,
+    REPLACE_WHERE,
+    Increment,
+)
+from dbt.adapters.qbeast.models.same_index import require_same_index
+from dbt.adapters.qbeast.models.schema_changes import (
+    bring_up_to_date,
+    fit_increment,
+    table_schema,
+)
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import DataFrame, SparkSession
+
+from qbeast_core import aligned, is_always_generated, is_identity
+
+_WITHOUT_COLUMN_LIST = (REPLACE_WHERE, MICROBATCH)
+"""Spark's INSERT ... REPLACE WHERE takes all columns, in the table's order."""
+
+
+def view_of_increment(
+    session: SparkSession,
+    query: Callable[[], DataFrame],
+    increment: Increment,
+    spec: ModelSpec | None,
+    *,
+    view: str,
+    table: str,
+    model: str,
+) -> None:
+    """Creates the temporary view of the rows that a SQL statement adds to a table.
+
+    The table gains and loses columns as `on_schema_change` says. The view has the columns of the
+    table, as the table stores them; for a merge also those that only the query has, because
+    predicates may use them. A project's own strategy gets the query's rows unchanged.
+
+    Args:
+        spec: the specification of a model with an index, which its table must then have.
+        view: the name of the view.
+        table: the quoted name, `schema`.`table`.
+        model: what dbt calls the model, for messages.
+
+    Raises:
+        DbtRuntimeError: the table's index or schema differs from the model's.
+    """
+    if spec is not None:
+        with advising(session, table, spec):
+            require_same_index(session, table, spec)
+    if increment.strategy == INSERT_OVERWRITE:
+        _require_its_partitions(session, table, model, increment)
+    if increment.is_custom:
+        rows = bring_up_to_date(query, table, increment.on_schema_change, model)
+    elif increment.strategy in _WITHOUT_COLUMN_LIST:
+        _require_no_identity(session, query, table, model, increment)
+        rows = fit_increment(query, table, model, increment)
+        rows = aligned(rows, table_schema(session, table), model)
+    else:
+        rows = fit_increment(query, table, model, increment)
+    rows.createOrReplaceTempView(view)
+
+
+def _require_its_partitions(
+    session: SparkSession, table: str, model: str, increment: Increment
+) -> None:
+    """Raises DbtRuntimeError if `partition_by` names other columns than the table's partitions."""
+    wanted = list(increment.partition_by)
+    present = [each.name for each in session.catalog.listColumns(table) if each.isPartition]
+    if not wanted or set(map(str.lower, wanted)) == set(map(str.lower, present)):
+        return
+    is_now = "is not partitioned"
+    remedy = (
+        "To replace the values that the query has, use incremental_strategy='delete+insert' with "
+        f"unique_key={wanted!r} instead. Without partition_by, each run would replace all rows"
+    )
+    if present:
+        is_now = f"is partitioned by {', '.join(present)}"
+        remedy = f"Set partition_by={present!r}"
+    raise DbtRuntimeError(
+        f"{model} has partition_by={wanted!r}, but its table {is_now}: insert_overwrite would "
+        f"delete rows outside the query's partitions. {remedy}. To repartition the table: "
+        f"{full_refresh(model)}."
+    )
+
+
+def _require_no_identity(
+    session: SparkSession,
+    query: Callable[[], DataFrame],
+    table: str,
+    model: str,
+    increment: Increment,
+) -> None:
+    """Raises DbtRuntimeError for identity columns that INSERT ... REPLACE WHERE cannot fill."""
+    identities = [field for field in table_schema(session, table) if is_identity(field)]
+    given = set(map(str.lower, query().columns)) if identities else set()
+    open_ones = [
+        field.name
+        for field in identities
+        if is_always_generated(field) or field.name.lower() not in given
+    ]
+    if open_ones:
+        raise DbtRuntimeError(
+            f"the table of {model} has the identity column {', '.join(map(repr, open_ones))}, "
+            f"which incremental_strategy={increment.strategy!r} cannot fill: Spark's INSERT ... "
+            "REPLACE WHERE needs a value for each column. Use 'delete+insert' or 'merge' instead"
+        )

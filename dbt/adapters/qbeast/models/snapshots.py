@@ -1,0 +1,104 @@
+"""Checks and changes the table of a snapshot."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from dbt.adapters.exceptions import SnapshotTargetNotSnapshotTableError
+from dbt.adapters.qbeast.models.increment import APPEND_NEW, MERGE_SOURCE, MERGE_TARGET
+from dbt.adapters.qbeast.models.response import QbeastAdapterResponse, response_of_rewrite
+from dbt.adapters.qbeast.models.schema_changes import fit_to_table, table_schema
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from qbeast_core import QbeastTable, aligned, quoted
+
+
+def require_columns_of_snapshot(
+    snapshot: str,
+    present: Collection[str],
+    names: Mapping[str, str],
+    strategy: Mapping[str, Any],
+    source_columns: Collection[str],
+) -> None:
+    """Checks what dbt itself does not check of the columns of a snapshot's table.
+
+    Args:
+        snapshot: its relation, for messages.
+        present: the columns of the table.
+        names: the snapshot's names for dbt's columns.
+        strategy: what the strategy's macro returns.
+        source_columns: the columns of the snapshot's query.
+
+    Raises:
+        SnapshotTargetNotSnapshotTableError: the table has no `dbt_updated_at`.
+        DbtRuntimeError: the table has a `dbt_is_deleted` that the strategy would leave empty.
+    """
+    lowered = {name.lower() for name in present}
+    if names["dbt_updated_at"].lower() not in lowered:
+        raise SnapshotTargetNotSnapshotTableError([names["dbt_updated_at"]])
+    # A strategy of the project may leave it out.
+    behavior = strategy.get("hard_deletes") or "ignore"
+    deleted = names["dbt_is_deleted"]
+    left_out = lowered - {name.lower() for name in source_columns}
+    if behavior != "new_record" and deleted.lower() in left_out:
+        raise DbtRuntimeError(
+            f"{snapshot} has the column {deleted!r}, which only hard_deletes: new_record fills, "
+            f"but hard_deletes is {behavior!r}. Set it back to 'new_record', or rename the "
+            f"table's column (alter table {snapshot} set tblproperties "
+            f"('delta.columnMapping.mode' = 'name'), then alter table {snapshot} rename "
+            f"column {deleted} to was_deleted)"
+        )
+
+
+def view_of_snapshot(
+    query: Callable[[], DataFrame],
+    view: str,
+    table: str,
+    snapshot: str,
+    own_columns: Sequence[str],
+) -> None:
+    """Creates the temporary view of a snapshot's source, after adding its new columns to the table.
+
+    The view has the columns of the table, as the table stores them. Columns that the source lacks
+    are null.
+
+    Args:
+        view: the name of the view.
+        table: the quoted name of the snapshot, `schema`.`table`.
+        own_columns: the columns that dbt adds to a snapshot; the view leaves them out.
+    """
+    rows = fit_to_table(query, table, APPEND_NEW, snapshot)
+    own = {name.lower() for name in own_columns}
+    fields = table_schema(rows.sparkSession, table).fields
+    schema = StructType([field for field in fields if field.name.lower() not in own])
+    aligned(rows, schema, snapshot).createOrReplaceTempView(view)
+
+
+def merge_snapshot(
+    changes: DataFrame, table: str, columns: Mapping[str, str], valid_to_current: str | None
+) -> QbeastAdapterResponse:
+    """Closes and inserts records of a snapshot.
+
+    Args:
+        changes: the records, each with its action in `dbt_change_type`.
+        table: the quoted name of the snapshot.
+        columns: the snapshot's names for dbt's columns.
+        valid_to_current: the SQL value that an open record has instead of NULL.
+    """
+    valid_to = quoted(columns["dbt_valid_to"])
+    is_open = f"{MERGE_TARGET}.{valid_to} is null"
+    if valid_to_current:
+        is_open = f"({is_open} or {MERGE_TARGET}.{valid_to} = {valid_to_current})"
+    result = QbeastTable.for_name(changes.sparkSession, table).merge(
+        changes,
+        on=columns["dbt_scd_id"],
+        update=[columns["dbt_valid_to"]],
+        insert=True,
+        update_where=f"{is_open} and {MERGE_SOURCE}.dbt_change_type in ('update', 'delete')",
+        insert_where=f"{MERGE_SOURCE}.dbt_change_type = 'insert'",
+        source_alias=MERGE_SOURCE,
+        target_alias=MERGE_TARGET,
+        merge_schema=False,
+    )
+    return response_of_rewrite("snapshotted", result)

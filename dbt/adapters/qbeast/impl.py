@@ -32,10 +32,11 @@ from qbeast_core import quoted, quoted_text
 
 if TYPE_CHECKING:
     import agate
-    from dbt.adapters.qbeast.models.configuration import Fractions, ModelSpec
+    from dbt.adapters.qbeast.models.configuration import ModelSpec
     from dbt.adapters.qbeast.models.increment import Increment
     from dbt.adapters.qbeast.models.response import QbeastAdapterResponse
     from dbt.adapters.qbeast.run_operation.operations import Report
+    from dbt.adapters.qbeast.sampling.marks import BuiltFrom
     from dbt.adapters.qbeast.spark.handle import SessionHandle
     from pyspark.sql import SparkSession
 
@@ -248,7 +249,7 @@ class QbeastAdapter(SparkAdapter):
         self,
         config: Any,
         model: Mapping[str, Any],
-        built_from: "Fractions",
+        built_from: "BuiltFrom",
         full_refresh: bool = False,
     ) -> "ModelSpec":
         """The model's configuration, checked before anything runs (`models/configuration.py`)."""
@@ -510,13 +511,13 @@ class QbeastAdapter(SparkAdapter):
         return sampling.run_sample.fraction_of_run(self.config)
 
     @available.parse_none
-    def qbeast_built_from(self, model: Mapping[str, Any], graph: Mapping[str, Any]) -> "Fractions":
-        """The fractions of all rows that a model's inputs have (`sampling/run_sample.py`)."""
+    def qbeast_built_from(self, model: Mapping[str, Any], graph: Mapping[str, Any]) -> "BuiltFrom":
+        """The parts of its inputs that a model reads (`sampling/run_sample.py`)."""
         with self._running("what the inputs were built from") as session:
             return self._run_sample(session, graph).of_node(model)
 
     @available.parse_none
-    def qbeast_require_no_mixture(self, relation: BaseRelation, built_from: "Fractions") -> None:
+    def qbeast_require_no_mixture(self, relation: BaseRelation, built_from: "BuiltFrom") -> None:
         with self._running(f"what {relation} was built from") as session:
             sampling.run_sample.require_no_mixture(session, _table(relation), built_from)
 
@@ -524,8 +525,17 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_mark_of_sample(
         self, model: Mapping[str, Any], graph: Mapping[str, Any]
     ) -> dict[str, str]:
-        """The property of a table or view that is built from a sample; none for all rows."""
-        return models.configuration.mark_of_sample(self.qbeast_built_from(model, graph))
+        """The property of a table that is built from a sample; none for all rows."""
+        return sampling.marks.mark_of_sample(self.qbeast_built_from(model, graph))
+
+    @available.parse(lambda *_: {})
+    def qbeast_mark_of_view(
+        self, model: Mapping[str, Any], graph: Mapping[str, Any]
+    ) -> dict[str, str]:
+        """The properties of a view that reads a sample; none for all rows."""
+        with self._running("what the view samples") as session:
+            sampled = self._run_sample(session, graph).sampled_by(model)
+        return sampling.marks.mark_of_view(self.qbeast_built_from(model, graph), sampled)
 
     @available.parse_list
     def qbeast_sample_notes(

@@ -1,6 +1,7 @@
 """What the functional tests share: projects of their own, results of a run, and its tables."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,12 @@ def adapter_response(project: Any, name: str) -> dict[str, Any]:
 def properties(spark: SparkSession, table: str) -> dict[str, str]:
     """The table's properties."""
     return {row.key: row.value for row in spark.sql(f"show tblproperties {table}").collect()}
+
+
+def fractions_recorded(spark: SparkSession, table: str) -> str | None:
+    """The fractions in the mark of a table or view that is built from a sample."""
+    mark = properties(spark, table).get("qbeast.builtFromSample")
+    return mark and re.sub("@[0-9a-f]{8}", "", mark)
 
 
 def comments(spark: SparkSession, table: str) -> dict[str, str]:

@@ -19,7 +19,13 @@ from qbeast_core import QbeastTable, failpoints
 from tests.integration.core.brute_force import assert_sound, last_version, live_adds
 from tests.integration.core.killing import killed_process
 from tests.integration.dbt.processes import TARGET, start
-from tests.integration.dbt.projects import comments, properties, versions, write_project
+from tests.integration.dbt.projects import (
+    comments,
+    fractions_recorded,
+    properties,
+    versions,
+    write_project,
+)
 from tests.support.views import temporary_views
 
 MODEL = """
@@ -121,7 +127,6 @@ snapshots:
     config: {unique_key: id, strategy: check, check_cols: [id]}
 """
 SAMPLED = ["--vars", "{qbeast_sample: 0.1}"]
-MARK = "qbeast.builtFromSample"
 
 
 class TestKilledRunsOnASample:
@@ -149,7 +154,7 @@ class TestKilledRunsOnASample:
     ) -> None:
         def of(name: str) -> tuple[int, str | None]:
             table = f"{project.test_schema}.{name}"
-            return spark.table(table).count(), properties(spark, table).get(MARK)
+            return spark.table(table).count(), fractions_recorded(spark, table)
 
         run_dbt(["run", "-s", "events"])
         for name in ("plain", "seen", "history"):

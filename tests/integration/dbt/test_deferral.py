@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable
-from tests.integration.dbt.projects import message_of, properties
+from tests.integration.dbt.projects import fractions_recorded, message_of
 
 INDEXED = "{{ config(materialized='qbeast', columns_to_index='id', cube_size=200, CONFIG) }} "
 ROWS = "select id from range(2000)"
@@ -28,11 +28,21 @@ def model(dbt, session):
         .union(dbt.ref("whole").selectExpr("id", "'whole'"))
     )
 """
+JOINED = """
+{{ config(materialized='table') }}
+select id from {{ ref('seen') }} join {{ ref('base') }} using (id)
+"""
+SOURCES = """
+sources:
+  - name: dev
+    schema: SCHEMA
+    tables: [{name: child, columns: [{name: id, data_tests: [not_null]}]}]
+"""
 
 
 class TestDeferredRunOnASample:
     @pytest.fixture(scope="class")
-    def models(self) -> dict[str, Any]:
+    def models(self, dev_schema: str) -> dict[str, Any]:
         return {
             "base.sql": INDEXED.replace("CONFIG", "") + ROWS,
             "whole.sql": INDEXED.replace("CONFIG", "sample=false") + ROWS,
@@ -41,6 +51,9 @@ class TestDeferredRunOnASample:
             "of_whole.sql": READING.replace("NAME", "whole"),
             "in_python.py": IN_PYTHON,
             "seen.sql": "select id from {{ ref('child') }}",
+            "joined.sql": JOINED,
+            "of_source.sql": "select id from {{ source('dev', 'child') }}",
+            "sources.yml": SOURCES.replace("SCHEMA", dev_schema),
         }
 
     @pytest.fixture(scope="class")
@@ -62,7 +75,7 @@ class TestDeferredRunOnASample:
     def test_marks_are_those_of_what_is_read(
         self, project: Any, dev_schema: str, spark: SparkSession
     ) -> None:
-        run_dbt(["run"])
+        run_dbt(["run", "--exclude", "of_source"])
         state = Path(project.project_root, "state")
         state.mkdir()
         shutil.copy(Path(project.project_root, "target", "manifest.json"), state)
@@ -73,7 +86,7 @@ class TestDeferredRunOnASample:
             return sorted(row.id for row in rows)
 
         def mark(name: str) -> str | None:
-            return properties(spark, f"{dev_schema}.{name}").get("qbeast.builtFromSample")
+            return fractions_recorded(spark, f"{dev_schema}.{name}")
 
         # The target has neither `base` nor `whole`, so both are read from the state's schema.
         new = ["child", "grandchild", "of_whole", "in_python", "seen"]
@@ -96,6 +109,25 @@ class TestDeferredRunOnASample:
         failed = run_dbt(["run", "-s", "child", *favoring], expect_pass=False)
         told = message_of(failed, "child")
         assert "was built from a sample of 10 percent, but this run would add rows from all" in told
+
+        # The view of the state reads a table of the state that has all rows.
+        run_dbt(["run", "-s", "joined", "--defer", "--favor-state", *of_dev])
+        assert (ids("joined"), mark("joined")) == (tenth, "0.1,1.0")
+
+        # The other target does not allow samples, whoever took them.
+        refused = run_dbt(["run", "-s", "of_source"], expect_pass=False)
+        told = (
+            f"{dev_schema}.child was built from a sample of 10 percent, and target 'default' does"
+        )
+        assert told in message_of(refused, "of_source")
+        _, log = run_dbt_and_capture(["test", "-s", "source:dev"])
+        assert "child_id reads data built from a sample of 10 percent" in log
+        run_dbt(["parse", "--target", "dev"])
+        shutil.copytree(Path(project.project_root, "target"), Path(project.project_root, "of_dev"))
+        cloning = ["clone", "-s", "child", "seen", "--full-refresh", "--state", "of_dev"]
+        refused = run_dbt(cloning, expect_pass=False)
+        assert told in message_of(refused, "child")
+        assert told.replace("child", "seen") in message_of(refused, "seen")
 
         # A clone of a view reads the state's view, whatever the inputs of its model are here.
         run_dbt(["clone", "-s", "seen", "--full-refresh", *of_dev])

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from benchmarks.scans import scanned
 from qbeast_core import QbeastTable
 from qbeast_core.model.weight import weight_of_fraction
-from tests.integration.dbt.projects import message_of, properties
+from tests.integration.dbt.projects import fractions_recorded, message_of, properties
 
 EVENTS = """
 {{ config(materialized='qbeast', columns_to_index=['id', 'kind'], cube_size=500) }}
@@ -266,8 +266,7 @@ class TestRunOnASample(TargetThatAllowsSamples):
             assert {row.id for row in rows} == tenth, name
             assert len(rows) == len(tenth), name
         for name in ("copy", "plain", "view", "of_copy", "by_variable", "in_python"):
-            found = properties(spark, f"{schema}.{name}")
-            assert found["qbeast.builtFromSample"] == "0.1", name
+            assert fractions_recorded(spark, f"{schema}.{name}") == "0.1", name
         assert "not_null_copy_id reads data built from a sample of 10 percent" in log
         assert "relationships_events_id__id__ref_twin_ reads a sample of 10 percent of" in tests
         # Samples of two tables have other rows. A test with `sample: 1` reads all rows of both.
@@ -390,7 +389,7 @@ class TestTargetOnASample:
         # A snapshot goes on with the sample that it began with, and with no other.
         run_dbt(["snapshot"])
         assert ids("history") == tenth
-        assert properties(spark, f"{schema}.history")["qbeast.builtFromSample"] == "0.1"
+        assert fractions_recorded(spark, f"{schema}.history") == "0.1"
         (failed,) = run_dbt(["snapshot", "--vars", "{qbeast_sample: 1}"], expect_pass=False)
         assert "was built from a sample of 10 percent" in failed.message
         assert "a snapshot must be dropped for that" in failed.message
@@ -528,7 +527,7 @@ class TestInputsOfARunOnASample(TargetThatAllowsSamples):
             return run_dbt([command, "-s", *names, "--vars", variables], **arguments)
 
         def mark(name: str) -> str | None:
-            return properties(spark, f"{project.test_schema}.{name}").get("qbeast.builtFromSample")
+            return fractions_recorded(spark, f"{project.test_schema}.{name}")
 
         run("base")
         run("main", sample=0.1)
@@ -570,3 +569,51 @@ class TestInputsOfARunOnASample(TargetThatAllowsSamples):
         for name, owner in (("with_a_sample", "with_a_sample"), ("of_a_source", "sliced")):
             told = f"{owner}: sample=0.1 is for data tests"
             assert told in message_of(run(name, expect_pass=False), name)
+
+
+ORDERS_OF_RAW = """
+{{ config(materialized='qbeast', columns_to_index='day', cube_size=500) }}
+select id, id % 2500 as day from {{ ref('raw') }}
+"""
+FACTS = """
+{{ config(materialized='qbeast', columns_to_index='id', incremental_strategy='append') }}
+select id from {{ ref('stage') }} {% if is_incremental() %} where id < 0 {% endif %}
+"""
+
+
+class TestViewsOfSamples(TargetThatAllowsSamples):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {
+            "raw.sql": EVENTS,
+            "orders.sql": ORDERS_OF_RAW,
+            "stage.sql": "select id from {{ ref('orders') }}",
+            "facts.sql": FACTS,
+        }
+
+    def test_only_rows_of_the_same_sample_are_added(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        def run(*names: str, sample: float = 0.1, **arguments: Any) -> Any:
+            return run_dbt(
+                ["run", "-s", *names, "--vars", f"{{qbeast_sample: {sample}}}"], **arguments
+            )
+
+        def told() -> str:
+            return message_of(run("facts", expect_pass=False), "facts")
+
+        run("raw", sample=1)
+        run("orders", "stage", "facts")
+        # The view was created over a sample, and its table has all rows now.
+        run("orders", sample=1)
+        assert "inputs are a sample of 10 percent and all rows" in told()
+        # The view samples the table itself: other rows than those of the sample before.
+        run("stage")
+        tenth = QbeastTable.for_name(spark, f"{project.test_schema}.orders").sample(0.1)
+        seen = spark.table(f"{project.test_schema}.stage")
+        assert sorted(seen.collect()) == sorted(tenth.select("id").collect())
+        assert "another sample of that size" in told()
+        # The view takes a sample of a table that is now a sample itself.
+        run("orders")
+        assert re.search("view .*stage samples .*orders, .*: rebuild .*stage", told())
+        run("stage", "facts")

@@ -1,6 +1,7 @@
 """Which tables a node reads: its own target's, or those of the state that a run defers to."""
 
 from copy import deepcopy
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,7 +29,7 @@ NODES["model.p.seen"] = {
     "alias": "seen",
     "config": {"materialized": "view"},
     "depends_on": {"nodes": ["model.p.between"]},
-    "defer_relation": {"schema": "prod", "alias": "seen", "config": {}},
+    "defer_relation": {"schema": "prod", "alias": "seen", "config": {"materialized": "view"}},
 }
 NODES["model.p.seen_again"] = {
     **NODES["model.p.seen"],
@@ -48,8 +49,10 @@ FUNCTIONS = {
     "function.p.latest": {"depends_on": {"nodes": ["function.p.first", "source.p.raw.rates"]}},
     "function.p.first": {"depends_on": {"nodes": ["model.p.between"]}},
 }
-OWN = Input("`dev`.`orders`", is_left_whole=False)
-OF_STATE = Input("`prod`.`orders_v2`", is_left_whole=True)
+ORDERS, RATES = "model.p.orders", "source.p.raw.rates"
+OWN = Input("`dev`.`orders`", ORDERS, is_left_whole=False)
+OF_STATE = Input("`prod`.`orders_v2`", ORDERS, is_left_whole=True, is_built_here=False)
+OF_SOURCE = Input("`raw`.`rates_eu`", RATES, is_left_whole=True, is_built_here=False)
 
 
 def orders(own_exists: bool, **deferral: Any) -> Input:
@@ -90,7 +93,7 @@ def test_what_an_ephemeral_model_reads_counts() -> None:
     deferral = Deferral(is_on=False, favors_state=False, selected=[], exists=lambda *_: True)
     reading = {"depends_on": {"nodes": ["model.p.between", "macro.p.unknown"]}}
     found = inputs_of(reading, {"nodes": NODES, "sources": SOURCES}, deferral)
-    assert list(found) == [OWN, Input("`raw`.`rates_eu`", is_left_whole=True)]
+    assert list(found) == [OWN, OF_SOURCE]
 
 
 def test_a_view_and_the_tables_under_it_count() -> None:
@@ -101,27 +104,31 @@ def test_a_view_and_the_tables_under_it_count() -> None:
 
     seen, again = "`dev`.`seen`", "`dev`.`seen_again`"
     assert read_by("seen_again", defers=False) == [
-        Input(again, is_left_whole=False),
-        Input(seen, is_left_whole=False, view=again),
-        Input("`dev`.`orders`", is_left_whole=False, view=seen),
-        Input("`raw`.`rates_eu`", is_left_whole=True, view=seen),
+        Input(again, "model.p.seen_again", is_left_whole=False),
+        Input(seen, "model.p.seen", is_left_whole=False, view=again),
+        replace(OWN, view=seen),
+        replace(OF_SOURCE, view=seen),
     ]
     graph = {"nodes": deepcopy(NODES), "sources": SOURCES}
     graph["nodes"]["model.p.seen"]["config"]["sample"] = False
     deferral = Deferral(is_on=False, favors_state=False, selected=[], exists=lambda *_: True)
     found = inputs_of({"depends_on": {"nodes": ["model.p.seen"]}}, graph, deferral)
     assert all(each.is_left_whole for each in found)
-    # What the state's view reads is not known here.
-    assert read_by("seen", defers=True) == [Input("`prod`.`seen`", is_left_whole=False)]
+    # The view of the state reads the tables of the state.
+    of_state = "`prod`.`seen`"
+    assert read_by("seen", defers=True) == [
+        Input(of_state, "model.p.seen", is_left_whole=False, is_built_here=False),
+        replace(OF_STATE, view=of_state),
+        replace(OF_SOURCE, view=of_state),
+    ]
 
 
 def test_what_a_function_reads_counts_and_is_read_whole() -> None:
     deferral = Deferral(is_on=False, favors_state=False, selected=[], exists=lambda *_: True)
     graph = {"nodes": NODES, "sources": SOURCES, "functions": FUNCTIONS}
     reading = {"depends_on": {"nodes": ["function.p.latest", "model.p.orders"]}}
-    rates = Input("`raw`.`rates_eu`", is_left_whole=True)
-    whole = Input("`dev`.`orders`", is_left_whole=True)
-    assert list(inputs_of(reading, graph, deferral)) == [whole, rates, OWN]
+    whole = replace(OWN, is_left_whole=True)
+    assert list(inputs_of(reading, graph, deferral)) == [whole, OF_SOURCE, OWN]
 
 
 def test_each_node_is_looked_at_once() -> None:

@@ -1,33 +1,42 @@
-"""Whether a run is one on a sample."""
+"""Whether a run is one on a sample, and what it builds its tables from."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from dbt.adapters.qbeast.credentials import QbeastCredentials
 from dbt.adapters.qbeast.sampling.inputs import Input
+from dbt.adapters.qbeast.sampling.marks import Part, digest, mark_of_sample, mark_of_view
 from dbt.adapters.qbeast.sampling.run_sample import (
     fraction_of_node,
     fraction_of_run,
-    fractions_of,
-    refuse_mixture,
+    parts_of,
+    refuse_sampled_inputs,
     sampled_by_its_text,
 )
 from dbt.config.project import VarProvider
 from dbt_common.exceptions import DbtRuntimeError
 
-SAMPLED, WHOLE, LEFT_WHOLE, SMALL = (
-    Input("sampled", is_left_whole=False),
-    Input("whole", is_left_whole=False),
-    Input("whole", is_left_whole=True),
-    Input("small", is_left_whole=False),
-)
-IN_VIEW, IN_SAMPLED_VIEW, SAMPLED_IN_VIEW = (
-    Input("whole", is_left_whole=False, view="view"),
-    Input("whole", is_left_whole=False, view="sampled"),
-    Input("sampled", is_left_whole=False, view="view"),
-)
+
+def read(table: str, view: str | None = None, is_left_whole: bool = False) -> Input:
+    return Input(table, f"model.{table}", is_left_whole, view=view)
+
+
+SAMPLED, WHOLE, SMALL = read("sampled"), read("whole"), read("small")
+LEFT_WHOLE = read("whole", is_left_whole=True)
+VIEW, SAMPLING_VIEW = read("view"), read("sampling_view")
+# What the tables and views have as properties. The other ones have none.
+PROPERTIES = {
+    "sampled": mark_of_sample((Part(0.1, "s"),)),
+    "sampled_by_old": mark_of_sample((Part(0.1),)),
+    "view_of_sampled": mark_of_view((Part(0.1, "s"),), []),
+    "sampling_view": mark_of_view((Part(0.1, "w"),), ["whole"]),
+    "view_by_old": mark_of_sample((Part(0.1),)),
+}
+A_TENTH = Part(0.1, digest("model.whole", "id IntegerType()"))
+ALL = Part(1.0)
 
 
 def run(
@@ -98,58 +107,75 @@ def test_functions_and_some_tests_read_all_rows(
     assert fraction_of_node(on_a_sample, resource_type, config) == expected
 
 
+def parts(inputs: list[Input], fraction: float | None, weights: str = "id IntegerType()") -> Any:
+    return parts_of(
+        inputs,
+        fraction,
+        properties=lambda table: PROPERTIES.get(table, {}),
+        is_whole=lambda table: table in ("whole", "also_whole"),
+        weights=lambda _: weights,
+    )
+
+
 @pytest.mark.parametrize(
     ("inputs", "fraction", "expected"),
     [
         ([], 0.1, ()),
         ([SMALL, LEFT_WHOLE], 0.1, ()),
         ([WHOLE, SMALL], None, ()),
-        ([WHOLE, SMALL, LEFT_WHOLE], 0.1, (0.1,)),
-        ([WHOLE], 0.0, (0.0,)),
-        ([SAMPLED, SMALL, LEFT_WHOLE], None, (0.1,)),
-        ([SAMPLED, WHOLE], 0.1, (0.1,)),
-        ([SAMPLED, WHOLE], 0.01, (0.01, 0.1)),
-        ([WHOLE, SAMPLED], None, (0.1, 1.0)),
-        ([IN_VIEW], 0.1, ()),
-        ([IN_VIEW, SAMPLED], 0.1, (0.1, 1.0)),
-        ([IN_SAMPLED_VIEW, SAMPLED], None, (0.1,)),
-        ([SAMPLED_IN_VIEW], None, (0.1,)),
+        ([WHOLE, SMALL, LEFT_WHOLE], 0.1, (A_TENTH,)),
+        ([WHOLE], 0.0, (A_TENTH._replace(fraction=0.0),)),
+        ([SAMPLED, SMALL, LEFT_WHOLE], None, (Part(0.1, "s"),)),
+        ([SAMPLED, WHOLE], 0.1, (A_TENTH, Part(0.1, "s"))),
+        ([SAMPLED, WHOLE], 0.01, (A_TENTH._replace(fraction=0.01), Part(0.1, "s"))),
+        ([WHOLE, SAMPLED], None, (Part(0.1, "s"), ALL)),
+        ([VIEW, read("whole", "view")], 0.1, ()),
+        ([VIEW, read("whole", "view"), SAMPLED], 0.1, (Part(0.1, "s"), ALL)),
+        ([VIEW, read("sampled", "view")], None, (Part(0.1, "s"),)),
+        ([SAMPLING_VIEW, read("whole", "sampling_view")], 0.1, (Part(0.1, "w"),)),
+        ([SAMPLING_VIEW, read("also_whole", "sampling_view")], 0.1, (Part(0.1, "w"), ALL)),
+        # The table was a sample when the view was created, and has all rows now.
+        ([read("view_of_sampled"), read("whole", "view_of_sampled")], 0.1, (Part(0.1, "s"), ALL)),
+        ([read("view_by_old"), read("whole", "view_by_old")], 0.1, (Part(0.1),)),
+        ([read("sampled_by_old")], 0.1, (Part(0.1),)),
     ],
 )
-def test_every_fraction_of_the_inputs_counts(
-    inputs: list[Input], fraction: float | None, expected: tuple[float, ...]
+def test_every_part_of_the_inputs_counts(
+    inputs: list[Input], fraction: float | None, expected: tuple[Part, ...]
 ) -> None:
-    def marks(table: str) -> tuple[float, ...]:
-        return (0.1,) if table == "sampled" else ()
+    assert sorted(parts(inputs, fraction)) == sorted(expected)
 
-    assert fractions_of(inputs, fraction, marks, lambda table: table == "whole") == expected
+
+def test_a_sample_by_other_columns_has_other_rows() -> None:
+    assert parts([WHOLE], 0.1) == parts([WHOLE, WHOLE], 0.1)
+    assert parts([WHOLE], 0.1) != parts([WHOLE], 0.1, weights="day DateType()")
+    assert parts([WHOLE], 0.1) != parts([read("also_whole")], 0.1)
+    # The state's table is sampled like the target's own.
+    of_state = [replace(WHOLE, is_built_here=False)]
+    assert parts(of_state, 0.1) == parts([WHOLE], 0.1)
+
+
+def test_a_view_that_samples_a_sample_is_to_be_rebuilt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PROPERTIES, "whole", PROPERTIES["sampled"])
+    told = "view sampling_view samples whole, .*: rebuild sampling_view before what reads it"
+    with pytest.raises(DbtRuntimeError, match=told):
+        parts([SAMPLING_VIEW, read("whole", "sampling_view")], 0.1)
+    assert parts([SAMPLING_VIEW], 0.1) == (Part(0.1, "w"),)
+
+
+def test_a_target_without_samples_refuses_sampled_inputs() -> None:
+    marks = {"`raw`.`t`": (Part(0.01, "s"),), "`raw`.`whole`": ()}
+    told = "\n  raw.t was built from a sample of 1 percent, and target 'prod' .*allow_sampled"
+    with pytest.raises(DbtRuntimeError, match=told):
+        refuse_sampled_inputs("prod", marks)
 
 
 def test_an_ephemeral_model_samples_what_its_own_text_reads() -> None:
     def is_whole(table: str) -> bool:
         return table == "whole"
 
-    assert sampled_by_its_text([SAMPLED, SMALL, LEFT_WHOLE, IN_VIEW], is_whole) == []
+    assert (
+        sampled_by_its_text([SAMPLED, SMALL, LEFT_WHOLE, read("whole", view="view")], is_whole)
+        == []
+    )
     assert sampled_by_its_text([SMALL, WHOLE], is_whole) == ["whole"]
-
-
-@pytest.mark.parametrize("same", [(), (0.1,)])
-def test_rows_of_the_same_sample_are_added(same: tuple[float, ...]) -> None:
-    refuse_mixture("s.t", same, same)
-
-
-@pytest.mark.parametrize(
-    ("present", "added", "told"),
-    [
-        ((0.1,), (), "s.t was built from a sample of 10 percent, .* from all rows: use the same"),
-        ((), (0.1,), "from all rows, .* from a sample of 10 percent: .* --full-refresh"),
-        ((0.1, 1.0), (0.1,), "from a sample of 10 percent and all rows, but .* --full-refresh"),
-        ((0.1,), (0.1, 1.0), "inputs are a sample of 10 percent and all rows: .*`sample: false`"),
-        ((0.01, 0.1), (0.01, 0.1), "inputs are a sample of 1 percent and a sample of 10 percent"),
-    ],
-)
-def test_rows_of_other_samples_are_not_added(
-    present: tuple[float, ...], added: tuple[float, ...], told: str
-) -> None:
-    with pytest.raises(DbtRuntimeError, match=told):
-        refuse_mixture("s.t", present, added)

@@ -17,16 +17,12 @@ from dbt.adapters.qbeast.models.increment import (
 )
 from dbt.adapters.qbeast.models.other_adapters import refuse_keys_of_a_merge, refuse_with_an_index
 from dbt.adapters.qbeast.relation import parse_fraction
+from dbt.adapters.qbeast.sampling.marks import ALL_ROWS, BuiltFrom, mark_of_sample
 from dbt.adapters.spark.impl import SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
 
 from qbeast_core import closest
 
-Fractions = tuple[float, ...]
-"""The fractions of all rows that the inputs of a table have, in ascending order; 1 for all rows of
-an indexed input. Inputs that runs on a sample read whole do not count. Empty if nothing is sampled.
-"""
-ALL_ROWS: Fractions = ()
 INDEXED_MATERIALIZATIONS = ("qbeast", "table", "incremental")
 NEVER, AUTO, ALWAYS = "never", "auto", "always"
 _NO_INDEX = ("none", "")
@@ -108,7 +104,7 @@ class ModelSpec:
     """Whether the model's code calls `is_incremental()`."""
     optimize: str
     """Whether a run ends with an optimize: NEVER, AUTO or ALWAYS."""
-    built_from: Fractions
+    built_from: BuiltFrom
     properties: Mapping[str, str]
     location: str | None
     descriptions: Descriptions
@@ -157,7 +153,7 @@ def model_increment(config: Any, model: Mapping[str, Any] | None = None) -> Incr
 def model_spec(
     config: Any,
     model: Mapping[str, Any],
-    built_from: Fractions = ALL_ROWS,
+    built_from: BuiltFrom = ALL_ROWS,
     *,
     full_refresh: bool = False,
 ) -> ModelSpec:
@@ -166,7 +162,7 @@ def model_spec(
     Args:
         config: the `config` object of dbt's context.
         model: the `model` of dbt's context.
-        built_from: the fractions of the samples that the rows come from.
+        built_from: the parts of the inputs that the rows come from.
         full_refresh: whether the run is a full refresh.
 
     Raises:
@@ -201,18 +197,6 @@ def model_spec(
         location=f"{str(root).rstrip('/')}/{model['alias']}" if root else None,
         descriptions=descriptions(config, model),
     )
-
-
-def mark_of_sample(built_from: Fractions) -> dict[str, str]:
-    """The property that records what a table or view was built from; none for all rows.
-
-    >>> mark_of_sample((0.1,)), mark_of_sample((0.1, 1.0)), mark_of_sample(ALL_ROWS)
-    ({'qbeast.builtFromSample': '0.1'}, {'qbeast.builtFromSample': '0.1,1.0'}, {})
-    """
-    # Its module imports numpy, which the adapter is to be loaded without.
-    from qbeast_core import BUILT_FROM_SAMPLE
-
-    return {BUILT_FROM_SAMPLE: ",".join(map(repr, built_from))} if built_from else {}
 
 
 def selector_of(model: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ from dbt.adapters.qbeast.models.response import QbeastAdapterResponse as Respons
 from dbt.adapters.qbeast.models.response import response_of_rewrite, response_of_write
 from dbt.adapters.qbeast.models.same_index import require_known_columns, require_same_index
 from dbt.adapters.qbeast.models.schema_changes import fit_increment, table_schema
-from dbt.adapters.qbeast.sampling import run_sample
+from dbt.adapters.qbeast.sampling import marks, run_sample
 from dbt_common.events.functions import fire_event, warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import ParseException
@@ -112,7 +112,8 @@ def _chose_from_other_rows(session: SparkSession, table: str, spec: ModelSpec) -
     """
     if parse_automatic(spec.columns_to_index) is None:
         return False
-    return run_sample.built_from(session, table) != spec.built_from
+    present = run_sample.built_from(session, table)
+    return marks.fractions(present) != marks.fractions(spec.built_from)
 
 
 def _respond(spec: ModelSpec, done: str, result: WriteResult) -> Response:

@@ -18,9 +18,14 @@ class Input:
 
     table: str
     """Its quoted name, `schema`.`table`."""
+    node: str
+    """The unique id of its model, seed, snapshot or source."""
     is_left_whole: bool
     """Whether runs on a sample read it whole, because its configuration sets `sample: false` or
     because a function reads it."""
+    is_built_here: bool = True
+    """Whether runs of this target build it; False for sources, and for relations of the state that
+    a run defers to."""
     view: str | None = None
     """The quoted name of the view whose text reads it; None if the node itself does."""
 
@@ -69,7 +74,8 @@ def inputs_of(
 ) -> tuple[Input, ...]:
     """The inputs of a node, each once, also through ephemeral models, functions and views.
 
-    A view counts, and so do the tables that it reads, which may have been rebuilt after it.
+    A view counts, and so do the tables that it reads, which may have been rebuilt after it. A view
+    of the state is taken to read what its model reads here, in the state.
 
     Args:
         node: the `model` of dbt's context.
@@ -77,32 +83,36 @@ def inputs_of(
     """
     functions = graph.get("functions", {})
 
-    def read_by(reader: Mapping[str, Any]) -> tuple[Input, ...]:
+    def read_by(reader: Mapping[str, Any], is_of_state: bool = False) -> tuple[Input, ...]:
         references = reader.get("depends_on", {}).get("nodes", ())
-        return tuple(dict.fromkeys(each for name in references for each in behind(name)))
+        found = (each for name in references for each in behind(name, is_of_state))
+        return tuple(dict.fromkeys(found))
 
     # Views can share inputs at every level, so that there are far more paths than nodes.
     @cache
-    def behind(unique_id: str) -> tuple[Input, ...]:
+    def behind(unique_id: str, is_of_state: bool) -> tuple[Input, ...]:
         if unique_id in functions:
-            inputs = read_by(functions[unique_id])
+            inputs = read_by(functions[unique_id], is_of_state)
             return tuple(replace(each, is_left_whole=True) for each in inputs)
         given = graph["nodes"].get(unique_id) or graph["sources"].get(unique_id)
         if given is None:
             return ()
         if given["config"].get("materialized") == "ephemeral":
-            return read_by(given)
-        relation = deferral.relation(given)
-        found = input_of(relation)
-        if relation is not given or given["config"].get("materialized") != "view":
+            return read_by(given, is_of_state)
+        of_state = given.get("defer_relation") if is_of_state else None
+        relation = of_state or deferral.relation(given)
+        is_deferred = relation is not given
+        is_built_here = not is_deferred and unique_id in graph["nodes"]
+        found = input_of(relation, unique_id, is_built_here)
+        if (relation.get("config") or {}).get("materialized") != "view":
             return (found,)
         under = (
-            Input(
-                each.table,
+            replace(
+                each,
                 is_left_whole=found.is_left_whole or each.is_left_whole,
                 view=each.view or found.table,
             )
-            for each in read_by(given)
+            for each in read_by(given, is_deferred)
         )
         return (found, *under)
 
@@ -118,11 +128,15 @@ def ephemeral_inputs(node: Any, graph: Mapping[str, Any], cte: str) -> Iterator[
             yield found
 
 
-def input_of(entry: Mapping[str, Any]) -> Input:
+def input_of(entry: Mapping[str, Any], node: str, is_built_here: bool) -> Input:
     """The input that a node, source or `defer_relation` of dbt's context is."""
     config = entry.get("config") or {}
-    table = table_name(entry["schema"], _name(entry))
-    return Input(table, is_left_whole=config.get("sample") is False)
+    return Input(
+        table=table_name(entry["schema"], _name(entry)),
+        node=node,
+        is_left_whole=config.get("sample") is False,
+        is_built_here=is_built_here,
+    )
 
 
 def _name(entry: Mapping[str, Any]) -> str:

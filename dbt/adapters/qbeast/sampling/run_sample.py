@@ -2,8 +2,8 @@
 
 A node that reads an indexed table with all of its rows reads a sample of it. Tables built from a
 sample are not sampled again. A table without an index is read whole, because Spark would read all
-of it anyway. Tables and views built from a sample record that in a property, and no table ever
-gets rows of another sample, or of all data, added to those of its own.
+of it anyway. Tables and views built from a sample record that in properties (`marks.py`), and no
+table ever gets rows of another sample, or of all data, added to those of its own.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,14 +14,19 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.contracts.connection import AdapterRequiredConfig
 from dbt.adapters.qbeast.credentials import QbeastCredentials
 from dbt.adapters.qbeast.current_node import current_node
-from dbt.adapters.qbeast.models.configuration import (
-    ALL_ROWS,
-    Fractions,
-    reads_all_rows,
-    refuse_sample,
-)
+from dbt.adapters.qbeast.models.configuration import reads_all_rows, refuse_sample
 from dbt.adapters.qbeast.relation import parse_fraction, percent
 from dbt.adapters.qbeast.sampling.inputs import Deferral, Exists, Input, input_of, inputs_of
+from dbt.adapters.qbeast.sampling.marks import (
+    ALL_ROWS,
+    BuiltFrom,
+    Part,
+    built_from_of,
+    describe,
+    digest,
+    refuse_mixture,
+    sampled_by_view_of,
+)
 from dbt_common.exceptions import DbtRuntimeError
 
 if TYPE_CHECKING:
@@ -113,12 +118,20 @@ def is_to_be_sampled(session: "SparkSession", table: str) -> bool:
     return QbeastTable.is_qbeast(session, table) and not built_from(session, table)
 
 
-def built_from(session: "SparkSession", table: str) -> Fractions:
-    """What a table was built from, as its property records it."""
-    from qbeast_core import BUILT_FROM_SAMPLE, Catalog
+def built_from(session: "SparkSession", table: str) -> BuiltFrom:
+    """What a table or view was built from, as its properties record it."""
+    from qbeast_core import Catalog
 
-    recorded = Catalog(session).properties(table).get(BUILT_FROM_SAMPLE)
-    return tuple(map(float, recorded.split(","))) if recorded else ALL_ROWS
+    return built_from_of(Catalog(session).properties(table))
+
+
+def weights_of(session: "SparkSession", table: str) -> str:
+    """The columns whose hash is the weight of a table's rows. The hash depends on their types."""
+    from qbeast_core import QbeastTable
+
+    types = {field.name.lower(): field.dataType for field in session.table(table).schema.fields}
+    names = map(str.lower, QbeastTable.for_name(session, table).latest_revision.weight_columns)
+    return ", ".join(f"{name} {types.get(name)}" for name in names)
 
 
 @dataclass(frozen=True)
@@ -133,17 +146,40 @@ class RunSample:
     """The `graph` of dbt's context."""
     exists: Exists
 
-    def of_node(self, node: Mapping[str, Any]) -> Fractions:
-        """The fractions of all rows that the node's inputs have.
+    def of_node(self, node: Mapping[str, Any]) -> BuiltFrom:
+        """The parts of its inputs that a node reads.
 
-        If the target does not allow samples, these are all rows and no table is looked up.
+        If the target does not allow samples, it has built none of its tables from one, so only
+        inputs that others build are looked up. Raises DbtRuntimeError if one is built from a
+        sample, unless the node is a test.
         """
+        from qbeast_core import Catalog
+
         fraction = fraction_of_node(self.config, node["resource_type"], node["config"])
+        inputs = self._inputs(node)
+        properties = cache(Catalog(self.session).properties)
         if not _credentials(self.config).allow_sampled_build:
-            return ALL_ROWS
-        marks = cache(partial(built_from, self.session))
-        is_whole = cache(partial(is_to_be_sampled, self.session))
-        return fractions_of(self._inputs(node), fraction, marks, is_whole)
+            of_others = (each.table for each in inputs if not each.is_built_here)
+            marks = {table: built_from_of(properties(table)) for table in of_others}
+            if not any(marks.values()):
+                return ALL_ROWS
+            if node["resource_type"] != "test":
+                refuse_sampled_inputs(self.config.target_name, marks)
+        return parts_of(
+            inputs,
+            fraction,
+            properties=properties,
+            is_whole=cache(partial(is_to_be_sampled, self.session)),
+            weights=partial(weights_of, self.session),
+        )
+
+    def sampled_by(self, node: Mapping[str, Any]) -> list[str]:
+        """The tables that the text of a node samples."""
+        fraction = fraction_of_node(self.config, node["resource_type"], node["config"])
+        if fraction is None:
+            return []
+        is_whole = partial(is_to_be_sampled, self.session)
+        return sampled_by_its_text(self._inputs(node), is_whole)
 
     def reader(self, node: Mapping[str, Any]) -> "Callable[[str], DataFrame]":
         """What `dbt.ref` and `dbt.source` of a Python model call with the name of a table."""
@@ -198,33 +234,73 @@ class RunSample:
         if command_of(self.config) == "clone":
             # A clone reads the relation of the state, not the inputs of its node.
             of_state = node.get("defer_relation")
-            return (input_of(of_state),) if of_state else ()
+            if not of_state:
+                return ()
+            return (input_of(of_state, node["unique_id"], is_built_here=False),)
         return inputs_of(node, self.graph, Deferral.of_run(self.config, self.exists))
 
 
-def fractions_of(
+def parts_of(
     inputs: Iterable[Input],
     fraction: float | None,
-    marks: Callable[[str], Fractions],
+    *,
+    properties: Callable[[str], Mapping[str, str]],
     is_whole: Callable[[str], bool],
-) -> Fractions:
+    weights: Callable[[str], str],
+) -> BuiltFrom:
     """What is built from these inputs in a run on this fraction (None for all rows).
 
     Args:
-        marks: what a table was built from.
+        properties: those of a table or view.
         is_whole: whether a table has an index and all of its rows.
+        weights: the columns that decide which rows a sample of a table has.
+
+    Raises:
+        DbtRuntimeError: a view samples a table that is now built from a sample itself.
     """
-    found: set[float] = set()
+    found: set[Part] = set()
     for given in inputs:
-        found.update(marks(given.table))
+        mark = built_from_of(properties(given.table))
+        found.update(mark)
+        sampled = sampled_by_view_of(properties(given.view)) if given.view else None
+        if mark and sampled and given.table in sampled:
+            refuse_sample_of_sample(given)
         if given.is_left_whole or not is_whole(given.table):
             continue
-        if given.view is None:
-            found.add(1.0 if fraction is None else fraction)
-        elif not marks(given.view):
-            # A view without a mark reads all rows, also in a run on a sample.
-            found.add(1.0)
-    return ALL_ROWS if found == {1.0} else tuple(sorted(found))
+        if given.view:
+            # If it is unknown, a view with a mark is taken to sample the table.
+            if sampled is not None and given.table not in sampled:
+                found.add(Part(1.0))
+        elif fraction is None:
+            found.add(Part(1.0))
+        else:
+            found.add(Part(fraction, digest(given.node, weights(given.table))))
+    return ALL_ROWS if found == {Part(1.0)} else tuple(sorted(found))
+
+
+def refuse_sample_of_sample(given: Input) -> None:
+    """Raises DbtRuntimeError for a view that samples this table, which is now a sample itself."""
+    view = _plain(given.view or "")
+    raise DbtRuntimeError(
+        f"the view {view} samples {_plain(given.table)}, which has been rebuilt from a sample "
+        f"since the view was created: rebuild {view} before what reads it"
+    )
+
+
+def refuse_sampled_inputs(target: str, marks: Mapping[str, BuiltFrom]) -> None:
+    """Raises DbtRuntimeError for inputs of a target that allows no samples.
+
+    Args:
+        marks: what each input was built from.
+    """
+    sampled = " and ".join(
+        f"{_plain(table)} was built from {describe(mark)}" for table, mark in marks.items() if mark
+    )
+    raise DbtRuntimeError(
+        f"{sampled}, and target {target!r} does not allow samples as inputs: rebuild the inputs "
+        "with all rows or, if this is a development target, add `allow_sampled_build: true` to its "
+        "profile"
+    )
 
 
 def sampled_by_its_text(inputs: Iterable[Input], is_whole: Callable[[str], bool]) -> list[str]:
@@ -236,37 +312,9 @@ def sampled_by_its_text(inputs: Iterable[Input], is_whole: Callable[[str], bool]
     ]
 
 
-def require_no_mixture(session: "SparkSession", table: str, added: Fractions) -> None:
+def require_no_mixture(session: "SparkSession", table: str, added: BuiltFrom) -> None:
     """Raises DbtRuntimeError if the rows to add are of another sample than the table's rows."""
     refuse_mixture(_plain(table), built_from(session, table), added)
-
-
-def refuse_mixture(table: str, present: Fractions, added: Fractions) -> None:
-    """Raises DbtRuntimeError if rows built from `added` may not join those built from `present`."""
-    if len(added) > 1:
-        raise DbtRuntimeError(
-            f"this run would add rows to {table} whose inputs are {describe(added)}: rebuild the "
-            f"inputs with the same {VARIABLE}, or set `sample: false` on those to read whole"
-        )
-    if present != added:
-        raise DbtRuntimeError(
-            f"{table} was built from {describe(present)}, but this run would add rows from "
-            f"{describe(added)}: use the same {VARIABLE} as before for all inputs, or rebuild the "
-            "table with --full-refresh, which keeps only the rows of that run (a snapshot must be "
-            "dropped for that, and loses its history)"
-        )
-
-
-def describe(fractions: Fractions) -> str:
-    """What a table is built from, in words.
-
-    >>> describe((0.01,)), describe((0.1, 1.0)), describe(ALL_ROWS)
-    ('a sample of 1 percent', 'a sample of 10 percent and all rows', 'all rows')
-    """
-    return " and ".join(
-        "all rows" if each == 1 else f"a sample of {percent(each)} percent"
-        for each in fractions or (1.0,)
-    )
 
 
 def _plain(table: str) -> str:

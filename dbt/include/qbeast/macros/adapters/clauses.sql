@@ -1,14 +1,14 @@
 {# dbt-spark's clauses of `create table` and `create view`, with every name and text as a literal that
    nothing in it can end. #}
 {% macro qbeast__tblproperties_clause() -%}
-  {{ qbeast_properties(config.get('tblproperties') or {}) }}
+  {%- set given = config.get('tblproperties') or {} -%}
+  {{ qbeast_properties(dict(given, **adapter.qbeast_mark_of_sample(model, graph))) }}
 {%- endmacro %}
 
 
-{# The properties of a new table or view, with the one that records the sample it is built from. It is
+{# The properties of a new table or view, also those that record the sample it is built from: they are
    part of the statement, so that nothing can end a run between the two. #}
-{% macro qbeast_properties(given) -%}
-  {%- set properties = dict(given, **adapter.qbeast_mark_of_sample(model, graph)) -%}
+{% macro qbeast_properties(properties) -%}
   {%- if properties %}
     tblproperties ({{ qbeast_literal_pairs(properties, ' = ') }})
   {%- endif %}

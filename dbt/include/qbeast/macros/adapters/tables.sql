@@ -28,14 +28,14 @@
 {%- endmacro %}
 
 
-{# dbt-spark's statement, but with the property of a view that reads a sample. #}
+{# dbt-spark's statement, but with the properties of a view that reads a sample. #}
 {% macro qbeast__create_view_as(relation, sql) -%}
   create or replace view {{ relation }}
   {%- if config.persist_column_docs() %}
     ({{ get_persist_docs_column_list(model.columns, get_columns_in_query(sql)) }})
   {%- endif %}
   {{ comment_clause() }}
-  {{ qbeast_properties({}) }}
+  {{ qbeast_properties(adapter.qbeast_mark_of_view(model, graph)) }}
   {%- if config.get('contract').enforced -%}
     {{ get_assert_columns_equivalent(sql) }}
   {%- endif %}

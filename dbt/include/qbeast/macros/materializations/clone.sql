@@ -18,6 +18,8 @@
     {% do exceptions.raise_compiler_error(
         source ~ ' cannot be cloned, because it is not a Delta table. Build it in this target instead') %}
   {%- endif -%}
+  {# The clone has the properties of the state's table. This fails if the target does not allow samples. #}
+  {%- do adapter.qbeast_built_from(model, graph) -%}
   {%- set target_relation = this.incorporate(type='table', is_delta=true) -%}
   {%- do apply_grants(this, config.get('grants'), should_revoke=false) -%}
   {# Spark ignores the case of names, and lists them in lower case. #}

@@ -1,0 +1,89 @@
+"""What tables record about the samples that they are built from, and which rows they get."""
+
+import pytest
+from dbt.adapters.qbeast.sampling.marks import (
+    ALL_ROWS,
+    BuiltFrom,
+    Part,
+    built_from_of,
+    digest,
+    mark_of_sample,
+    mark_of_view,
+    refuse_mixture,
+    sampled_by_view_of,
+)
+from dbt_common.exceptions import DbtRuntimeError
+
+A_TENTH, ANOTHER_TENTH, A_HUNDREDTH = Part(0.1, "aa"), Part(0.1, "bb"), Part(0.01, "aa")
+OF_OLD, ALL = Part(0.1), Part(1.0)
+
+
+@pytest.mark.parametrize("parts", [(), (A_TENTH,), (A_HUNDREDTH, A_TENTH, ANOTHER_TENTH, ALL)])
+def test_what_is_recorded_is_read(parts: BuiltFrom) -> None:
+    assert built_from_of(mark_of_sample(parts)) == parts
+    assert built_from_of(mark_of_view(parts, ["`s`.`t`"])) == parts
+
+
+def test_properties_with_fractions_only_are_read() -> None:
+    assert built_from_of({"qbeast.builtFromSample": "0.1,1.0"}) == (OF_OLD, ALL)
+
+
+def test_a_view_records_what_its_text_samples() -> None:
+    tables = ["`s`.`a, b`", "`s`.`c`"]
+    assert sampled_by_view_of(mark_of_view((A_TENTH,), tables)) == set(tables)
+    assert sampled_by_view_of(mark_of_view((A_TENTH,), [])) == set()
+    assert mark_of_view(ALL_ROWS, []) == {}
+    assert sampled_by_view_of({}) == set()
+    assert sampled_by_view_of(mark_of_sample((OF_OLD,))) is None
+
+
+def test_a_digest_depends_on_the_table_and_its_columns() -> None:
+    found = {digest("m.a", "id"), digest("m.b", "id"), digest("m.a", "day"), digest("m.a", "id")}
+    assert len(found) == 3
+    assert {len(each) for each in found} == {8}
+
+
+@pytest.mark.parametrize(
+    ("present", "added"),
+    [
+        ((), ()),
+        ((A_TENTH,), (A_TENTH,)),
+        ((A_TENTH, ANOTHER_TENTH), (A_TENTH, ANOTHER_TENTH)),
+        ((OF_OLD,), (A_TENTH,)),
+        ((A_TENTH,), (ANOTHER_TENTH, OF_OLD)),
+    ],
+)
+def test_rows_of_the_same_sample_are_added(present: BuiltFrom, added: BuiltFrom) -> None:
+    refuse_mixture("s.t", present, added)
+
+
+@pytest.mark.parametrize(
+    ("present", "added", "told"),
+    [
+        (
+            (A_TENTH,),
+            (),
+            "s.t was built from a sample of 10 percent, .* from all rows: use the same",
+        ),
+        ((), (A_TENTH,), "from all rows, .* from a sample of 10 percent: .* --full-refresh"),
+        ((A_TENTH, ALL), (A_TENTH,), "of 10 percent and all rows, but .* --full-refresh"),
+        (
+            (A_TENTH,),
+            (A_TENTH, ALL),
+            "inputs are a sample of 10 percent and all rows: .*`sample: false`",
+        ),
+        (
+            (A_HUNDREDTH, A_TENTH),
+            (A_HUNDREDTH, A_TENTH),
+            "a sample of 1 percent and a sample of 10",
+        ),
+        ((OF_OLD,), (A_HUNDREDTH,), "of 10 percent, but .* of 1 percent: .* --full-refresh"),
+        ((A_TENTH,), (ANOTHER_TENTH,), "of 10 percent, .* another sample .* --full-refresh"),
+        ((A_TENTH,), (A_TENTH, ANOTHER_TENTH), "another sample .* samples other tables"),
+    ],
+)
+def test_rows_of_other_samples_are_not_added(
+    present: BuiltFrom, added: BuiltFrom, told: str
+) -> None:
+    with pytest.raises(DbtRuntimeError, match=told):
+        refuse_mixture("s.t", present, added)

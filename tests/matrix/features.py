@@ -133,7 +133,12 @@ FEATURES: tuple[Feature, ...] = (
         note="Reads and filters work. Rename the column back, or overwrite the table with other "
         "`columns_to_index`.",
     ),
-    Feature("deletion vectors", {"delta.enableDeletionVectors": "true"}),
+    Feature(
+        "deletion vectors",
+        {"delta.enableDeletionVectors": "true"},
+        # Without data skipping, Delta does not read a table with deletion vectors.
+        settings={"spark.databricks.delta.stats.skipping": "true"},
+    ),
     Feature("change data feed", {"delta.enableChangeDataFeed": "true"}),
     Feature(
         "type widening",

@@ -268,11 +268,16 @@ def test_a_float_finds_the_whole_numbers_that_it_finds_in_plain_delta(
 ) -> None:
     """Without ANSI mode, Spark compares them as floats, which lack the last digits."""
     indexed, twin = str(tmp_path / "t"), str(tmp_path / "twin")
-    before = spark.sql("select 16777217L id, 'old' s")
     source = spark.sql("select float(16777216) id, 'new' s")
-    write_table(before, path=indexed, columns_to_index=["id"])
-    before.write.format("delta").save(twin)
+    for number in (16777217, 5):
+        before = spark.sql(f"select {number}L id, 'old' s")
+        write_table(before, path=indexed, columns_to_index=["id"])
+        before.write.format("delta").mode("append").save(twin)
     with changed_settings(spark, {"spark.sql.ansi.enabled": ansi}):
+        rows_before = spark.read.format("delta").load(twin).alias("t")
+        matched = rows_before.join(source.alias("s"), F.expr("t.id = s.id"), "left_semi")
+        known = key_condition(source, ["id"], rows_before.schema, "t")
+        assert known is not None and matched.where(known).count() == matched.count()
         QbeastTable.for_path(spark, indexed).merge(source, "id")
         (
             DeltaTable.forPath(spark, twin)

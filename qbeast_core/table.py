@@ -25,7 +25,8 @@ from qbeast_core.estimation.answer import Estimate
 from qbeast_core.jvm.failures import typed_errors_of_methods
 from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.table import OpenTable
-from qbeast_core.maintain.optimize import OptimizeResult, Scope, optimize_table
+from qbeast_core.maintain.optimize import OptimizeResult, optimize_table
+from qbeast_core.maintain.scope import Scope
 from qbeast_core.model.revision import LAST_REVISION_KEY, Revision
 from qbeast_core.options import (
     ALL,
@@ -287,13 +288,14 @@ class QbeastTable:
         """Compact and index files, where that improves the index.
 
         Only these files are rewritten: files with rows of all weights, once together they have more
-        rows than a cube should; several small or overlapping files with the same weights; and files
+        rows than a cube should; several small or overlapping files with the same weights; the files
+        of older revisions with fewer rows than a cube, which join the latest revision; and files
         without an index. If no file improves, nothing is written. The rows and their weights do
         not change. Commits made before an error stay.
 
         Args:
             revision_id: the number of a revision; `"all"`; `"unindexed"` for files without an
-                index only; or None for files without an index and the latest revision. A list of
+                index only; or None for the latest revision and the rows that join it. A list of
                 paths stands for `files`.
             files: the only files to rewrite, as paths from `files()`. Without a `revision_id` they
                 can belong to any revision.

@@ -215,6 +215,12 @@ class TableIndex:
         found = [i for i, file in enumerate(self.files) if file.revision_id == revision_id]
         return np.array(found, dtype=np.int64)
 
+    @property
+    def revisions_without_files(self) -> set[int]:
+        """The revisions whose number no file of the table has, except for staging."""
+        named = {parse_id(file.tags.get(REVISION_TAG, "")) for file in self._data_files}
+        return self.configuration.revisions.keys() - named - {STAGING_REVISION_ID}
+
     def tree(self, revision: Revision) -> OTree:
         """The tree of a revision, from the blocks of its live files."""
         return OTree.of(self.blocks_of(revision), revision.dimensions)

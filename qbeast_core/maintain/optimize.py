@@ -2,18 +2,18 @@
 
 A file is rewritten if its rows are not divided by weight and enough other rows are not either, if
 it is one of several small files with the same weights, if it shares crowded or many pieces of cubes
-with other files (`tree.fragments`), or if the index does not describe it. Its rows are removed from
-the tree and added again; their values and weights do not change. Rarely, they overcrowd a cube of
+with other files (`tree.fragments`), if it belongs to a small older revision, or if the index does
+not describe it. Its rows are removed from the tree and added again, or join the latest revision;
+their values and weights do not change. Rarely, they overcrowd a cube of
 another file, which the next round then rewrites. After the last round no file improves any more, so
 a second optimize writes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,21 +22,18 @@ from pyspark.sql import SparkSession
 from qbeast_core.counts import counted
 from qbeast_core.delta.operations import Operation
 from qbeast_core.delta.snapshot import TableSnapshot
-from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.compatibility import check_writable
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.maintain.scope import Scope
 from qbeast_core.model.revision import STAGING_REVISION_ID, Revision
-from qbeast_core.options import parse_fraction, parse_texts
-from qbeast_core.read.sample import choose_files
 from qbeast_core.tree.fragments import HeldBlocks, compaction_candidates
 from qbeast_core.write.files import WrittenFiles, check_none_lost
 from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.known_index import KnownIndex
 from qbeast_core.write.writer import IndexWriter
 
-ALL, UNINDEXED = "all", "unindexed"
 _ROUNDS = 5
 """More than was ever needed; a limit, because concurrent appends could require ever more rounds."""
 
@@ -77,46 +74,6 @@ class OptimizeResult:
         )
 
 
-@dataclass(frozen=True)
-class Scope:
-    """The files that an optimize may rewrite."""
-
-    revision_id: int | str | None = None
-    files: tuple[str, ...] | None = None
-    """Paths from `QbeastTable.files`; None for all files."""
-    fraction: float = 1.0
-
-    @staticmethod
-    def parse(
-        revision_id: int | str | Iterable[str] | None,
-        files: str | Iterable[str] | None,
-        fraction: float,
-    ) -> Scope:
-        """Parse the arguments of `QbeastTable.optimize`. Raises InvalidOptions."""
-        named = files
-        if isinstance(revision_id, Iterable) and not isinstance(revision_id, str):
-            if files is not None:
-                raise InvalidOptions(
-                    "pass the list of files as the first argument or as files=, not as both"
-                )
-            named, revision_id = revision_id, None
-        paths = None if named is None else parse_texts("files", named, "a path from files()")
-        return Scope(revision_id, paths, parse_fraction(fraction))
-
-    def of(self, table: OpenTable, revision_id: int) -> list[int]:
-        """The indices of the files of a revision (0 for unindexed files) within this scope."""
-        files: list[int] = table.index.files_of(revision_id).tolist()
-        if self.files is not None:
-            named = set(self.files)
-            files = [i for i in files if table.snapshot.files[i].path in named]
-        if self.fraction == 1.0:
-            return files
-        if revision_id == STAGING_REVISION_ID:
-            return _oldest(table.snapshot, files, self.fraction)
-        sampled = set(choose_files(table, self.fraction, None).tolist())
-        return [i for i in files if i in sampled]
-
-
 def optimize_table(
     spark: SparkSession, address: TableAddress, scope: Scope, dry_run: bool
 ) -> OptimizeResult:
@@ -124,7 +81,7 @@ def optimize_table(
     newest = OpenTable.newest(spark, address)
     result = OptimizeResult(newest.snapshot.version, dry_run=dry_run)
     written_since = cache(partial(_bytes_written_since, newest.snapshot))
-    for wanted in _revisions_to_optimize(newest, scope):
+    for wanted in scope.revisions(newest):
 
         def attempt(wanted: int = wanted) -> tuple[OptimizeResult, bool]:
             table = WritableTable.begin(spark, address)
@@ -137,35 +94,6 @@ def optimize_table(
             if not more_gain:
                 break
     return result
-
-
-def _revisions_to_optimize(table: OpenTable, scope: Scope) -> list[int]:
-    """The revision numbers to optimize, in order; 0 for unindexed files."""
-    known = [id_ for id_ in table.configuration.revisions if id_ != STAGING_REVISION_ID]
-    revision_id = scope.revision_id
-    if scope.files is not None:
-        live = {file.path for file in table.snapshot.files}
-        for path in scope.files:
-            if path not in live:
-                raise InvalidOptions(
-                    f"{path!r} is not a file of version {table.snapshot.version} of the table; "
-                    "use paths from files()"
-                )
-        if revision_id is None:
-            revision_id = ALL
-    if revision_id is None:
-        return [STAGING_REVISION_ID, *known[-1:]]
-    if revision_id == ALL:
-        return [STAGING_REVISION_ID, *known]
-    if revision_id == UNINDEXED:
-        return [STAGING_REVISION_ID]
-    is_number = isinstance(revision_id, Integral) and not isinstance(revision_id, bool)
-    if not is_number or revision_id not in known:
-        raise InvalidOptions(
-            f"there is no revision {revision_id!r} to optimize; "
-            f"use one of {', '.join(map(str, known)) or 'none'}, {ALL!r} or {UNINDEXED!r}"
-        )
-    return [int(revision_id)]
 
 
 def _optimize_revision(
@@ -250,19 +178,6 @@ def _more_gain(table: OpenTable, written: WrittenFiles, chosen: NDArray[np.int64
     )
     held: list[HeldBlocks] = [*(table.index.files[i] for i in sorted(staying)), *written.contents]
     return bool(compaction_candidates(dict(enumerate(held)), written.revision.desired_cube_size))
-
-
-def _oldest(snapshot: TableSnapshot, files: list[int], fraction: float) -> list[int]:
-    """The oldest files, up to this fraction of the bytes of all given files."""
-    by_age = sorted(files, key=lambda i: snapshot.files[i].modification_millis)
-    bytes_left = fraction * snapshot.size_bytes(np.array(files, dtype=np.int64))
-    chosen: list[int] = []
-    for i in by_age:
-        if bytes_left <= 0:
-            break
-        chosen.append(i)
-        bytes_left -= snapshot.files[i].size_bytes
-    return sorted(chosen)
 
 
 def _bytes_written_since(snapshot: TableSnapshot) -> int:

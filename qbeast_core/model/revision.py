@@ -5,7 +5,7 @@ docs/format.md 3.1 specifies the JSON, docs/format.md 3.6 when a write needs a n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -280,6 +280,16 @@ class IndexConfiguration:
             last_revision_id=revision.revision_id,
             broken={k: why for k, why in self.broken.items() if k != revision.revision_id},
             stored_texts=kept,
+        )
+
+    def without(self, revision_ids: Collection[int]) -> IndexConfiguration:
+        """The configuration without these revisions, of which none is the last one."""
+        return replace(
+            self,
+            revisions={k: each for k, each in self.revisions.items() if k not in revision_ids},
+            stored_texts={
+                k: text for k, text in self.stored_texts.items() if k not in revision_ids
+            },
         )
 
     def write(self) -> dict[str, str]:

@@ -83,16 +83,19 @@ class KnownIndex:
         return known._decided(choice) if choice.rows else known
 
     def with_revision(self, revision: Revision, keys: Mapping[str, str]) -> KnownIndex:
-        """The index with a new latest revision and further configuration keys."""
+        """The index with a new latest revision and further configuration keys.
+
+        Revisions without files leave it. Their numbers are below the latest, so none is used again.
+        """
+        used = self.configuration.without(self.table.index.revisions_without_files)
+        gone = self.configuration.write().keys() - used.write().keys()
         stored = {
-            **self.stored,
+            **{key: value for key, value in self.stored.items() if key not in gone},
             **keys,
             CUBE_SIZE_KEY: str(revision.desired_cube_size),
-            **stored_keys(self.configuration, revision),
+            **stored_keys(used, revision),
         }
-        return replace(
-            self, stored=stored, configuration=self.configuration.with_revision(revision)
-        )
+        return replace(self, stored=stored, configuration=used.with_revision(revision))
 
     def store(self, transaction: Transaction) -> None:
         """Store the configuration in the table, and the schema if it changes."""

@@ -331,3 +331,15 @@ def test_a_staging_revision_knows_the_kinds_that_were_asked_for(columns_to_index
     # They are not part of the revision: neither of what it equals nor of its text.
     assert read.latest == staging
     assert read.latest.to_json_text() == staging.to_json_text()
+
+
+def test_a_revision_leaves_the_configuration_with_its_text():
+    texts = {
+        f"qbeast.revision.{id_}": replace(REVISION, revision_id=id_).to_json_text()
+        for id_ in (1, 2)
+    }
+    stored = IndexConfiguration.read({**texts, "qbeast.lastRevisionID": "2"})
+    left = stored.without({1})
+    assert set(left.revisions) == {2}
+    assert left.write() == {k: v for k, v in stored.write().items() if k != "qbeast.revision.1"}
+    assert left.unused_id == 3

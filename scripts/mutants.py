@@ -1,7 +1,7 @@
 """Apply each fault of tests/mutants.yml to a copy of the project, and check that its tests fail.
 
 A fault that no test detects *survives*. The command exits with an error if a fault survives, if a
-line is missing from its file, or if the tests fail without any fault.
+line is missing from its file, or if the tests fail without any fault or take too long with one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ FAULTS = PROJECT / "tests" / "mutants.yml"
 
 # pytest's exit codes. With any other, the tests did not run.
 PASSED, FAILED = 0, 1
-KILLED, SURVIVED, NOT_APPLIED, NOT_TESTED = "killed", "SURVIVED", "DOES NOT APPLY", "NOT TESTED"
+KILLED, SURVIVED = "killed", "SURVIVED"
+NOT_APPLIED, NOT_TESTED, TIMED_OUT = "DOES NOT APPLY", "NOT TESTED", "TIMED OUT"
 PATIENCE_SECONDS = 900
 PYTEST = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider")
 
@@ -123,7 +124,7 @@ def judge(fault: Fault, copy: Path) -> str:
     try:
         code = run_tests(copy, fault.tests, patience_seconds=PATIENCE_SECONDS)
     except subprocess.TimeoutExpired:
-        return KILLED
+        return TIMED_OUT
     finally:
         file.write_text(source, encoding="utf-8")
     return {PASSED: SURVIVED, FAILED: KILLED}.get(code, NOT_TESTED)

@@ -33,15 +33,17 @@ require_java() {
 }
 
 require_python() {
-    for candidate in "${BASE_PYTHON:-python3}" python3.13 python3.12 python3.11 python3.10; do
-        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+    for candidate in ${BASE_PYTHON:-python3 python3.13 python3.12 python3.11 python3.10}; do
+        if "$candidate" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' 2>/dev/null; then
             "$candidate" -c 'import ensurepip, venv' 2>/dev/null ||
                 fail "$candidate cannot create virtual environments: install its venv package (Debian/Ubuntu: apt install python3-venv)."
             echo "$candidate"
             return
         fi
     done
-    fail "no Python 3.10 or newer was found: install one (Debian/Ubuntu: apt install python3 python3-venv) or name it with BASE_PYTHON=/path/to/python3."
+    [ -z "$BASE_PYTHON" ] ||
+        fail "BASE_PYTHON is $BASE_PYTHON, and that is not a Python 3.10 to 3.13."
+    fail "no Python 3.10 to 3.13 was found: install one (Debian/Ubuntu: apt install python3 python3-venv) or name it with BASE_PYTHON=/path/to/python3."
 }
 
 require_interop() {

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,14 +54,39 @@ def test_java_home_without_a_java_is_told() -> None:
     assert "JAVA_HOME is /nowhere, and there is no /nowhere/bin/java" in told.stderr
 
 
-def test_old_python_is_told_in_one_line(tmp_path: Path) -> None:
+def python_of_version(tools: Path, name: str, version: str) -> None:
+    """A program that runs Python's code as if it were another version of Python."""
+    (tools / name).unlink(missing_ok=True)
+    pretend = f"import sys; sys.version_info = ({version}); exec(sys.argv[1])"
+    executable(tools / name, f"exec {sys.executable} -c '{pretend}' \"$2\"")
+
+
+@pytest.mark.parametrize("version", ["3, 9", "3, 14"])
+def test_an_unsupported_python_is_reported_in_one_line(version: str, tmp_path: Path) -> None:
     tools = tools_without_java(tmp_path)
-    (tools / "python3").unlink(missing_ok=True)
-    executable(tools / "python3", "exit 1")
+    python_of_version(tools, "python3", version)
     told = run(["sh", "scripts/require.sh", "python"], {"PATH": str(tools)})
     assert told.returncode == 1
     (line,) = our_lines(told)
-    assert "no Python 3.10 or newer was found" in line
+    assert "no Python 3.10 to 3.13 was found" in line
+
+
+def test_a_supported_python_is_found_beside_a_newer_one(tmp_path: Path) -> None:
+    tools = tools_without_java(tmp_path)
+    python_of_version(tools, "python3", "3, 14")
+    python_of_version(tools, "python3.12", "3, 12")
+    found = run(["sh", "scripts/require.sh", "python"], {"PATH": str(tools)})
+    assert found.stdout == "python3.12\n"
+
+
+def test_an_unsupported_base_python_is_named(tmp_path: Path) -> None:
+    tools = tools_without_java(tmp_path)
+    python_of_version(tools, "python3", "3, 12")
+    environment = {"PATH": str(tools), "BASE_PYTHON": "/no/python"}
+    told = run(["sh", "scripts/require.sh", "python"], environment)
+    assert told.returncode == 1
+    (line,) = our_lines(told)
+    assert "BASE_PYTHON is /no/python, and that is not a Python 3.10 to 3.13" in line
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pytest import TerminalReporter
 
 from qbeast_core.delta import statistics
 from tests.integration.core.faulty_store import FaultyStore, installed
-from tests.matrix.features import FEATURES
+from tests.matrix.features import FEATURES, NOTHING
 from tests.matrix.operations import STEPS
 
 
@@ -37,6 +37,6 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     ]
     if taken:
         terminalreporter.line(
-            f"matrix: {len(FEATURES)} features x {len(STEPS)} operations: "
+            f"matrix: {sum(each is not NOTHING for each in FEATURES)} features x {len(STEPS)} operations: "
             f"{len(taken)} cells, {sum(taken)} steps"
         )

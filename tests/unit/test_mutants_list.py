@@ -1,4 +1,4 @@
-"""The faults of tests/mutants.yml: each still has the line that it replaces, and tests to fail."""
+"""The faults of tests/mutants.yml: each still has the line that it replaces."""
 
 import pytest
 
@@ -8,6 +8,4 @@ from scripts.mutants import PROJECT, Fault, read_faults
 @pytest.mark.parametrize("fault", read_faults(), ids=str)
 def test_a_fault_applies_to_one_line(fault: Fault) -> None:
     assert fault.applied_to((PROJECT / fault.file).read_text(encoding="utf-8")) is not None
-    assert fault.tests and all(
-        (PROJECT / test.partition("::")[0]).is_file() for test in fault.tests
-    )
+    assert fault.tests

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,11 @@ def cluster_run(
     store_in_jar(spark, SOURCE, jar)
     wanted = {"warehouse": root / "warehouse", "path": path, "faults": faults, "jar": jar}
     # Spark runs no second attempt of a task on the host of the first one.
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.2", 0))
+        except OSError:
+            pytest.skip("needs the address 127.0.0.2 (macOS: ifconfig lo0 alias 127.0.0.2)")
     with standalone_cluster(root / "work", "127.0.0.1", "127.0.0.2") as master:
         run = subprocess.run(
             [

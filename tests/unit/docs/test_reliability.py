@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import is_exhaustive
-
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs/reliability.md"
 FAULTS = 55
@@ -80,13 +78,6 @@ def test_a_row_names_tests_that_exist(row: Row) -> None:
     assert len(set(row.tests)) == len(row.tests)
     missing = [f"{file}::{name}" for file, name in row.tests if name not in names_in(file)]
     assert not missing
-
-
-@pytest.mark.parametrize("row", rows(), ids=lambda row: str(row.number))
-def test_the_tests_of_a_row_are_in_make_test(row: Row) -> None:
-    # Some parameters of a test may be left out, but not all.
-    tests = [f"{file}::{name}" for file, name in row.tests]
-    assert [test for test in tests if is_exhaustive(test) or is_exhaustive(f"{test}[…]")] == []
 
 
 def test_a_test_stands_for_one_fault_unless_there_is_a_reason() -> None:

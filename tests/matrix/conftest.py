@@ -36,7 +36,8 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
         if name == "steps"
     ]
     if taken:
+        features = sum(each is not NOTHING for each in FEATURES)
         terminalreporter.line(
-            f"matrix: {sum(each is not NOTHING for each in FEATURES)} features x {len(STEPS)} operations: "
+            f"matrix: {features} features x {len(STEPS)} operations: "
             f"{len(taken)} cells, {sum(taken)} steps"
         )

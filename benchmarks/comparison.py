@@ -64,22 +64,17 @@ class Comparison:
             "ours": _stored(self.ours),
             "other": _stored(self.other),
             "ratio": None if self.ratio is None else round(self.ratio, 4),
-            "target": self.target,
-            "limit": self.limit,
-            "met": self.met,
         }
 
     @staticmethod
     def of_line(line: Mapping[str, Any]) -> Comparison:
-        """The comparison of a stored line."""
+        """The comparison of a stored line. `targets.judged` adds its target."""
         return Comparison(
             line["case"],
             line["unit"],
             _read(line["ours"]),
             _read(line["other"]),
-            line["target"],
-            line["limit"],
-            line["group"],
+            group=line["group"],
         )
 
 

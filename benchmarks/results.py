@@ -10,12 +10,12 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.comparison import Comparison
-from benchmarks.targets import TARGETS
+from benchmarks.targets import judged
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -69,16 +69,18 @@ def environment(scale: float, versions: Mapping[str, str]) -> dict[str, Any]:
 
 
 def load(file: Path) -> Run:
-    """The run stored in a file."""
+    """The run stored in a file, judged by today's targets."""
     first, *lines = [json.loads(line) for line in file.read_text().splitlines()]
-    return Run(first["environment"], tuple(Comparison.of_line(line) for line in lines))
+    environment = first["environment"]
+    found = (judged(Comparison.of_line(line), environment["scale"]) for line in lines)
+    return Run(environment, tuple(found))
 
 
 def latest(directory: Path) -> dict[float, Run]:
     """The newest figures of each case, by scale.
 
     A run of a few cases replaces only their earlier figures. The environment is that of the newest
-    run. The limits are those of today's targets; a target that is gone has none.
+    run.
     """
     runs = sorted(
         (load(file) for file in directory.glob("*.jsonl")),
@@ -99,9 +101,6 @@ def _merged(runs: Iterable[Run]) -> Run:
         environment = run.environment
         days |= {each.group: str(environment["started"])[:10] for each in run.comparisons}
         for each in run.comparisons:
-            if each.target:
-                target = TARGETS.get(each.target)
-                each = replace(each, limit=target.limit(run.scale) if target else None)
             newest[each.case, each.unit, each.ours.name, each.other.name] = each
     groups_of_day = {
         day: sorted(group for group in days if days[group] == day)

@@ -43,19 +43,17 @@ def run(bench: Bench) -> Iterator[Comparison]:
         "bytes",
         Side("rewritten", (float(sum(rewritten)),)),
         Side("appended", (float(appended),)),
-        "optimize",
     )
     yield bench.compare(
         "optimize again",
         "files",
         Side("rewritten then", (float(len(again)),)),
         Side("rewritten at first", (float(len(rewritten)),)),
-        "optimize_again",
     )
     tables.append(APPENDS + 1)  # warm up, as for the first ones
     later = tuple(tables.append(part)[0] for part in range(APPENDS + 2, _LAST_PART + 1))
     case = "an append after 50 and optimize"
-    yield bench.compare(case, "s", Side("after", later), first, "append_flat")
+    yield bench.compare(case, "s", Side("after", later), first)
     bench.remove(tables.plain, tables.ours)
 
 

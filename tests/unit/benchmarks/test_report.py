@@ -142,6 +142,20 @@ def test_named_figures_are_in_the_results(runs: dict[float, Run]) -> None:
     assert [name for name in FIGURES if view.one(name).ratio is None] == []
 
 
+def test_each_target_is_measured(runs: dict[float, Run]) -> None:
+    assert {each.target for each in runs[1.0].comparisons} - {None} == {*TARGETS}
+
+
+def test_same_case_has_the_same_target_at_each_scale(runs: dict[float, Run]) -> None:
+    at_scale_1 = {(each.case, each.unit, each.other.name): each for each in runs[1.0].comparisons}
+    for scale, run in runs.items():
+        for each in run.comparisons:
+            same = at_scale_1.get((each.case, each.unit, each.other.name))
+            if same and same.target:
+                assert each.target == same.target
+                assert each.limit == TARGETS[same.target].limit(scale)
+
+
 def test_missing_result_names_its_case(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(f"{BEGIN}\n{END}\n")
     with pytest.raises(MissingResult, match="scale 1 for 'append 1 % to lineitem' in s, qbeast"):

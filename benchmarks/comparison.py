@@ -40,6 +40,8 @@ class Comparison:
     """The largest ratio that meets the target; None without a target at this scale."""
     group: str = ""
     """The module in `benchmarks.cases` that measured it."""
+    measured: str | None = None
+    """When its run started, in UTC; None until it is loaded."""
 
     @property
     def ratio(self) -> float | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -76,8 +78,14 @@ def test_stored_results_can_be_read(tmp_path: Path) -> None:
 
     assert line["ratio"] == 1.3333
     run = load(recorder.path)
-    assert run.comparisons == (comparison,)
+    started = run.environment["started"]
+    assert run.comparisons == (replace(comparison, measured=started),)
     assert run.scale == 1.0 and run.environment["delta"] == "4.4.0"
+
+
+def test_results_name_the_commit_of_the_code() -> None:
+    commit = environment(1.0, {})["commit"]
+    assert re.fullmatch(r"[0-9a-f]{7,40}(-dirty)?|unknown", commit)
 
 
 def test_newer_figures_replace_older_ones_of_the_same_scale_and_case(tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.cases.planning import FILES, full_tree, weights
+from benchmarks.cases.planning import FILES, planned_files
 from benchmarks.cases.ranges import boxes
 from benchmarks.comparison import Comparison, Side, figure, ratio_text
 from benchmarks.data import trip_chunks
 from benchmarks.results import Recorder, environment, latest, load
 from benchmarks.targets import TARGETS
-from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
+from qbeast_core.model.weight import weight_of_fraction
 
 OURS = Side("qbeast", (3.0, 1.0, 2.0))
 PLAIN = Side("plain Delta", (1.0, 1.0, 4.0))
@@ -137,16 +137,19 @@ def test_boxes_keep_about_the_requested_share_of_rows() -> None:
     assert boxes(values, ("a",), 0.1, 3) == boxes(values, ("a",), 0.1, 3)
 
 
-def test_synthetic_tree_is_a_valid_tree() -> None:
-    cubes = full_tree(FILES)
+def test_planned_files_are_divided_as_by_a_write() -> None:
+    files = planned_files()
 
-    assert len(set(cubes)) == FILES
-    known = set(cubes)
-    for cube in cubes[1:]:
-        assert cube.parent in known
-        assert weights(cube)[0] == weights(cube.parent)[1]
-    assert weights(cubes[0])[0] == MIN_WEIGHT
-    assert all(MIN_WEIGHT <= low < high <= MAX_WEIGHT for low, high in map(weights, cubes))
+    assert len(files) == FILES
+    assert sum(len(file.blocks) for file in files) > 4 * FILES
+    for file in files:
+        assert sorted({block.cube for block in file.blocks}) == [each.cube for each in file.blocks]
+        assert all(block.min_weight <= block.max_weight for block in file.blocks)
+    for fraction in (0.3, 0.1, 0.03, 0.01, 0.001):
+        limit = weight_of_fraction(fraction)
+        read = [file for file in files if any(each.min_weight < limit for each in file.blocks)]
+        assert all(file.highest_weight < limit for file in read)
+        assert len(read) == pytest.approx(fraction * FILES, abs=1)
 
 
 def test_trips_are_reproducible_with_nulls_and_outliers() -> None:

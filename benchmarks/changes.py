@@ -32,4 +32,9 @@ CHANGES = (
         "ADR 32 compared filters in Python instead of in a Spark job",
         ("planning", "filtered_sample"),
     ),
+    Change(
+        "2026-11-29T14:50:00+00:00",
+        "all sides took turns",
+        ("growth", "planning", "original"),
+    ),
 )

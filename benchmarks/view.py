@@ -168,7 +168,9 @@ class View:
             if outdated:
                 named = "" if outdated == measured else f"{_listed(outdated)}: "
                 found.setdefault(named, []).append(change.what)
-        texts = [f"{named}measured before {' and '.join(what)}" for named, what in found.items()]
+        texts = [
+            f"{named}measured before {', before '.join(what)}" for named, what in found.items()
+        ]
         return f" ({'; '.join(texts)})" if texts else ""
 
     def heading(self, *groups: str) -> str:

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from benchmarks import layouts
 from benchmarks.bench import Bench
 from benchmarks.comparison import Comparison, Side
-from benchmarks.measuring import seconds_of
+from benchmarks.measuring import in_turn, seconds_of
 from qbeast_core import QbeastTable
 
 APPENDS = 50
@@ -69,9 +69,12 @@ class _Tables:
     def append(self, part: int) -> tuple[float, float]:
         """Append one part to both tables. Returns the seconds of ours and of the plain one."""
         rows = self.rows_of(part)
-        plain = seconds_of(lambda: layouts.write_plain(rows, self.plain, mode="append"))
-        ours = seconds_of(lambda: layouts.write_qbeast(rows, self.ours, self.columns))
-        return ours, plain
+        writes: dict[str, Callable[[], None]] = {
+            "plain": lambda: layouts.write_plain(rows, self.plain, mode="append"),
+            "ours": lambda: layouts.write_qbeast(rows, self.ours, self.columns),
+        }
+        seconds = {name: seconds_of(writes[name]) for name in in_turn(list(writes), part)}
+        return seconds["ours"], seconds["plain"]
 
 
 def _start(bench: Bench) -> _Tables:

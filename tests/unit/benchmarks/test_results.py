@@ -14,6 +14,7 @@ from benchmarks.cases.planning import FILES, planned_files
 from benchmarks.cases.ranges import boxes
 from benchmarks.comparison import Comparison, Side, figure, ratio_text
 from benchmarks.data import trip_chunks
+from benchmarks.original_process import alternate
 from benchmarks.results import Recorder, environment, latest, load
 from benchmarks.targets import TARGETS
 from qbeast_core.model.weight import weight_of_fraction
@@ -135,6 +136,14 @@ def test_boxes_keep_about_the_requested_share_of_rows() -> None:
             kept *= np.mean((values[name] >= low) & (values[name] <= high))
         assert kept == pytest.approx(0.01, rel=0.05)
     assert boxes(values, ("a",), 0.1, 3) == boxes(values, ("a",), 0.1, 3)
+
+
+def test_sides_of_qbeast_spark_take_turns() -> None:
+    called: list[str] = []
+    seconds = alternate({"warmups": 1, "runs": 3}, called.append)
+
+    assert called == [*("plain", "qbeast"), *("qbeast", "plain")] * 2
+    assert [len(values) for values in seconds.values()] == [3, 3]
 
 
 def test_planned_files_are_divided_as_by_a_write() -> None:

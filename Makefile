@@ -140,7 +140,7 @@ dist: $(INSTALLED)  ## Build the source distribution and the wheel into dist/.
 	$(PYTHON) -m build --quiet --no-isolation
 
 .PHONY: bench
-bench: java $(INSTALLED)  ## Compare with plain Delta and peers at SCALE (1: under 15 minutes).
+bench: java $(INSTALLED)  ## Compare with plain Delta and peers at SCALE, on Linux (1: under 15 minutes).
 	$(PYTHON) -m benchmarks --scale $(SCALE) $(CASES)
 
 .PHONY: bench-large

@@ -1,4 +1,4 @@
-"""Run all cases or some of them: `python -m benchmarks [case ...] [--scale 1]`.
+"""Run all cases or some of them, on Linux: `python -m benchmarks [case ...] [--scale 1]`.
 
 Set QBEAST_SPARK_JARS and QBEAST_SPARK_PYTHON, as for `make interop`, to include qbeast-spark.
 """

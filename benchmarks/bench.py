@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks import data, layouts
 from benchmarks.comparison import Comparison, Side
 from benchmarks.layouts import Layout
-from benchmarks.targets import TARGETS
+from benchmarks.targets import judged
 
 _AT_ONCE = 2
 
@@ -96,12 +96,9 @@ class Bench:
         """Use a table that a case has written as the shared one from now on."""
         self._tables[source.name, layout] = path
 
-    def compare(
-        self, case: str, unit: str, ours: Side, other: Side, target: str | None = None
-    ) -> Comparison:
-        """A comparison with the limit of its target at this scale."""
-        limit = TARGETS[target].limit(self.scale) if target else None
-        return Comparison(case, unit, ours, other, target, limit)
+    def compare(self, case: str, unit: str, ours: Side, other: Side) -> Comparison:
+        """A comparison with its target, if it has one, at this scale."""
+        return judged(Comparison(case, unit, ours, other), self.scale)
 
     def _written(self, source: Source, layout: Layout) -> str:
         rows, path = source.rows(self.spark), self.place()

@@ -40,6 +40,8 @@ class Comparison:
     """The largest ratio that meets the target; None without a target at this scale."""
     group: str = ""
     """The module in `benchmarks.cases` that measured it."""
+    measured: str | None = None
+    """When its run started, in UTC; None until it is loaded."""
 
     @property
     def ratio(self) -> float | None:
@@ -64,22 +66,17 @@ class Comparison:
             "ours": _stored(self.ours),
             "other": _stored(self.other),
             "ratio": None if self.ratio is None else round(self.ratio, 4),
-            "target": self.target,
-            "limit": self.limit,
-            "met": self.met,
         }
 
     @staticmethod
     def of_line(line: Mapping[str, Any]) -> Comparison:
-        """The comparison of a stored line."""
+        """The comparison of a stored line. `targets.judged` adds its target."""
         return Comparison(
             line["case"],
             line["unit"],
             _read(line["ours"]),
             _read(line["other"]),
-            line["target"],
-            line["limit"],
-            line["group"],
+            group=line["group"],
         )
 
 

@@ -54,11 +54,11 @@ def samples(spark, request):
 def alternate(request, action):
     seconds = {"plain": [], "qbeast": []}
     for number in range(request["warmups"] + request["runs"]):
-        for name, counted in seconds.items():
+        for name in sorted(seconds, reverse=number % 2 == 1):
             started = time.perf_counter()
             action(name)
             if number >= request["warmups"]:
-                counted.append(time.perf_counter() - started)
+                seconds[name].append(time.perf_counter() - started)
     return seconds
 
 

@@ -9,13 +9,14 @@ import datetime
 import json
 import os
 import platform
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.comparison import Comparison
-from benchmarks.targets import TARGETS
+from benchmarks.targets import judged
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -26,8 +27,6 @@ class Run:
 
     environment: Mapping[str, Any]
     comparisons: tuple[Comparison, ...]
-    groups_of_day: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The groups of comparisons by the day of their newest figures, in the order of the days."""
 
     @property
     def scale(self) -> float:
@@ -55,11 +54,12 @@ class Recorder:
 
 
 def environment(scale: float, versions: Mapping[str, str]) -> dict[str, Any]:
-    """What a reader of the figures must know about the machine."""
+    """What a reader of the figures must know about the machine and the code."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "scale": scale,
         "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "commit": _commit(),
         "cores": os.cpu_count(),
         "memory_gb": round(pages / 1e9, 1),
         "system": f"{platform.system()} {platform.machine()}",
@@ -68,17 +68,32 @@ def environment(scale: float, versions: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
+def _commit() -> str:
+    """The commit of this code, with `-dirty` if files have changed since; or `unknown`."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        done = subprocess.run(
+            command, cwd=Path(__file__).parent, check=True, capture_output=True, text=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.strip()
+
+
 def load(file: Path) -> Run:
-    """The run stored in a file."""
+    """The run stored in a file, judged by today's targets."""
     first, *lines = [json.loads(line) for line in file.read_text().splitlines()]
-    return Run(first["environment"], tuple(Comparison.of_line(line) for line in lines))
+    environment = first["environment"]
+    found = (judged(Comparison.of_line(line), environment["scale"]) for line in lines)
+    dated = (replace(each, measured=environment["started"]) for each in found)
+    return Run(environment, tuple(dated))
 
 
 def latest(directory: Path) -> dict[float, Run]:
     """The newest figures of each case, by scale.
 
     A run of a few cases replaces only their earlier figures. The environment is that of the newest
-    run. The limits are those of today's targets; a target that is gone has none.
+    run.
     """
     runs = sorted(
         (load(file) for file in directory.glob("*.jsonl")),
@@ -94,17 +109,8 @@ def _scales(runs: Iterable[Run]) -> list[float]:
 def _merged(runs: Iterable[Run]) -> Run:
     newest: dict[tuple[str, str, str, str], Comparison] = {}
     environment: Mapping[str, Any] = {}
-    days: dict[str, str] = {}
     for run in runs:
         environment = run.environment
-        days |= {each.group: str(environment["started"])[:10] for each in run.comparisons}
         for each in run.comparisons:
-            if each.target:
-                target = TARGETS.get(each.target)
-                each = replace(each, limit=target.limit(run.scale) if target else None)
             newest[each.case, each.unit, each.ours.name, each.other.name] = each
-    groups_of_day = {
-        day: sorted(group for group in days if days[group] == day)
-        for day in sorted({*days.values()})
-    }
-    return Run(environment, tuple(newest.values()), groups_of_day)
+    return Run(environment, tuple(newest.values()))

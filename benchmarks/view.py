@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from benchmarks.cases.fractions import COUNT, FRACTION
 from benchmarks.cases.size import ROWS
+from benchmarks.changes import CHANGES, LAYOUT
 from benchmarks.comparison import Comparison, figure, ratio_text
 from benchmarks.results import Run
 from benchmarks.targets import TARGETS, Target
@@ -45,7 +46,6 @@ FIGURES: Mapping[str, Key] = {
     "optimize_again": Key("optimize again", "files", "rewritten then", "rewritten at first"),
     "merge": Key("merge 1 % into trips", "s", other="MERGE of plain Delta"),
     "size": Key("lineitem, as stored", "bytes"),
-    "size_files": Key("lineitem, as stored", "files"),
     "size_trips": Key("trips, as stored", "bytes"),
     "plan_sample": Key("plan a 1 % sample of 10,000 files", "s", "qbeast, API", "0.3 s"),
     "plan_filtered": Key(
@@ -119,7 +119,6 @@ class View:
         }
         self.scale = f"{run.scale:g}"
         self.environment = run.environment
-        self.groups_of_day = run.groups_of_day
         self.groups = {each.group for each in run.comparisons}
 
     def of(self, group: str) -> list[Comparison]:
@@ -133,6 +132,50 @@ class View:
     def measured(self, group: str, unit: str, text: str) -> bool:
         """Whether a case has results in a unit whose description contains a text."""
         return any(each.unit == unit and text in each.case for each in self.of(group))
+
+    def groups_of_day(self) -> dict[str, list[str]]:
+        """The groups of comparisons by the day of their newest figures, oldest first."""
+        newest: dict[str, str] = {}
+        for each in self._run.comparisons:
+            newest[each.group] = max(newest.get(each.group, ""), (each.measured or "")[:10])
+        return {
+            day: sorted(group for group in newest if newest[group] == day)
+            for day in sorted({*newest.values()})
+        }
+
+    def is_older(self, *groups: str) -> bool:
+        """Whether any of these groups has figures from before the present layout of files."""
+        return any(_is_older(each) for group in groups for each in self.of(group))
+
+    @property
+    def older(self) -> str:
+        """The groups with figures from before the present layout of files, as a list in words."""
+        return _listed(sorted(group for group in self.groups if self.is_older(group)))
+
+    def age(self, *groups: str) -> str:
+        """The changes since some groups were measured, such as ` (measured before …)`; or nothing.
+
+        If a change came after some groups only, the text names them.
+        """
+        measured = [group for group in groups if self.has(group)]
+        found: dict[str, list[str]] = {}
+        for change in CHANGES:
+            outdated = [
+                group
+                for group in measured
+                if any(change.outdates(group, each.measured) for each in self.of(group))
+            ]
+            if outdated:
+                named = "" if outdated == measured else f"{_listed(outdated)}: "
+                found.setdefault(named, []).append(change.what)
+        texts = [
+            f"{named}measured before {', before '.join(what)}" for named, what in found.items()
+        ]
+        return f" ({'; '.join(texts)})" if texts else ""
+
+    def heading(self, *groups: str) -> str:
+        """The line above the tables of some groups."""
+        return f"**Scale {self.scale}**{self.age(*groups)}"
 
     def has_appends(self) -> bool:
         """Whether there are enough appends for a chart of them."""
@@ -157,9 +200,9 @@ class View:
         return ratio_text(self.one(name).ratio)
 
     def marked(self, name: str) -> str:
-        """The ratio of a figure, marked if it misses its target."""
-        missed = self.one(name).met is False
-        return f"**{self.ratio(name)}** (missed)" if missed else self.ratio(name)
+        """The ratio of a figure, marked if it misses its target or has another layout of files."""
+        each = self.one(name)
+        return _marked(self.ratio(name), "missed" if each.met is False else "", _is_older(each))
 
     def limit_of(self, name: str) -> str:
         """The largest ratio of a figure that meets its target."""
@@ -182,6 +225,12 @@ class View:
         """The other side of a figure."""
         each = self.one(name)
         return figure(each.other.median, each.unit)
+
+    def files(self, name: str) -> tuple[str, str]:
+        """How many files both sides of a figure scanned."""
+        each = self.one(name)
+        ours, other = (figure(side.details["files"], "files") for side in (each.ours, each.other))
+        return ours, other
 
     def between(self, *names: str) -> str:
         """The smallest and the largest ratio of some figures, in percent."""
@@ -261,18 +310,19 @@ class View:
         """Whether a target was measured and not met."""
         return any(each.met is False for each in self._aimed_at(target))
 
-    def aims_at(self, target: str) -> tuple[str, str]:
-        """The ratios that were measured for a target, and whether all of them meet it."""
+    def aims_at(self, target: str) -> str:
+        """The ratios that were measured for a target, marked as in `marked`."""
         found = self._aimed_at(target)
         if not found:
-            return "not measured", NONE
+            return NONE
         ratios = [each.ratio for each in found if each.ratio is not None]
-        if len(ratios) < len(found):
-            return "nothing on the other side", "no"
-        met = [each.met for each in found]
-        if all(met):
-            return _span(ratios), "yes"
-        return _span(ratios), f"{sum(map(bool, met))} of {len(met)} met" if any(met) else "no"
+        met = [bool(each.met) for each in found]
+        missed = f"{sum(met)} of {len(met)} met" if any(met) else "missed"
+        return _marked(
+            _span(ratios) if len(ratios) == len(found) else "nothing on the other side",
+            "" if all(met) else missed,
+            any(map(_is_older, found)),
+        )
 
     def limit(self, target: Target) -> str:
         """The largest ratio that meets a target."""
@@ -322,13 +372,7 @@ def targets(views: Sequence[View]) -> str:
         limit = views[0].limit(target)
         others = {view.scale: view.limit(target) for view in views[1:]}
         limit += "".join(f"; scale {at}: {each}" for at, each in others.items() if each != limit)
-        measured = [view.aims_at(key) for view in views]
-        cells = [
-            found if met in ("yes", NONE) else f"**{found}** ({'missed' if met == 'no' else met})"
-            for found, met in measured
-        ]
-        cells = [NONE if cell == "not measured" else cell for cell in cells]
-        rows.append([target.title, limit, *cells])
+        rows.append([target.title, limit, *(view.aims_at(key) for view in views)])
     return markdown(["target", "limit", *(f"scale {view.scale}" for view in views)], rows)
 
 
@@ -353,6 +397,20 @@ def factor(each: Comparison) -> str:
     assert each.ratio
     value = 1 / each.ratio
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def _is_older(each: Comparison) -> bool:
+    return LAYOUT.outdates(each.group, each.measured)
+
+
+def _marked(ratio: str, missed: str, is_older: bool) -> str:
+    """A ratio with what a reader must know of it, in parentheses."""
+    notes = ", ".join([missed] * bool(missed) + ["older"] * is_older)
+    return (f"**{ratio}**" if missed else ratio) + (f" ({notes})" if notes else "")
+
+
+def _listed(groups: Iterable[str]) -> str:
+    return ", ".join(groups).replace("_", " ")
 
 
 def _limit(limit: float | None) -> str:

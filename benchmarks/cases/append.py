@@ -32,6 +32,4 @@ def run(bench: Bench) -> Iterator[Comparison]:
         warmups=_WARMUPS,
     )
     bench.remove(plain, ours, part)
-    yield bench.compare(
-        "append 1 % to lineitem", "s", sides["qbeast"], sides["plain Delta"], "append"
-    )
+    yield bench.compare("append 1 % to lineitem", "s", sides["qbeast"], sides["plain Delta"])

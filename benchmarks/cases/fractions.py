@@ -42,6 +42,6 @@ def run(bench: Bench) -> Iterator[Comparison]:
         ideal = Side("its part of a plain scan", (1.0,))
         case = f"bytes of {COUNT} samples of 0.1 to 100 % of lineitem"
         mean = Side(layout.value, (statistics.fmean(ratios[:COUNT]),))
-        yield bench.compare(f"{case}, mean", "times", mean, ideal, "fractions_mean")
+        yield bench.compare(f"{case}, mean", "times", mean, ideal)
         worst = Side(layout.value, (max(ratios[:COUNT]),))
-        yield bench.compare(f"{case}, worst", "times", worst, ideal, "fractions_worst")
+        yield bench.compare(f"{case}, worst", "times", worst, ideal)

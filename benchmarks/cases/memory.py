@@ -23,7 +23,6 @@ def run(bench: Bench) -> Iterator[Comparison]:
         "bytes",
         Side("driver", (float(kept),)),
         Side("1 GiB", (_GIB,)),
-        "memory",
     )
 
 

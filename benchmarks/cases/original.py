@@ -33,13 +33,12 @@ def run(bench: Bench) -> Iterator[Comparison]:
         return
     theirs = _theirs(bench, jars, python)
     mine = _ours(bench)
-    for case, target in (("write lineitem", "write_original"), (_SAMPLE, None)):
+    for case in ("write lineitem", _SAMPLE):
         yield bench.compare(
             f"{case}, over plain Delta",
             "times",
             Side("qbeast", _over_plain(mine, case)),
             Side("qbeast-spark", _over_plain(theirs, case)),
-            target,
         )
 
 

@@ -24,4 +24,4 @@ def run(bench: Bench) -> Iterator[Comparison]:
         }
     )
     bench.remove(plain, ours)
-    yield bench.compare("rebuild lineitem", "s", sides["qbeast"], sides["plain Delta"], "rebuild")
+    yield bench.compare("rebuild lineitem", "s", sides["qbeast"], sides["plain Delta"])

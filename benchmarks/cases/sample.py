@@ -16,7 +16,6 @@ from benchmarks.bench import Bench, Source
 from benchmarks.comparison import Comparison, Side
 from benchmarks.layouts import Layout
 from benchmarks.measuring import RUNS, Query, alternate, collecting, read_by
-from benchmarks.targets import TARGETS
 from qbeast_core import QbeastTable
 
 PERCENTS = ("0.1", "1", "10", "30")
@@ -85,21 +84,16 @@ def _sampled(
 ) -> Iterator[Comparison]:
     queries = _queries(bench, source, percent, aggregates)
     case = f"{percent} % sample of {source.name}, {what}"
-    target = {"2 columns": "sample_few", "all columns": "sample_all"}[what]
     if source is bench.lineitem:
         times = alternate(_collected(queries), runs=_RUNS.get(percent, RUNS))
         for name in list(queries)[1:]:
-            key = f"{target}_{percent}"
-            yield bench.compare(
-                case, "s", times[name], times["TABLESAMPLE"], key if key in TARGETS else None
-            )
+            yield bench.compare(case, "s", times[name], times["TABLESAMPLE"])
     else:
         for query in queries.values():
             query().collect()
     read = {name: read_by(name, queries[name]) for name in ("TABLESAMPLE", _API, _API_SLICED)}
     for name in (_API, _API_SLICED):
-        key = f"{target}_bytes_{percent}"
-        yield bench.compare(case, "bytes", read[name], read["TABLESAMPLE"], key)
+        yield bench.compare(case, "bytes", read[name], read["TABLESAMPLE"])
 
 
 def through_api(bench: Bench, path: str, fraction: float, aggregates: tuple[str, ...]) -> DataFrame:

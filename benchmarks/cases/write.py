@@ -65,8 +65,8 @@ def _lineitem(bench: Bench) -> Iterator[Comparison]:
     zorder = Side("plain Delta, OPTIMIZE ZORDER", (plain.median + seconds_of(turns.zorder),))
     turns.keep(Layout.PLAIN, stays_as=Layout.ZORDER)
     turns.keep(Layout.QBEAST, stays_as=Layout.QBEAST)
-    yield bench.compare("write lineitem", "s", ours, plain, "write")
-    yield bench.compare("write lineitem", "s", ours, zorder, "write_zorder")
+    yield bench.compare("write lineitem", "s", ours, plain)
+    yield bench.compare("write lineitem", "s", ours, zorder)
     yield from _stored(bench, source)
 
 

@@ -46,7 +46,6 @@ def run(bench: Bench) -> Iterator[Comparison]:
         "s",
         sides["qbeast"],
         sides["plain Delta"],
-        "write_join",
     )
 
 

@@ -118,8 +118,8 @@ def test_planning_a_sample_of_10_000_files_asks_no_more_than_delta_does(
             plan()
     table = QbeastTable.for_path(spark, path)
     assert len(table.files()) == FILES == 10_000
-    # The files of a full tree in which a row is of the lowest hundredth.
-    assert len(table.files(0.01)) == 1 + 4 + 16 + 64 + 256
+    # The files of the bands below the lowest hundredth.
+    assert len(table.files(0.01)) == 1 + 1 + 2 + 7 + 20 + 70
     assert len(table.files(0.01, box)) < 40
     assert asked["index"].jobs == 0 and asked["box"].jobs <= max(asked["delta"].jobs, 1)
     assert asked["index"].calls <= 90 and asked["box"].calls <= 300

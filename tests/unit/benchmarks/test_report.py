@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.changes import LAYOUT
 from benchmarks.comparison import Comparison, Side
 from benchmarks.report import (
     BEGIN,
@@ -28,6 +29,7 @@ PAGES = ("performance.md", "performance-tables.md")
 PICTURES = ("images/bytes-read", "images/cost-gain", "performance/appends-1", "performance/size-10")
 THEMES = ("light", "dark")
 
+BEFORE_LAYOUT = "2026-11-28T08:00:00+00:00"
 OURS = Side("qbeast", (3.0, 1.0, 2.0))
 PLAIN = Side("plain Delta", (1.0, 1.0, 4.0))
 
@@ -142,6 +144,20 @@ def test_named_figures_are_in_the_results(runs: dict[float, Run]) -> None:
     assert [name for name in FIGURES if view.one(name).ratio is None] == []
 
 
+def test_each_target_is_measured(runs: dict[float, Run]) -> None:
+    assert {each.target for each in runs[1.0].comparisons} - {None} == {*TARGETS}
+
+
+def test_same_case_has_the_same_target_at_each_scale(runs: dict[float, Run]) -> None:
+    at_scale_1 = {(each.case, each.unit, each.other.name): each for each in runs[1.0].comparisons}
+    for scale, run in runs.items():
+        for each in run.comparisons:
+            same = at_scale_1.get((each.case, each.unit, each.other.name))
+            if same and same.target:
+                assert each.target == same.target
+                assert each.limit == TARGETS[same.target].limit(scale)
+
+
 def test_missing_result_names_its_case(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(f"{BEGIN}\n{END}\n")
     with pytest.raises(MissingResult, match="scale 1 for 'append 1 % to lineitem' in s, qbeast"):
@@ -171,6 +187,49 @@ def test_missed_targets_are_counted_and_marked() -> None:
     assert view.met_targets() == "0 of 2"
     assert (view.marked("write"), view.limit_of("write")) == ("**2.00** (missed)", "≤ 1.25")
     assert (view.marked("sample_1_all_s"), view.limit_of("sample_1_all_s")) == ("0.1", "≤ 0.2")
+
+
+def dated(run: Run, measured: str, *groups: str) -> Run:
+    """A run with another date for some groups, or for all."""
+    return replace(
+        run,
+        comparisons=tuple(
+            replace(each, measured=measured) if not groups or each.group in groups else each
+            for each in run.comparisons
+        ),
+    )
+
+
+def test_figures_from_before_the_present_layout_are_marked() -> None:
+    view = View(dated(dated(measured(), LAYOUT.since), BEFORE_LAYOUT, "write"))
+
+    assert view.older == "write"
+    assert view.marked("write") == "**2.00** (missed, older)"
+    assert view.marked("sample_1_all_s") == "0.1"
+    assert "| ≤ 1.25 | **2.00** (missed, older) |" in targets([view])
+    before = f"measured before {LAYOUT.what}"
+    assert view.heading("write") == f"**Scale 1** ({before})"
+    assert view.heading("write", "sample") == f"**Scale 1** (write: {before})"
+    assert view.heading("sample") == "**Scale 1**"
+
+
+def test_change_marks_only_the_groups_that_it_affects() -> None:
+    planning = Comparison("plan", "s", OURS, PLAIN, group="planning", measured=LAYOUT.since)
+    view = View(replace(measured(), comparisons=(planning, replace(planning, group="merge"))))
+
+    assert "ADR 32" in view.age("planning") and "ADR 31" not in view.age("planning")
+    assert view.age("merge") == ""
+
+
+def test_headline_has_the_range_of_the_present_layout(runs: dict[float, Run]) -> None:
+    new = {scale: dated(run, LAYOUT.since) for scale, run in runs.items()}
+    large = f"range on two columns of {View(runs[10.0]).rows()} rows"
+
+    assert large in figures_of("README.md", new)
+    assert "before" not in figures_of("README.md", new)
+    older = figures_of("README.md", {**new, 10.0: dated(new[10.0], BEFORE_LAYOUT)})
+    assert large not in older
+    assert "The figures of samples were measured before\n[ADR 31]" in older
 
 
 def test_pivot_has_a_column_per_side_and_ratios_to_the_common_one() -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.cases.planning import FILES, full_tree, weights
+from benchmarks.cases.planning import FILES, planned_files
 from benchmarks.cases.ranges import boxes
 from benchmarks.comparison import Comparison, Side, figure, ratio_text
 from benchmarks.data import trip_chunks
+from benchmarks.original_process import alternate
 from benchmarks.results import Recorder, environment, latest, load
 from benchmarks.targets import TARGETS
-from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
+from qbeast_core.model.weight import weight_of_fraction
 
 OURS = Side("qbeast", (3.0, 1.0, 2.0))
 PLAIN = Side("plain Delta", (1.0, 1.0, 4.0))
@@ -69,16 +72,21 @@ def test_ratios_have_three_digits() -> None:
 
 
 def test_stored_results_can_be_read(tmp_path: Path) -> None:
-    comparison = Comparison(
-        "write", "s", OURS, Side("plain Delta", (1.5,), {"files": 2}), "write", 1.25, "write"
-    )
+    plain = Side("plain Delta", (1.5,), {"files": 2})
+    comparison = Comparison("write lineitem", "s", OURS, plain, "write", 1.25, "write")
     recorder = Recorder(tmp_path, environment(1.0, {"delta": "4.4.0"}))
     line = json.loads(recorder.record(comparison))
 
-    assert line["ratio"] == 1.3333 and line["target"] == "write" and line["met"] is False
+    assert line["ratio"] == 1.3333
     run = load(recorder.path)
-    assert run.comparisons == (comparison,)
+    started = run.environment["started"]
+    assert run.comparisons == (replace(comparison, measured=started),)
     assert run.scale == 1.0 and run.environment["delta"] == "4.4.0"
+
+
+def test_results_name_the_commit_of_the_code() -> None:
+    commit = environment(1.0, {})["commit"]
+    assert re.fullmatch(r"[0-9a-f]{7,40}(-dirty)?|unknown", commit)
 
 
 def test_newer_figures_replace_older_ones_of_the_same_scale_and_case(tmp_path: Path) -> None:
@@ -98,6 +106,23 @@ def test_newer_figures_replace_older_ones_of_the_same_scale_and_case(tmp_path: P
     assert [each.ours.median for each in runs[10].comparisons] == [3.0]
 
 
+def test_results_are_judged_by_todays_target_whatever_its_name_was(tmp_path: Path) -> None:
+    stored = Comparison("1 % sample of lineitem, 2 columns", "s", OURS, Side("TABLESAMPLE", (9.0,)))
+    lines = [
+        {"environment": {"started": "1", "scale": 10.0}},
+        {**stored.line(), "target": "sample_few", "limit": 0.5},
+        {**stored.line(), "unit": "bytes"},
+    ]
+    (tmp_path / "run.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+    judged = [(each.target, each.limit, each.met) for each in latest(tmp_path)[10].comparisons]
+
+    assert judged == [
+        ("sample_few_1", 0.1, False),
+        ("sample_few_bytes_1", pytest.approx(0.015), False),
+    ]
+
+
 def test_boxes_keep_about_the_requested_share_of_rows() -> None:
     random = np.random.default_rng(1)
     values = {name: np.sort(random.lognormal(size=50_000)) for name in ("a", "b")}
@@ -113,16 +138,27 @@ def test_boxes_keep_about_the_requested_share_of_rows() -> None:
     assert boxes(values, ("a",), 0.1, 3) == boxes(values, ("a",), 0.1, 3)
 
 
-def test_synthetic_tree_is_a_valid_tree() -> None:
-    cubes = full_tree(FILES)
+def test_sides_of_qbeast_spark_take_turns() -> None:
+    called: list[str] = []
+    seconds = alternate({"warmups": 1, "runs": 3}, called.append)
 
-    assert len(set(cubes)) == FILES
-    known = set(cubes)
-    for cube in cubes[1:]:
-        assert cube.parent in known
-        assert weights(cube)[0] == weights(cube.parent)[1]
-    assert weights(cubes[0])[0] == MIN_WEIGHT
-    assert all(MIN_WEIGHT <= low < high <= MAX_WEIGHT for low, high in map(weights, cubes))
+    assert called == [*("plain", "qbeast"), *("qbeast", "plain")] * 2
+    assert [len(values) for values in seconds.values()] == [3, 3]
+
+
+def test_planned_files_are_divided_as_by_a_write() -> None:
+    files = planned_files()
+
+    assert len(files) == FILES
+    assert sum(len(file.blocks) for file in files) > 4 * FILES
+    for file in files:
+        assert sorted({block.cube for block in file.blocks}) == [each.cube for each in file.blocks]
+        assert all(block.min_weight <= block.max_weight for block in file.blocks)
+    for fraction in (0.3, 0.1, 0.03, 0.01, 0.001):
+        limit = weight_of_fraction(fraction)
+        read = [file for file in files if any(each.min_weight < limit for each in file.blocks)]
+        assert all(file.highest_weight < limit for file in read)
+        assert len(read) == pytest.approx(fraction * FILES, abs=1)
 
 
 def test_trips_are_reproducible_with_nulls_and_outliers() -> None:

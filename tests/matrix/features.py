@@ -298,7 +298,7 @@ FEATURES: tuple[Feature, ...] = (
         {"delta.feature.catalogManaged": "supported"},
         refused=_all(("create",)),
         of_catalog=frozenset(["delta.feature.catalogManaged"]),
-        note="Tested for new tables only, because other tables need a catalog that manages commits.",
+        note="Tested for new tables only, because others need a catalog that manages commits.",
     ),
 )
 NAMES = tuple(feature.name for feature in FEATURES)

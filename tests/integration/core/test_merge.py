@@ -433,7 +433,7 @@ def test_keys_in_a_narrow_range_touch_few_files(
             InvalidOptions,
             "update_where is not valid: .*PYTHON_UDF_IN_ON_CLAUSE",
         ),
-        ({"on": "id", "source_alias": "T", "target_alias": "t"}, InvalidOptions, "the same alias"),
+        ({"on": "id", "source_alias": "T", "target_alias": "t"}, InvalidOptions, "the same name"),
     ],
 )
 def test_an_impossible_merge_is_rejected_before_anything_is_read(

@@ -86,7 +86,7 @@ def fractions(built_from: BuiltFrom) -> tuple[float, ...]:
 
 
 def refuse_mixture(table: str, present: BuiltFrom, added: BuiltFrom) -> None:
-    """Raises DbtRuntimeError if the rows to add are of another sample than the table's rows.
+    """Raises DbtRuntimeError if the rows to add come from a different sample than the table's.
 
     Args:
         present: what the table was built from.

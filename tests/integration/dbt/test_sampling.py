@@ -360,7 +360,7 @@ class TestTargetOnASample:
     def snapshots(self) -> dict[str, Any]:
         return {"history.yml": SNAPSHOT}
 
-    def test_inputs_are_sampled_but_those_that_are_to_stay_whole(
+    def test_inputs_are_sampled_unless_configured_to_stay_whole(
         self, project: Any, spark: SparkSession
     ) -> None:
         schema = project.test_schema

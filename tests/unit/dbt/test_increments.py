@@ -374,7 +374,7 @@ def test_without_an_enforced_contract_there_is_no_constraint() -> None:
     assert checks_of({**CONTRACTED, "config": {"contract": {"enforced": False}}}) == ()
 
 
-def test_a_checked_query_quotes_what_it_tells() -> None:
+def test_a_checked_query_quotes_its_message() -> None:
     query = checked_query("select 1", [Check("c", "x = 'y'")])
     assert query.startswith("select * from (\nselect 1\n)")
     assert "raise_error('constraint c is violated by a row: x = \\'y\\'')" in query

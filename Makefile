@@ -109,7 +109,7 @@ conformance: java $(INSTALLED)  ## Run dbt's adapter tests on plain Delta tables
 	sh scripts/conformance.sh $(PYTHON)
 
 .PHONY: lint
-lint: $(INSTALLED)  ## Check style and formatting of the code, and the English of the documents.
+lint: $(INSTALLED)  ## Check style and formatting of the code, and the English of documents and test names.
 	$(PYTHON) -m ruff check $(SOURCES)
 	$(PYTHON) -m ruff format --check $(SOURCES)
 	$(PYTHON) -m scripts.prose

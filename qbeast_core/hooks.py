@@ -69,7 +69,7 @@ def before_commit(hook: CommitHook) -> Iterator[None]:
 
     The hook runs after the files are written, just before they become visible, and again if the
     operation is repeated after a conflict with another writer. If it raises an exception, the
-    operation fails with `CommitVetoed` and the table stays as it was. Hooks of nested blocks are
+    operation fails with `CommitVetoed` and the table stays unchanged. Hooks of nested blocks are
     all called, the outermost first. An operation that has nothing to commit calls no hook.
 
     Delta itself makes two commits: `drop_columns` on a table with column mapping, where a hook can

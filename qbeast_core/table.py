@@ -359,7 +359,7 @@ class QbeastTable:
                 in `write_table`: all with `update=True` or `insert=True`, else those that are set.
             user_metadata: the commit's `userMetadata` in the table's history.
             txn_app_id: a name for the program that writes, as in `write_table`.
-            txn_version: the number of the change; the table takes each number only once.
+            txn_version: the number of the change; the table applies each number only once.
 
         Returns:
             The counts of rows, files and bytes, and the new version.
@@ -411,7 +411,7 @@ class QbeastTable:
             where: a SQL condition without subqueries; None for all rows.
             user_metadata: the commit's `userMetadata` in the table's history.
             txn_app_id: a name for the program that writes, as in `write_table`.
-            txn_version: the number of the change; the table takes each number only once.
+            txn_version: the number of the change; the table applies each number only once.
 
         Returns:
             The counts of rows, files and bytes, and the new version.
@@ -450,7 +450,7 @@ class QbeastTable:
             where: a SQL condition without subqueries.
             user_metadata: the commit's `userMetadata` in the table's history.
             txn_app_id: a name for the program that writes, as in `write_table`.
-            txn_version: the number of the change; the table takes each number only once.
+            txn_version: the number of the change; the table applies each number only once.
 
         Returns:
             The counts of rows, files and bytes, and the new version.
@@ -487,7 +487,7 @@ class QbeastTable:
                 `write_table`.
             user_metadata: the commit's `userMetadata` in the table's history.
             txn_app_id: a name for the program that writes, as in `write_table`.
-            txn_version: the number of the change; the table takes each number only once.
+            txn_version: the number of the change; the table applies each number only once.
 
         Returns:
             The counts of rows, files and bytes, and the new version.
@@ -538,7 +538,7 @@ class QbeastTable:
                 `write_table`.
             user_metadata: the commit's `userMetadata` in the table's history.
             txn_app_id: a name for the program that writes, as in `write_table`.
-            txn_version: the number of the change; the table takes each number only once.
+            txn_version: the number of the change; the table applies each number only once.
 
         Returns:
             The counts of rows, files and bytes, and the new version.

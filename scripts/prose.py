@@ -1,15 +1,15 @@
-"""Checks the English of the documents: `python -m scripts.prose`, which `make lint` runs.
+"""Checks the English of documents and test names: `python -m scripts.prose`, run by `make lint`.
 
 proselint finds clichés, redundant words and misused words in general. VOCABULARY lists what this
 project avoids, and MOST_WORDS limits the sentences of the README. Code, in fenced blocks and in
-backticks, is left out.
+backticks, is left out. Names of tests are checked by VOCABULARY and IN_TEST_NAMES.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -80,6 +80,17 @@ VOCABULARY = {
 }
 """What the documents don't say, as regular expressions, and what they say instead."""
 
+IN_TEST_NAMES = {
+    r"\btold\b": "reported, listed",
+    r"\b(lies?|lay)\b": "is in, is at",
+    r"(?<!there\s)\b(is|are) no (?!longer)": "is not",
+    r"\b(goes|go) on\b": "continues",
+    r"\brightly\b": "correctly",
+    r"\balike\b": "equal, or: in the same way",
+    r"\bby itself\b": "leave it out",
+}
+"""What the names of tests don't say either."""
+
 _FENCE = re.compile(r"^( *)(`{3,}|~{3,}).*?^ *\2[`~]* *$", re.MULTILINE | re.DOTALL)
 _FRONT_MATTER = re.compile(r"\A---\n.*?^---$", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -92,18 +103,19 @@ _SEPARATOR = re.compile(r"^[ ]*\|?(?:[ ]*:?-+:?[ ]*\|)+[ ]*:?-*:?[ ]*$", re.MULT
 _ITEM = re.compile(r"^[ ]*(?:[-*+] |\d+[.)] |>|!!!)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[)\"'”*_]*\s+(?=[\"'(*_“]*(?:[A-Z0-9x]|dbt\b|pip\b))")
 _ABBREVIATIONS = re.compile(r"\b(e\.g|i\.e|etc|vs|cf|approx)\.")
+_TEST = re.compile(r"[ ]*def (test_\w+)")
 
 
 @dataclass(frozen=True)
 class Finding:
     """Something to rewrite, and where."""
 
-    page: str
+    file: str
     line: int
     text: str
 
     def __str__(self) -> str:
-        return f"{self.page}:{self.line}: {self.text}"
+        return f"{self.file}:{self.line}: {self.text}"
 
 
 def pages() -> list[Path]:
@@ -119,10 +131,26 @@ def findings(name: str, markdown: str) -> list[Finding]:
         name: its path relative to the repository.
     """
     prose = prose_of(markdown)
-    found = [*_from_proselint(name, prose), *_from_vocabulary(name, prose)]
+    found = [*_from_proselint(name, prose), *_from_vocabulary(name, prose, VOCABULARY)]
     if name in MOST_WORDS:
         found += _long_sentences(name, prose, MOST_WORDS[name])
     return sorted(found, key=lambda each: each.line)
+
+
+def files_of_tests() -> list[Path]:
+    """The files with tests whose names to check."""
+    return sorted(ROOT.glob("tests/**/*.py"))
+
+
+def findings_in_names(name: str, code: str) -> list[Finding]:
+    """What to rewrite in the names of a file's tests.
+
+    Args:
+        name: its path relative to the repository.
+    """
+    tests = (_TEST.match(line) for line in code.split("\n"))
+    names = "\n".join(test[1].replace("_", " ") if test else "" for test in tests)
+    return list(_from_vocabulary(name, names, VOCABULARY | IN_TEST_NAMES))
 
 
 def prose_of(markdown: str) -> str:
@@ -163,8 +191,8 @@ def _long_sentences(name: str, prose: str, most: int) -> Iterator[Finding]:
             yield Finding(name, line, f"{words(sentence)} words, at most {most}: {sentence}")
 
 
-def _from_vocabulary(name: str, prose: str) -> Iterator[Finding]:
-    for pattern, instead in VOCABULARY.items():
+def _from_vocabulary(name: str, prose: str, vocabulary: Mapping[str, str]) -> Iterator[Finding]:
+    for pattern, instead in vocabulary.items():
         for found in re.finditer(pattern.replace(" ", r"\s+"), prose, re.IGNORECASE):
             phrase = " ".join(found[0].split())
             yield Finding(name, _line(prose, found.start()), f"'{phrase}': {instead}")
@@ -210,10 +238,12 @@ def _line(text: str, position: int) -> int:
 
 
 def main() -> int:
+    checks = [(findings, pages()), (findings_in_names, files_of_tests())]
     found = [
         finding
-        for page in pages()
-        for finding in findings(page.relative_to(ROOT).as_posix(), page.read_text(encoding="utf-8"))
+        for check, paths in checks
+        for path in paths
+        for finding in check(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
     ]
     for finding in found:
         print(finding)

@@ -79,7 +79,10 @@ class Match:
         if not names:
             raise InvalidOptions("on names no column; name the columns of the key")
         if source.lower() == target.lower():
-            raise InvalidOptions(f"source and target have the same alias {source!r}; use two names")
+            raise InvalidOptions(
+                f"source_alias={source!r} and target_alias={target!r} are the same name (case does "
+                "not matter); use two different names"
+            )
         conditions = () if where is None else parse_texts("where", where, "a SQL condition")
         return Match(names, conditions, source, target)
 

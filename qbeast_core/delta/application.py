@@ -1,4 +1,4 @@
-"""Application transactions: numbered writes of an application, each of which a table takes once.
+"""Numbered writes of an application, which a table applies only once.
 
 Delta records the last number of each application in the log (`SetTransaction`), in the commit of
 the write itself. A write with this number or a lower one does nothing.

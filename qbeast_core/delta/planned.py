@@ -1,4 +1,4 @@
-"""What Delta would make of a new or replaced table, found out without a change."""
+"""Ask Delta how it would store a new or replaced table, without changing anything."""
 
 from __future__ import annotations
 

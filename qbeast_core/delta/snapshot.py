@@ -177,7 +177,7 @@ class TableSnapshot:
         return sum(known) if len(known) == len(files) else self.dataframe(indices).count()
 
     def row_count_in_log(self, indices: NDArray[np.int64]) -> int:
-        """The number of rows in those of these files for which the log has it."""
+        """The total of the row counts that the log has for these files."""
         return sum(self.files[i].rows or 0 for i in indices.tolist())
 
     def size_bytes(self, indices: NDArray[np.int64]) -> int:

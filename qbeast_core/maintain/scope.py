@@ -70,9 +70,9 @@ class Scope:
             return [STAGING_REVISION_ID]
         is_number = isinstance(revision_id, Integral) and not isinstance(revision_id, bool)
         if not is_number or revision_id not in known:
+            allowed = ", ".join([*map(str, known), repr(ALL), repr(UNINDEXED)])
             raise InvalidOptions(
-                f"there is no revision {revision_id!r} to optimize; "
-                f"use one of {', '.join(map(str, known)) or 'none'}, {ALL!r} or {UNINDEXED!r}"
+                f"there is no revision {revision_id!r} to optimize; use one of {allowed}"
             )
         return [int(revision_id)]
 

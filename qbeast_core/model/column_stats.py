@@ -36,7 +36,7 @@ _TEXT = re.compile(r"""("(?:[^"\\]|\\.)*")|'((?:[^'\\]|\\.)*)'""", re.DOTALL)
 
 @dataclass(frozen=True)
 class ColumnStats:
-    """The statistics given for one column; none by default.
+    """The user-supplied statistics of one column; none by default.
 
     Bounds are ordinates (`model.datatypes.to_bound`); quantiles are sorted numbers or strings.
     """
@@ -74,7 +74,7 @@ def parse_column_stats(value: str | Mapping[str, Any] | None) -> Mapping[str, An
 def resolve_column_stats(
     given: Mapping[str, Any], transformers: Sequence[Transformer]
 ) -> tuple[ColumnStats, ...]:
-    """The statistics given for each indexed column, in the order of `transformers`.
+    """The user-supplied statistics of each indexed column, in the order of `transformers`.
 
     Raises:
         InvalidOptions: a key names no indexed column, or a value does not fit the column: wrong

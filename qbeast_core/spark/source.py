@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 class Source:
     """The rows of a query, evaluated once for all attempts of a write.
 
-    If the query reads the table that it changes, each attempt evaluates it anew, at the version
+    If the query reads the table that it changes, each attempt evaluates it again, at the version
     that its transaction starts from.
 
         with Source(query, checkpointed, reads_table(query, location)) as source:

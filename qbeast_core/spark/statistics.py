@@ -126,12 +126,12 @@ class InputStatistics:
     """The bounds of each indexed column; without values for hashed columns and strings."""
     sample: RowSample
     given_quantiles: Mapping[int, tuple[float, ...] | tuple[str, ...]] = field(default_factory=dict)
-    """The quantiles given by the user, by the column's position."""
+    """The user-supplied quantiles, by the column's position."""
     warnings: tuple[str, ...] = ()
     """Warnings for the user about samples of the rows."""
 
     def with_given(self, given: Sequence[ColumnStats]) -> InputStatistics:
-        """The statistics combined with the user's `column_stats`, which can only widen ranges."""
+        """The statistics with the user-supplied `column_stats`, which can only widen ranges."""
         return replace(
             self,
             bounds=tuple(

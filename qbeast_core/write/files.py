@@ -111,7 +111,8 @@ def write_indexed(
     elif counted_rows != (written := sum(in_cubes.values())):
         raise SourceChanged(
             f"{written} rows were written, but {counted_rows} were counted before; the source "
-            "changed in between, or a task failed. Nothing was committed; run the write again"
+            "changed between counting and writing, or a task failed. Nothing was committed; run "
+            "the write again"
         )
     # Spark writes a file even for a partition without rows. Delta drops it if it counts the rows.
     files = [file for file in staged.with_statistics() if held[file.name].blocks]

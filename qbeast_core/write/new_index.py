@@ -159,7 +159,7 @@ class NewIndex:
 def own_properties(request: WriteRequest, table: OpenTable, schema: StructType) -> dict[str, str]:
     """The properties of a new or replaced table, without those of its index.
 
-    Raises InvalidOptions if Delta rejects a given property, or if it belongs to the index.
+    Raises InvalidOptions if Delta rejects a user-supplied property, or if it belongs to the index.
     """
     given = request.properties
     if given is not None:
@@ -170,7 +170,7 @@ def own_properties(request: WriteRequest, table: OpenTable, schema: StructType) 
 
 
 def _kept_properties(given: Mapping[str, str] | None, present: Mapping[str, str]) -> dict[str, str]:
-    """The given properties; without them, those that the table has."""
+    """The user-supplied properties; without them, those that the table has."""
     own = {key: value for key, value in present.items() if not is_index_key(key)}
     if given is None:
         return own

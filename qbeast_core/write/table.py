@@ -104,7 +104,7 @@ def write_table(
             of an existing table cannot be changed.
         user_metadata: the commit's `userMetadata` in the table's history.
         txn_app_id: a name for the program that writes, such as that of a stream. With
-            `txn_version`, the table takes each write only once: if it already has this number of
+            `txn_version`, the table applies each write only once: if it already has this number of
             the program or a higher one, the call does nothing, and the result says `repeated`.
             By default, the session settings `spark.databricks.delta.write.txnAppId` and
             `txnVersion` apply, as in plain Delta.

@@ -66,7 +66,7 @@ class TargetIndex(Protocol):
 
     @property
     def column_stats(self) -> tuple[ColumnStats, ...] | None:
-        """The user's statistics of each column; None if there are none."""
+        """The user-supplied statistics of each column; None if there are none."""
 
     def warnings(self, rows: DataFrame, statistics: InputStatistics) -> tuple[str, ...]:
         """Warnings for the user about samples of these rows."""

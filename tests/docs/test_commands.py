@@ -13,7 +13,7 @@ COMMANDS_THAT_NEED_JAVA = [["make", "test"], ["make", "demo"], ["bash", ".ci/run
 
 
 @pytest.mark.parametrize("command", COMMANDS_THAT_NEED_JAVA, ids=" ".join)
-def test_missing_java_is_told_in_one_line(command: list[str], tmp_path: Path) -> None:
+def test_missing_java_is_reported_in_one_line(command: list[str], tmp_path: Path) -> None:
     told = run(command, {"PATH": str(tools_without_java(tmp_path))})
     assert told.returncode != 0
     assert our_lines(told) == [
@@ -27,7 +27,7 @@ def test_missing_java_is_told_in_one_line(command: list[str], tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("version", "called"), [("1.8.0_402", "Java 8"), ("11.0.2", "Java 11"), ("25", "Java 25")]
 )
-def test_unsuitable_java_is_told_in_one_line(
+def test_unsuitable_java_is_reported_in_one_line(
     command: list[str], version: str, called: str, tmp_path: Path
 ) -> None:
     home = java_home(tmp_path, version)
@@ -48,7 +48,7 @@ def test_suitable_java_is_accepted_in_silence(version: str, tmp_path: Path) -> N
     assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
 
 
-def test_java_home_without_a_java_is_told() -> None:
+def test_java_home_without_java_is_reported() -> None:
     told = run(["sh", "scripts/require.sh", "java"], {"PATH": "", "JAVA_HOME": "/nowhere"})
     assert told.returncode == 1
     assert "JAVA_HOME is /nowhere, and there is no /nowhere/bin/java" in told.stderr
@@ -101,7 +101,7 @@ def test_an_unsupported_base_python_is_named(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_sharing_with_qbeast_spark_needs_is_told_in_one_line(
+def test_a_missing_part_of_make_interop_is_reported_in_one_line(
     environment: dict[str, str], missing: str
 ) -> None:
     path = str(Path(str(shutil.which("tr"))).parent)

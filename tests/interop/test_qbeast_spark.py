@@ -120,7 +120,7 @@ def expected(rows: DataFrame, columns: list[str], fraction: float | None) -> dic
 
 
 @pytest.mark.parametrize("make", [once, appended, revised, optimized, merged, converted, migrated])
-def test_it_works_on_our_tables_and_we_go_on(
+def test_qbeast_spark_and_this_library_take_turns_on_a_table(
     spark: SparkSession, tmp_path: Path, make: Callable[[SparkSession, str], None]
 ) -> None:
     path = str(tmp_path / "t")

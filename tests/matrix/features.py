@@ -280,7 +280,7 @@ FEATURES: tuple[Feature, ...] = (
         "partitions",
         clause="partitioned by (b)",
         refused=_all(("convert",)),
-        note="Overwrite the table: its partitions are gone then.",
+        note="Overwriting the table removes its partitions.",
     ),
     Feature(
         "UniForm",
@@ -298,7 +298,7 @@ FEATURES: tuple[Feature, ...] = (
         {"delta.feature.catalogManaged": "supported"},
         refused=_all(("create",)),
         of_catalog=frozenset(["delta.feature.catalogManaged"]),
-        note="Tested for new tables, as only another catalog makes such tables.",
+        note="Tested for new tables only, because others need a catalog that manages commits.",
     ),
 )
 NAMES = tuple(feature.name for feature in FEATURES)

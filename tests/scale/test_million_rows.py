@@ -59,7 +59,7 @@ def rows(spark: SparkSession, partitions: int) -> DataFrame:
 
 
 @pytest.mark.parametrize(("columns", "cube_size", "partitions"), INDEXES)
-def test_every_row_lies_in_its_block(
+def test_every_row_is_in_its_block(
     spark: SparkSession, tmp_path: Path, columns: str, cube_size: int, partitions: int
 ) -> None:
     path = str(tmp_path)

@@ -65,7 +65,7 @@ def test_the_format_and_the_tree_know_no_spark(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_the_core_knows_nothing_of_dbt(module: str) -> None:
+def test_the_core_does_not_import_dbt(module: str) -> None:
     assert not {name for name in imported(MODULES[module]) if name.split(".")[0] == "dbt"}
 
 

@@ -1,4 +1,4 @@
-"""The node that a thread compiles or runs; `ref` and `source` do not tell an adapter for whom."""
+"""The node that a thread compiles or runs, because dbt does not pass it to `ref` and `source`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

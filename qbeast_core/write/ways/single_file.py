@@ -46,7 +46,7 @@ def write_single_file(
         index: that of the writer.
 
     Raises:
-        SourceChanged: the file has another number of rows than were written.
+        SourceChanged: the number of rows in the file differs from the number written.
     """
     table = writer.table
     if is_filled_by_delta(rows, table.schema):
@@ -103,7 +103,8 @@ def _write_one_file(
     Values beyond the revision's bounds are sorted as if they were the bounds.
 
     Raises:
-        SourceChanged: the file has another number of rows than were written. Nothing is committed.
+        SourceChanged: the number of rows in the file differs from the number written. Nothing is
+            committed.
     """
     phases.enter(phases.WRITING)
     transaction = table.transaction

@@ -412,7 +412,7 @@ def test_a_char_at_any_depth_is_placed_by_the_value_that_is_read(
     assert by_id[0] == by_id[1] and by_id[0][1].a == ["k1    ", None]
 
 
-def test_a_char_column_is_sampled_alike_whether_or_not_reads_pad_it(
+def test_padding_on_read_does_not_change_samples_of_a_char_column(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "t")

@@ -42,7 +42,7 @@ def described(spark: SparkSession, text: str) -> Iterator[None]:
         spark.removeTag(text)
 
 
-def test_a_users_thread_goes_on_when_the_main_thread_has_ended(
+def test_a_users_thread_continues_after_the_main_thread_has_ended(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The interpreter then waits for this thread, but every pool refuses new work."""
@@ -107,7 +107,7 @@ def test_each_thread_remembers_the_methods_of_a_whole_write(spark: SparkSession)
 
 
 @pytest.mark.parametrize("name", ["_METHOD_CACHE", "_CACHE"])
-def test_another_py4j_remembers_as_many_as_it_does_by_itself(
+def test_a_py4j_with_other_internals_keeps_its_own_limit(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(gateway, name, "py4j.reflection.Missing")

@@ -97,7 +97,7 @@ def test_columns_that_cannot_be_indexed_are_named_with_what_can(
 
 
 @pytest.mark.parametrize("size", [0, -1, "abc", "", True, 2**31, 1.5, "1e3", None])
-def test_a_cube_size_that_is_no_count_is_refused(
+def test_a_cube_size_that_is_not_a_count_is_rejected(
     spark: SparkSession, indexed: str, size: Any
 ) -> None:
     version = last_version(indexed)
@@ -135,9 +135,7 @@ def test_the_files_of_a_fraction_outside_of_0_to_1_are_refused(
         QbeastTable.for_path(spark, indexed).files(fraction)
 
 
-def test_the_ends_of_the_fractions_are_no_row_and_all_rows(
-    spark: SparkSession, indexed: str
-) -> None:
+def test_fraction_0_has_no_rows_and_fraction_1_has_all(spark: SparkSession, indexed: str) -> None:
     table = QbeastTable.for_path(spark, indexed)
     assert table.sample(0).count() == table.sample(0.0, "price > 5").count() == 0
     assert table.files(0.0) == []

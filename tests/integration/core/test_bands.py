@@ -108,7 +108,7 @@ def test_a_row_whose_weight_is_where_the_sample_ends_is_not_in_it(
     assert sample.count() == below.count()
 
 
-def test_check_tells_of_a_row_above_the_highest_weight(spark: SparkSession, path: str) -> None:
+def test_check_reports_a_row_above_the_highest_weight(spark: SparkSession, path: str) -> None:
     add = next(add for add in live_adds(path).values() if "highestWeight" in add["tags"])
     add["tags"]["highestWeight"] = str(int(add["tags"]["highestWeight"]) - 1)
     log = Path(path) / "_delta_log" / f"{last_version(path) + 1:020}.json"

@@ -158,7 +158,7 @@ def test_a_hook_is_called_for_each_attempt_and_for_no_other_commit(
     assert_sound(spark, path, range(10))
 
 
-def test_what_a_hook_cannot_add_leaves_the_table_as_it_was(
+def test_conflicting_hook_metadata_leaves_the_table_unchanged(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = str(tmp_path)

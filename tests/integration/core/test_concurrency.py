@@ -189,7 +189,7 @@ def test_a_name_that_another_writer_takes_meanwhile_is_not_replaced(spark: Spark
     spark.sql("drop database meanwhile cascade")
 
 
-def test_a_name_that_gets_another_table_meanwhile_is_no_success(
+def test_a_name_taken_during_the_write_raises_not_registered(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     spark.sql("create database if not exists taken")
@@ -411,7 +411,7 @@ def set_property(spark: SparkSession, path: str, value: str) -> None:
     spark.sql(f"alter table delta.`{path}` set tblproperties ('disturbed' = '{value}')")
 
 
-def test_a_plain_append_meanwhile_is_no_conflict(spark: SparkSession, path: str) -> None:
+def test_a_plain_append_meanwhile_does_not_conflict(spark: SparkSession, path: str) -> None:
     def append() -> None:
         rows(spark, 7000, 50).write.format("delta").mode("append").save(path)
 

@@ -299,7 +299,7 @@ def test_a_type_that_cannot_be_indexed_is_refused(spark: SparkSession, tmp_path:
         ("default.no_such_table", NotAQbeastTable, "does not exist"),
     ],
 )
-def test_what_is_no_table_is_refused(
+def test_only_tables_can_be_converted(
     spark: SparkSession, table: str, error: type[QbeastError], match: str
 ) -> None:
     with pytest.raises(error, match=match):
@@ -360,7 +360,7 @@ def test_paths_with_partitions_or_directories_are_refused(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_path_is_no_pattern(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_path_is_not_a_pattern(spark: SparkSession, tmp_path: Path) -> None:
     rows(spark, 0, 20).write.parquet(str(tmp_path / "t1"))
     with pytest.raises(NotAQbeastTable, match="no Parquet table"):
         convert_to_qbeast(spark, f"parquet.`{tmp_path}/t[1]`", "a")

@@ -63,7 +63,7 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
         ("update", failpoints.BEFORE_COMMIT),
     ],
 )
-def test_a_process_killed_before_the_commit_leaves_the_table_as_it_was(
+def test_a_process_killed_before_the_commit_leaves_the_table_unchanged(
     spark: SparkSession, tables: Path, tmp_path: Path, name: str, die_at: str
 ) -> None:
     operation, path = KILLABLE[name], str(tmp_path / "t")

@@ -100,7 +100,7 @@ def test_a_condition_on_the_time_means_what_it_means_to_delta(
         assert changed == 40 - len(left) and 0 < len(left) < 40
 
 
-def test_the_hour_that_comes_twice_is_the_one_that_it_is(
+def test_the_repeated_hour_at_the_end_of_summer_time_is_not_ambiguous(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """The text of a time in the session's zone would name the first of two hours."""

@@ -44,7 +44,7 @@ def path(spark: SparkSession, tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def test_all_else_stays_as_it_was_in_one_commit(spark: SparkSession, path: str) -> None:
+def test_one_commit_leaves_all_else_unchanged(spark: SparkSession, path: str) -> None:
     def options() -> dict[str, str]:
         # The revision is a new one; what was left to choose is chosen for the narrower rows.
         own = ("qbeast.revision.", "columnsToIndex", "cubeSize")

@@ -315,7 +315,7 @@ def test_arguments_that_cannot_be_estimated_are_named(
     assert named in str(raised.value)
 
 
-def test_spark_tells_of_what_it_does_not_understand(table: QbeastTable) -> None:
+def test_invalid_sql_raises_sparks_own_errors(table: QbeastTable) -> None:
     with pytest.raises(AnalysisException, match="nowhere"):
         table.estimate("avg(nowhere)")
     with pytest.raises(AnalysisException, match="nothing"):

@@ -360,7 +360,7 @@ def test_dates_of_any_year_are_never_skipped(spark: SparkSession, tmp_path: Path
 
 
 @pytest.mark.parametrize("before", ["", "x" * 32, "x" * 40])
-def test_texts_that_are_no_utf8_have_no_extremes(
+def test_texts_that_are_not_utf8_have_no_extremes(
     spark: SparkSession, tmp_path: Path, before: str
 ) -> None:
     # Java's text of such bytes lies elsewhere in the order than they do.

@@ -57,7 +57,7 @@ def test_a_delete_in_the_upper_cubes_loses_no_sampled_row(
 
 
 @pytest.mark.parametrize("properties", [{}, VECTORS], ids=["copy on write", "deletion vectors"])
-def test_what_sparks_other_commands_do_is_read_rightly_and_can_be_indexed(
+def test_tables_changed_by_sparks_other_commands_are_read_correctly_and_can_be_indexed(
     spark: SparkSession, tmp_path: Path, properties: dict[str, str]
 ) -> None:
     path = str(tmp_path)
@@ -113,7 +113,7 @@ def time_of(spark: SparkSession, path: str, version: int) -> str:
     return str(row[0])
 
 
-def test_what_delta_rs_does_is_read_rightly_and_can_be_indexed(
+def test_tables_changed_by_delta_rs_are_read_correctly_and_can_be_indexed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """It keeps the configuration and gives its files no tags."""

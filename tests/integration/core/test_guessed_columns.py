@@ -163,7 +163,7 @@ def test_a_merge_that_moves_rows_by_the_chosen_columns(spark: SparkSession, gues
     assert_rows_in_their_cubes(spark, guessed)
 
 
-def test_a_guess_of_an_older_version_is_no_more_than_one(spark: SparkSession, guessed: str) -> None:
+def test_a_guess_by_an_older_version_is_still_replaced(spark: SparkSession, guessed: str) -> None:
     spark.sql(f"alter table delta.`{guessed}` unset tblproperties ('qbeast.chosenFrom')")
     append(spark, guessed)
     assert assert_sound(spark, guessed, range(600)).columns_to_index == ["id"]

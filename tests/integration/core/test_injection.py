@@ -40,7 +40,7 @@ def canary(spark: SparkSession) -> Iterator[str]:
 
 @given(st.lists(TEXTS, min_size=50, max_size=50))
 @settings(max_examples=4, suppress_health_check=list(HealthCheck))
-def test_spark_reads_names_and_texts_as_they_were(spark: SparkSession, texts: list[str]) -> None:
+def test_spark_reads_names_and_texts_unchanged(spark: SparkSession, texts: list[str]) -> None:
     row = spark.sql("select " + ", ".join(map(quoted_text, texts))).first()
     assert row is not None and list(row) == texts
     names = ["name", *filter(None, texts)]

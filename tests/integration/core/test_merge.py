@@ -148,7 +148,7 @@ def test_moved_rows_are_in_the_cubes_of_their_new_values(
     assert_rows_in_their_cubes(spark, path)
 
 
-def test_an_indexed_value_that_is_drawn_is_never_taken_to_stay(
+def test_a_random_indexed_value_counts_as_moving_the_row(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     source, asked = spark.range(0, 1500, 3).select("id"), []
@@ -340,7 +340,7 @@ def test_files_without_an_index_are_found_and_end_indexed(
     assert_walkable(spark, path)
 
 
-def test_the_change_feed_tells_what_happened(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_change_feed_records_what_happened(spark: SparkSession, tmp_path: Path) -> None:
     path = create(spark, tmp_path, **{"delta.enableChangeDataFeed": "true"})
     table = QbeastTable.for_path(spark, path)
     source = rows(spark, 1490, 20).selectExpr("id", "a", "b", "uuid() as s")
@@ -433,7 +433,7 @@ def test_keys_in_a_narrow_range_touch_few_files(
             InvalidOptions,
             "update_where is not valid: .*PYTHON_UDF_IN_ON_CLAUSE",
         ),
-        ({"on": "id", "source_alias": "T", "target_alias": "t"}, InvalidOptions, "the same alias"),
+        ({"on": "id", "source_alias": "T", "target_alias": "t"}, InvalidOptions, "the same name"),
     ],
 )
 def test_an_impossible_merge_is_rejected_before_anything_is_read(

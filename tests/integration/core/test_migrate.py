@@ -97,7 +97,7 @@ def count_and_sum(rows: DataFrame) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("name", [PLAIN, REPLICATED])
-def test_before_it_is_migrated_a_table_reads_right_and_takes_no_writes(
+def test_an_unmigrated_table_reads_correctly_and_rejects_writes(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
     path = copied(name, tmp_path)
@@ -163,7 +163,7 @@ def test_without_copies_only_tags_change(spark: SparkSession, tmp_path: Path) ->
     assert_rows_in_their_cubes(spark, path)
 
 
-def test_copies_are_dropped_and_the_rows_that_count_written_anew(
+def test_copies_are_dropped_and_the_original_rows_rewritten(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = copied(REPLICATED, tmp_path)

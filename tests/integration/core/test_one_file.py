@@ -118,7 +118,7 @@ def test_one_pass_and_two_passes_write_the_same_log(
     assert sorted(held) == sorted(expected_rows)
 
 
-def test_its_rows_lie_in_their_cubes(spark: SparkSession, path: Path) -> None:
+def test_its_rows_are_in_their_cubes(spark: SparkSession, path: Path) -> None:
     for number in range(3):
         result, seen = appended(rows(spark, ROWS + number * MORE), path)
         assert seen == WRITTEN_FIRST and not result.new_revision and result.files == 1

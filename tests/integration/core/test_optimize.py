@@ -45,7 +45,7 @@ def fragmented(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
     return path, QbeastTable.for_path(spark, path).optimize()
 
 
-def test_the_result_tells_what_the_commit_did(fragmented: tuple[str, Any]) -> None:
+def test_the_result_describes_the_commit(fragmented: tuple[str, Any]) -> None:
     path, result = fragmented
     added, removed = actions(path, 21, "add"), actions(path, 21, "remove")
     assert (result.version, last_version(path)) == (21, 21)
@@ -113,7 +113,7 @@ def test_a_vacuum_without_any_retention_leaves_the_files_of_the_table(
     assert_sound(spark, path, range(2600), where="a < 250")
 
 
-def test_a_dry_run_writes_nothing_and_tells_what_would_be_done(
+def test_a_dry_run_writes_nothing_and_reports_what_would_be_done(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = str(tmp_path)

@@ -26,6 +26,6 @@ def test_only_columns_of_the_table_are_qualified(
     assert qualified(spark, condition, ["ID", "st", "arr"], "t") == expected
 
 
-def test_a_text_that_is_no_condition_is_rejected(spark: SparkSession) -> None:
+def test_a_text_that_is_not_a_condition_is_rejected(spark: SparkSession) -> None:
     with pytest.raises(ParseException):
         qualified(spark, "id = = 2", ["id"], "t")

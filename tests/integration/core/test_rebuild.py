@@ -153,7 +153,7 @@ def test_a_value_just_beyond_a_wide_range_is_found(spark: SparkSession, tmp_path
     assert [row.x for row in found.collect()] == [highest + 1]
 
 
-def test_slices_are_computed_anew_for_rows_that_outgrow_the_tree(
+def test_slices_are_recomputed_for_rows_that_outgrow_the_tree(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path, df = tmp_path / "t", OUTGROWN["a row beyond it"](spark)
@@ -184,7 +184,7 @@ def test_other_options_make_another_tree(spark: SparkSession, origin: Path, tmp_
         assert phases.MEASURING in rebuilt(rows(spark), path, **changed)[1]
 
 
-def test_a_mapping_that_is_none_is_no_mapping(spark: SparkSession, tmp_path: Path) -> None:
+def test_column_mapping_mode_none_counts_as_unmapped(spark: SparkSession, tmp_path: Path) -> None:
     unmapped = {"properties": {"delta.columnMapping.mode": "none"}}
     twice(spark, tmp_path, rows(spark), **unmapped)
     assert rebuilt(rows(spark), tmp_path, **unmapped)[1] == ONE_PASS

@@ -12,7 +12,7 @@ from tests.integration.core.brute_force import plain
 from tests.integration.core.test_merge import rows
 
 
-def test_a_row_at_the_limit_is_no_part_of_the_sample(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_row_at_the_limit_is_not_in_the_sample(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path)
     write_table(rows(spark, 0, 200), path=path, columns_to_index=["a", "b"], cube_size=30)
     rows(spark, 200, 20).write.format("delta").mode("append").save(path)

@@ -95,7 +95,7 @@ def test_rows_are_counted_where_more_come_than_expected(spark: SparkSession, cou
     assert len(set(measured.sample.numbers[:, 0])) == 1 << 15
 
 
-def test_rows_that_are_gone_before_they_are_drawn_end_the_write(
+def test_a_source_that_loses_rows_before_sampling_fails_the_write(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, count in (("full", 1000), ("empty", 0)):

@@ -139,9 +139,7 @@ def test_a_column_of_nan_alone_can_be_indexed(spark: SparkSession, tmp_path: Pat
     assert found(table, "x < 5") == 0
 
 
-def test_an_outlier_leaves_the_others_in_one_place_and_all_are_found(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_all_rows_are_found_beside_an_outlier(spark: SparkSession, tmp_path: Path) -> None:
     values = [(1e300,), (-1e300,), *((float(i),) for i in range(20))]
     table = written(spark, tmp_path, values, "x double", ["x"], copies=20)
     assert found(table, "x > 1e299") == 20

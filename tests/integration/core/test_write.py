@@ -103,7 +103,7 @@ def test_a_table_with_a_location_is_external(
     assert_sound(spark, place, range(2000))
 
 
-def test_an_append_by_name_goes_to_where_the_table_lies(
+def test_an_append_by_name_writes_to_the_tables_location(
     spark: SparkSession, name: str, tmp_path: Path
 ) -> None:
     place = tmp_path / "t"
@@ -329,7 +329,7 @@ def test_a_view_or_a_foreign_table_is_not_written_to(spark: SparkSession, name: 
     spark.sql(f"drop table {name}")
 
 
-def test_names_that_are_no_tables_are_no_qbeast_tables(spark: SparkSession, tmp_path: Path) -> None:
+def test_only_names_of_tables_are_qbeast_tables(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     write_table(events(spark, 5), path=path, columns_to_index=["a"])
     spark.range(1).createOrReplaceGlobalTempView("seen_by_all")

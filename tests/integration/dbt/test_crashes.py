@@ -215,7 +215,7 @@ class TestInterruptedRun:
             for name, given in zip(NAMES, index, strict=True)
         }
 
-    def test_ctrl_c_leaves_each_table_as_it_was_and_no_view(
+    def test_ctrl_c_leaves_each_table_unchanged_and_no_view(
         self, project: Any, spark: SparkSession
     ) -> None:
         run_dbt(["run"])

@@ -89,7 +89,7 @@ def test_another_place_than_the_running_sessions_is_refused(
         shared_session(QbeastCredentials(schema="s", **asked))
 
 
-def test_a_cursor_goes_on_after_the_rows_that_it_has_fetched(spark: SparkSession) -> None:
+def test_a_cursor_continues_after_the_rows_that_it_has_fetched(spark: SparkSession) -> None:
     cursor = Cursor(handle(spark, "node"))
 
     def executed(rows: int) -> Cursor:

@@ -99,7 +99,7 @@ def operations(spark: SparkSession, table: str) -> list[str]:
     return [row.operation for row in history.collect()]
 
 
-def test_commits_that_keep_all_rows_do_not_make_a_source_younger(
+def test_commits_that_keep_all_rows_do_not_affect_freshness(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     table = f"delta.`{tmp_path}`"
@@ -125,7 +125,7 @@ def test_commits_that_keep_all_rows_do_not_make_a_source_younger(
 
 
 @pytest.mark.parametrize("name", ["legacy_050_plain", "legacy_050_replicated"])
-def test_a_migration_does_not_make_a_source_younger(
+def test_a_migration_does_not_affect_freshness(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
     shutil.copytree(Path("tests", "reference", name), tmp_path / name)

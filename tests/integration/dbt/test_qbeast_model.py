@@ -57,7 +57,7 @@ class TestRebuild:
         folder = {"+materialized": "table", "+columns_to_index": ["id", "kind"]}
         return {"models": {"test": {"folder": folder}}}
 
-    def test_a_run_builds_the_index_and_tells_its_numbers(
+    def test_a_run_builds_the_index_and_reports_its_numbers(
         self, project: Any, spark: SparkSession
     ) -> None:
         results = run_dbt(["run"])

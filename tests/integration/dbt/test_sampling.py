@@ -360,7 +360,7 @@ class TestTargetOnASample:
     def snapshots(self) -> dict[str, Any]:
         return {"history.yml": SNAPSHOT}
 
-    def test_inputs_are_sampled_but_those_that_are_to_stay_whole(
+    def test_inputs_are_sampled_unless_configured_to_stay_whole(
         self, project: Any, spark: SparkSession
     ) -> None:
         schema = project.test_schema
@@ -612,7 +612,7 @@ class TestViewsOfSamples(TargetThatAllowsSamples):
         tenth = QbeastTable.for_name(spark, f"{project.test_schema}.orders").sample(0.1)
         seen = spark.table(f"{project.test_schema}.stage")
         assert sorted(seen.collect()) == sorted(tenth.select("id").collect())
-        assert "another sample of that size" in told()
+        assert "a different sample of the same size" in told()
         # The view takes a sample of a table that is now a sample itself.
         run("orders")
         assert re.search("view .*stage samples .*orders, .*: rebuild .*stage", told())

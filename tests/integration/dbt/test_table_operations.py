@@ -34,7 +34,7 @@ class TestConvert:
     def models(self) -> dict[str, Any]:
         return {"events.sql": PLAIN_EVENTS}
 
-    def test_a_model_that_was_plain_delta_goes_on_as_an_indexed_one(
+    def test_a_plain_delta_model_continues_as_an_indexed_one(
         self, project: Any, spark: SparkSession
     ) -> None:
         table = f"{project.test_schema}.events"

@@ -43,6 +43,11 @@ def test_the_strategy_of_a_configuration(
         assert increment_of(config, found).is_custom == (strategy == "my_own")
 
 
+def test_a_mapping_in_place_of_names_is_an_error_that_names_the_key() -> None:
+    with pytest.raises(DbtRuntimeError, match="unique_key must be a text or a list of texts, not "):
+        increment_of({"unique_key": {"a": 1}}, "merge")
+
+
 def test_names_may_be_one_or_a_list_and_are_taken_once() -> None:
     found = increment_of(
         {
@@ -369,7 +374,7 @@ def test_without_an_enforced_contract_there_is_no_constraint() -> None:
     assert checks_of({**CONTRACTED, "config": {"contract": {"enforced": False}}}) == ()
 
 
-def test_a_checked_query_quotes_what_it_tells() -> None:
+def test_a_checked_query_quotes_its_message() -> None:
     query = checked_query("select 1", [Check("c", "x = 'y'")])
     assert query.startswith("select * from (\nselect 1\n)")
     assert "raise_error('constraint c is violated by a row: x = \\'y\\'')" in query

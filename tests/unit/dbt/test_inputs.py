@@ -131,7 +131,7 @@ def test_what_a_function_reads_counts_and_is_read_whole() -> None:
     assert list(inputs_of(reading, graph, deferral)) == [whole, OF_SOURCE, OWN]
 
 
-def test_each_node_is_looked_at_once() -> None:
+def test_each_node_is_visited_once() -> None:
     """Of 60 levels of two views that read both of the level below, there are 2 ** 60 paths."""
     nodes = {
         f"{level}{side}": {

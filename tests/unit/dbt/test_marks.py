@@ -78,8 +78,8 @@ def test_rows_of_the_same_sample_are_added(present: BuiltFrom, added: BuiltFrom)
             "a sample of 1 percent and a sample of 10",
         ),
         ((OF_OLD,), (A_HUNDREDTH,), "of 10 percent, but .* of 1 percent: .* --full-refresh"),
-        ((A_TENTH,), (ANOTHER_TENTH,), "of 10 percent, .* another sample .* --full-refresh"),
-        ((A_TENTH,), (A_TENTH, ANOTHER_TENTH), "another sample .* samples other tables"),
+        ((A_TENTH,), (ANOTHER_TENTH,), "of 10 percent, .* a different sample .* --full-refresh"),
+        ((A_TENTH,), (A_TENTH, ANOTHER_TENTH), "a different sample .* the sampled tables"),
     ],
 )
 def test_rows_of_other_samples_are_not_added(

@@ -128,7 +128,7 @@ def test_what_is_known_of_columns_is_passed_on() -> None:
     assert spec(slices=True).slices is True and spec().slices is None
 
 
-def test_a_full_refresh_chooses_columns_anew() -> None:
+def test_a_full_refresh_chooses_columns_again() -> None:
     config = {"materialized": "qbeast", "columns_to_index": "auto"}
     assert not model_spec(config, MODEL).rechoose
     assert model_spec(config, MODEL, full_refresh=True).rechoose
@@ -257,7 +257,7 @@ def test_batches_go_with_the_materialization_that_dbt_batches() -> None:
     assert found is not None and found.strategy == "microbatch"
 
 
-def test_a_macro_is_no_key_of_the_configuration() -> None:
+def test_a_macro_is_not_a_key_of_the_configuration() -> None:
     told = r"sample_of='orders' is not a .* \{\{ sample_of\(ref\('orders'\), 0.01\) \}\}"
     with pytest.raises(DbtRuntimeError, match=told):
         refuse_misplaced_keys({"materialized": "view", "sample_of": "orders"})
@@ -291,7 +291,7 @@ def test_no_key_of_dbt_or_of_an_adapter_counts_as_misspelt() -> None:
 
 
 @pytest.mark.parametrize("key", ["partitioned_by", "tbl_properties"])
-def test_a_key_of_another_adapter_may_stand_where_there_is_no_index(key: str) -> None:
+def test_keys_of_other_adapters_are_allowed_without_an_index(key: str) -> None:
     for config in ({"materialized": "view"}, {"materialized": "table"}, {"severity": "warn"}):
         refuse_misspelt_keys({**config, key: 10})
     indexed = {"materialized": "table", "columns_to_index": "id", key: 10}

@@ -79,12 +79,12 @@ def test_percent_is_exact(fraction: float, text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [1.1, -0.1, "ten", None, True, float("nan")])
-def test_what_is_no_fraction_is_refused(value: Any) -> None:
+def test_invalid_fractions_are_rejected(value: Any) -> None:
     with pytest.raises(DbtRuntimeError, match="between 0 and 1"):
         parse_fraction(value)
 
 
-def test_what_is_no_relation_is_not_sampled() -> None:
+def test_only_relations_can_be_sampled() -> None:
     adapter: Any = None  # the method needs no state
     with pytest.raises(DbtRuntimeError, match=r"dbt_subquery' cannot be sampled.* remove `where`"):
         QbeastAdapter.qbeast_sampled(adapter, "(select 1 where true) dbt_subquery", 0.1)

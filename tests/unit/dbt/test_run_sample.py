@@ -81,7 +81,7 @@ def test_some_commands_look_at_whole_tables(command: str) -> None:
     assert fraction(command, allow_sampled_build=True, sample=0.1) is None
 
 
-def test_a_target_has_to_allow_it() -> None:
+def test_a_target_must_allow_it() -> None:
     with pytest.raises(DbtRuntimeError, match=r"target 'prod' .* `allow_sampled_build: true`"):
         fraction(variable=0.1)
     assert fraction(variable=1) is None
@@ -155,7 +155,7 @@ def test_a_sample_by_other_columns_has_other_rows() -> None:
     assert parts(of_state, 0.1) == parts([WHOLE], 0.1)
 
 
-def test_a_view_that_samples_a_sample_is_to_be_rebuilt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_view_that_samples_a_sample_must_be_rebuilt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROPERTIES, "whole", PROPERTIES["sampled"])
     told = "view sampling_view samples whole, .*: rebuild sampling_view before what reads it"
     with pytest.raises(DbtRuntimeError, match=told):

@@ -90,7 +90,7 @@ def test_a_response_reads_as_a_sentence_and_keeps_the_numbers() -> None:
     }
 
 
-def test_a_merge_tells_what_it_did_to_rows() -> None:
+def test_a_merge_reports_what_it_did_to_rows() -> None:
     result = RewriteResult(
         version=4, revision_id=3, rows_inserted=1200, rows_updated=30, files_added=2
     )

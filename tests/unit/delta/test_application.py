@@ -30,7 +30,7 @@ def test_a_version_is_a_whole_number_or_its_digits(version: Any, number: int) ->
     assert parse_application("stream", version) == ApplicationTransaction("stream", number)
 
 
-def test_nothing_is_no_transaction() -> None:
+def test_without_options_there_is_no_application_transaction() -> None:
     assert parse_application(None, None) is None
 
 

@@ -48,7 +48,7 @@ def test_a_column_that_was_never_called_otherwise_needs_no_record() -> None:
     assert not found.is_recorded_as('[["a","int"],["b","string"]]')
 
 
-def test_mapping_that_comes_late_leaves_a_column_as_it_was() -> None:
+def test_enabling_column_mapping_later_keeps_a_columns_identity() -> None:
     assert identity(field("a", **mapped("a"))) == identity(field("a"))
 
 

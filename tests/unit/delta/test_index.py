@@ -63,7 +63,7 @@ def test_a_revision_of_the_present_columns_is_continued() -> None:
     assert index().current == REVISION
 
 
-def test_a_revision_of_other_columns_tells_nothing_of_the_present_ones() -> None:
+def test_a_revision_written_for_other_columns_has_no_transformations() -> None:
     found = index(file('[["col-1","int"]]'), file(None)).current
     assert found.transformations == ()
     assert found.transformers == REVISION.transformers

@@ -102,7 +102,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert broken_links(page, page.read_text(encoding="utf-8")) == []
 
 
-def test_all_documents_are_looked_at() -> None:
+def test_all_documents_are_checked() -> None:
     names = {page.relative_to(ROOT).as_posix() for page in PAGES}
     assert {"README.md", "docs/index.md", "docs/adr/README.md", "examples/tpch/README.md"} <= names
 

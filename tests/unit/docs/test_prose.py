@@ -1,13 +1,16 @@
-"""The documents are in plain English, and the checks of it find what they should."""
+"""Documents and test names are in plain English, and the checks of it find what they should."""
 
 from pathlib import Path
 
 import pytest
 
 from scripts.prose import (
+    IN_TEST_NAMES,
     ROOT,
     VOCABULARY,
+    files_of_tests,
     findings,
+    findings_in_names,
     pages,
     prose_of,
     sentences,
@@ -71,7 +74,7 @@ def test_good_prose_and_code_pass(text: str) -> None:
 
 def test_proselint_runs() -> None:
     (finding,) = findings("docs/page.md", "First.\n\nIt is very unique.")
-    assert (finding.line, finding.page) == (3, "docs/page.md")
+    assert (finding.line, finding.file) == (3, "docs/page.md")
 
 
 def test_a_long_sentence_of_the_readme_is_found() -> None:
@@ -104,9 +107,39 @@ def test_sentences_end_at_blocks_and_full_stops() -> None:
     ]
 
 
-def test_signs_are_no_words() -> None:
+def test_signs_do_not_count_as_words() -> None:
     assert words("a – b, 10 % of x / y") == 6
 
 
+def test_names_of_tests_are_in_plain_english() -> None:
+    found = [
+        str(each)
+        for path in files_of_tests()
+        for each in findings_in_names(path.name, path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["the_log_told_it", "a_row_lies_here", "zero_is_no_size", "it_goes_on", "rows_are_read_anew"],
+)
+def test_a_test_name_to_change_is_found_on_its_line(name: str) -> None:
+    (finding,) = findings_in_names("test_a.py", f"\n\n    def test_{name}(self) -> None:\n")
+    assert (finding.file, finding.line) == ("test_a.py", 3)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def test_there_is_no_index(): ...",
+        "def test_a_column_that_is_no_longer_indexed(): ...",
+        "def told(): ...  # it is told anew",
+    ],
+)
+def test_good_test_names_and_other_code_pass(code: str) -> None:
+    assert findings_in_names("test_a.py", code) == []
+
+
 def test_every_phrase_says_what_to_write_instead() -> None:
-    assert all(VOCABULARY.values())
+    assert all((VOCABULARY | IN_TEST_NAMES).values())

@@ -91,7 +91,7 @@ def test_equal_values_in_a_weight_count_once() -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_hardly_any_clusters_tell_nothing(number: int) -> None:
+def test_very_few_clusters_have_an_infinite_interval(number: int) -> None:
     found = ratio_intervals(moments_of_clusters(0.1, np.ones(number), np.ones(number)), 0.95)
     assert not found.within(1.0)[0]
     assert found.half_width[0] == np.inf

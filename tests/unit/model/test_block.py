@@ -75,6 +75,6 @@ def test_a_missing_field_is_refused(field):
 
 
 @pytest.mark.parametrize("text", ["", "[", "{}", "null", "[1]", '["x"]', "[" * 100_000, None])
-def test_a_text_that_is_no_list_of_blocks_is_refused(text):
+def test_a_text_that_is_not_a_list_of_blocks_is_rejected(text):
     with pytest.raises(ValueError, match=r"block"):
         parse_blocks(text, 2)

@@ -106,6 +106,6 @@ def test_bounds_have_the_stored_form():
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, None, 1.5])
-def test_what_is_not_finite_or_not_whole_is_no_bound(value):
+def test_bounds_of_integers_are_finite_and_whole(value):
     with pytest.raises(ValueError, match=r"bound|integer"):
         to_bound(value, DataType.INTEGER)

@@ -49,7 +49,7 @@ def test_files_of_replicated_and_announced_cubes_hold_copies(state, copied):
 
 
 @pytest.mark.parametrize("state", [None, "", "flooded", "PENDING"])
-def test_a_file_without_a_known_state_is_no_copy_and_cannot_be_judged(state):
+def test_a_file_without_a_known_state_is_not_a_copy_and_cannot_be_judged(state):
     tags = {key: value for key, value in SOUND.items() if key != "state"}
     if state is not None:
         tags["state"] = state

@@ -43,7 +43,7 @@ def rows_of(path, columns):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_rows_lie_in_their_blocks(name):
+def test_rows_are_in_their_blocks(name):
     table = sidecars()[name]
     types = spark_types(table)
     files = indexed_files(name)

@@ -121,7 +121,7 @@ def test_a_broken_revision_is_corrupt_metadata(change, reason):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "7", "null", "{}", "[" * 100_000])
-def test_a_text_that_is_no_revision_is_corrupt_metadata(text):
+def test_a_text_that_is_not_a_revision_is_corrupt_metadata(text):
     with pytest.raises(CorruptMetadata):
         Revision.from_json_text(text)
 

@@ -245,7 +245,7 @@ P = '{"className":"io.qbeast.core.transform.'
         P + 'NullToZeroTransformation$"}',
     ],
 )
-def test_json_is_written_as_it_was_read(text):
+def test_json_that_is_read_is_written_unchanged(text):
     assert to_json_text(transformation_from_json(json.loads(text)).to_json()) == text
 
 

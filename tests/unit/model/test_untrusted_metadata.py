@@ -222,7 +222,7 @@ def test_an_id_is_a_number_of_up_to_18_digits(text: str, number: int | None) -> 
 @pytest.mark.parametrize(
     "text", ["-1", "+1", "1.0", "1 ", "\N{ARABIC-INDIC DIGIT ONE}", "²", "0x1"]
 )
-def test_other_texts_are_no_ids(text: str) -> None:
+def test_other_texts_are_not_ids(text: str) -> None:
     assert parse_id(text) is None
 
 

@@ -41,6 +41,6 @@ def test_fractions_outside_the_unit_interval_saturate():
     assert weight_of_fraction(math.inf) == MAX_WEIGHT
 
 
-def test_nan_is_no_fraction():
+def test_nan_is_not_a_fraction():
     with pytest.raises(ValueError, match="NaN"):
         weight_of_fraction(math.nan)

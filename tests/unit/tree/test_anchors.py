@@ -41,7 +41,7 @@ def test_a_rewrite_that_drops_the_lowest_block_keeps_its_weight() -> None:
     assert missing_anchors(live, weights(root=10)) == [block("", 10, 10, 0)]
 
 
-def test_a_cube_that_vanishes_is_kept_as_long_as_something_lies_below() -> None:
+def test_a_vanished_cube_is_kept_while_cubes_below_remain() -> None:
     live = [block("AA", 51)]
     assert missing_anchors(live, weights(root=0, A=50)) == [
         block("", 0, 0, 0),

@@ -23,7 +23,7 @@ def test_a_heavy_value_counts_by_its_rows() -> None:
     assert rows_per_weight(weights, 1000) == pytest.approx(250.5, rel=0.01)
 
 
-def test_small_tables_and_few_alike_are_not_warned_of() -> None:
+def test_small_tables_and_few_equal_rows_cause_no_warning() -> None:
     assert rows_per_weight(np.array([], dtype=np.int32), 0) == 1.0
     assert rows_per_weight(np.array([5], dtype=np.int32), 1) == 1.0
     assert is_cluster_sample(100.0, 1000)
@@ -37,7 +37,7 @@ def test_rows_that_are_a_sample_by_the_same_weights_are_recognized(share: float)
     assert sampled_share(weights, 50_000) == pytest.approx(share, rel=0.01)
 
 
-def test_whole_tables_and_small_ones_are_no_samples() -> None:
+def test_whole_and_small_tables_are_not_taken_for_samples() -> None:
     for _ in range(100):
         weights = RNG.integers(-(2**31), 2**31, 1_000).astype(np.int32)
         assert sampled_share(weights, 1_000) == 1.0

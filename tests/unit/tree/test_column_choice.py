@@ -38,7 +38,7 @@ def test_time_comes_first_and_what_goes_with_it_is_left_out() -> None:
     ) == ["day", "price:quantiles", "store"]
 
 
-def test_not_more_than_asked_for() -> None:
+def test_at_most_the_requested_columns_are_chosen() -> None:
     columns = [column(n, DataType.LONG, RNG.permutation(ROWS)) for n in "abcde"]
     assert len(names(*columns, at_most=2)) == 2
     assert len(names(*columns, at_most=8)) == 5

@@ -23,7 +23,7 @@ def all_cells(dimensions: int, levels: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("dimensions", "levels"), [(2, 4), (2, 8), (3, 2), (3, 4), (4, 2), (4, 4)])
-def test_the_curve_visits_each_cell_once_and_goes_on_beside_it(
+def test_the_curve_visits_each_cell_once_and_moves_to_a_neighbour(
     dimensions: int, levels: int
 ) -> None:
     cells = all_cells(dimensions, levels)

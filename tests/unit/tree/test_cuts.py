@@ -41,7 +41,7 @@ def test_files_have_one_band_a_range_of_places_and_about_the_desired_rows(dimens
             assert places[files == number - 1].max() < places[files == number].min()
 
 
-def test_another_sample_of_the_same_rows_is_cut_alike() -> None:
+def test_cuts_from_a_sample_divide_all_rows_evenly() -> None:
     words, weights = rows_of(2, 100_000)
     sample = WeighedSample(words[:, ::10], weights[::10], 100_000)
     order = RowOrder(PathLayout(2), 12)

@@ -31,7 +31,7 @@ def test_cubes_are_about_as_full_as_they_are_meant_to_be(
     assert still_fits(dict(zip(CUBES, rows, strict=False)), files, 100) is fits
 
 
-def test_few_rows_may_lie_in_crowded_cubes() -> None:
+def test_few_rows_may_be_in_crowded_cubes() -> None:
     many = dict.fromkeys((child for top in ROOT.children() for child in top.children()), 200)
     assert still_fits({**many, ROOT: 300}, len(many) + 1, 100)
     assert not still_fits({**many, ROOT: 400}, len(many) + 1, 100)

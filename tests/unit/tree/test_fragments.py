@@ -164,7 +164,7 @@ def test_rows_from_before_the_weight_was_lowered_can_be_spread() -> None:
     assert chosen(low, low, before) == [0, 1, 2]
 
 
-def test_blocks_of_other_files_tell_the_weights_of_cubes() -> None:
+def test_the_weights_of_cubes_come_from_all_files() -> None:
     holders = dict(enumerate([narrow("QA", 7)] * 3))
     others = [with_anchor(blocks(lowest=8, w=900), "Q", 6)]
     assert compaction_candidates(holders, 1000) == [0, 1, 2]

@@ -47,7 +47,7 @@ def test_missing_cubes_count_as_empty() -> None:
     assert tree.weights[cube("AA")] == 6
 
 
-def test_nothing_may_be_written_above_what_lies_below() -> None:
+def test_a_cubes_weight_stays_below_the_rows_of_its_children() -> None:
     """As after another writer's DELETE took the root's newest block: its weight rose."""
     blocks = [Block(cube(""), MIN_WEIGHT, 500, 9), Block(cube("A"), 100, MAX_WEIGHT, 5)]
     assert OTree.of(blocks, 2).weights == {cube(""): 99, cube("A"): MAX_WEIGHT}

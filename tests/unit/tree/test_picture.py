@@ -30,7 +30,7 @@ def test_only_the_largest_cubes_are_drawn_and_none_without_its_parents() -> None
     assert sum(level.cubes for level in picture.levels) == 39
 
 
-def test_cubes_lie_side_by_side_inside_of_their_parents() -> None:
+def test_cubes_are_side_by_side_inside_their_parents() -> None:
     points = np.random.default_rng(1).beta(2, 5, (20_000, 2))
     files = in_files(list(grown_blocks(points, random_weights(20_000, 2), 200)), 3)
     picture = picture_of(files, 2)

@@ -90,7 +90,7 @@ def test_values_are_written_as_spark_reads_them(
     ],
 )
 @pytest.mark.parametrize("most", [64, 8, 2])
-def test_bounds_and_edges_rise(of: Transformation, most: int) -> None:
+def test_bounds_and_edges_are_increasing(of: Transformation, most: int) -> None:
     steps = column_steps("a", of, most)
     assert steps.kind == "ordered" and 2 <= steps.count <= most
     assert len(steps.lower) == len(steps.upper) == steps.count - 1
@@ -111,7 +111,7 @@ def test_texts_are_escaped_and_shortened_for_people() -> None:
     assert len(steps.lower[0].label) == 24 and steps.lower[0].label.endswith("…")
 
 
-def test_texts_whose_order_depends_on_their_encoding_are_no_bounds() -> None:
+def test_texts_whose_order_depends_on_their_encoding_are_not_bounds() -> None:
     steps = column_steps("a", StringQuantiles(("a", "b", "\U0001f600")))
     assert literals(steps) == ["'b'"]
 

@@ -285,7 +285,7 @@ def sample_of_test(config: Any) -> Any:
 
 
 def reads_all_rows(config: Any) -> bool:
-    """Whether a data test's configuration says `sample: 1`: all rows, also in runs on a sample."""
+    """Whether a data test's configuration says `sample: 1`: all rows, even in runs on a sample."""
     sample = sample_of_test(config)
     return sample is not None and parse_fraction(sample) == 1
 

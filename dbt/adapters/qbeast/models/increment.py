@@ -103,12 +103,15 @@ def increment_of(config: Any, strategy: str, model: Mapping[str, Any] | None = N
     """
     increment = Increment(
         strategy,
-        unique_key=_texts(config.get("unique_key")),
-        update_columns=_texts(config.get("merge_update_columns")),
-        exclude_columns=_texts(config.get("merge_exclude_columns")),
-        predicates=_texts(config.get("predicates") or config.get("incremental_predicates")),
+        unique_key=_texts("unique_key", config.get("unique_key")),
+        update_columns=_texts("merge_update_columns", config.get("merge_update_columns")),
+        exclude_columns=_texts("merge_exclude_columns", config.get("merge_exclude_columns")),
+        predicates=_texts(
+            "incremental_predicates",
+            config.get("predicates") or config.get("incremental_predicates"),
+        ),
         on_schema_change=_on_schema_change(config),
-        partition_by=tuple(map(unquoted, _texts(config.get("partition_by")))),
+        partition_by=tuple(map(unquoted, _texts("partition_by", config.get("partition_by")))),
         batch=batch_condition(config, model or {}) if strategy == MICROBATCH else "",
     )
     _require(increment)
@@ -206,12 +209,12 @@ def _on_schema_change(config: Any) -> str:
     return str(asked)
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def _texts(key: str, value: Any) -> tuple[str, ...]:
     if not value:
         return ()
     if isinstance(value, str):
         return (value,)
     if isinstance(value, Mapping):
-        raise DbtRuntimeError(f"expected a name or a list of names, not {value!r}")
+        raise DbtRuntimeError(f"{key} must be a text or a list of texts, not {value!r}")
     # Drops repeated names.
     return tuple(dict.fromkeys(str(item) for item in value))

@@ -68,7 +68,7 @@ def warnings_of(
 
 
 def warning_of_cube_size(spec: ModelSpec, increment: Increment, present: int) -> str | None:
-    """The warning of a run that keeps another cube size than the model's; None if there is none.
+    """The warning of a run that keeps a cube size different from the model's; else None.
 
     Args:
         present: the cube size of the table.

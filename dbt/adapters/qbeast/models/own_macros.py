@@ -1,4 +1,4 @@
-"""Macros by which a project changes a built-in strategy elsewhere; this adapter ignores them."""
+"""Project macros that override a built-in strategy in other adapters; this adapter rejects them."""
 
 from collections.abc import Mapping
 from itertools import product

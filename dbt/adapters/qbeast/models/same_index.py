@@ -51,8 +51,8 @@ def require_same_index(session: SparkSession, table: str, spec: ModelSpec) -> No
         )
     if spec.slices not in (None, present.slices):
         raise IndexMismatch(
-            f"{spec.name} {'stores' if present.slices else 'does not store'} slices, but the "
-            f"model's slices is now {spec.slices}. Restore slices"
+            f"{spec.name} {'stores' if present.slices else 'does not store'} slices, but the model "
+            f"now has slices={spec.slices}. Restore slices"
         )
 
 

@@ -86,7 +86,7 @@ def fractions(built_from: BuiltFrom) -> tuple[float, ...]:
 
 
 def refuse_mixture(table: str, present: BuiltFrom, added: BuiltFrom) -> None:
-    """Raises DbtRuntimeError if the rows to add are of another sample than the table's rows.
+    """Raises DbtRuntimeError if the rows to add come from a different sample than the table's.
 
     Args:
         present: what the table was built from.
@@ -109,9 +109,9 @@ def refuse_mixture(table: str, present: BuiltFrom, added: BuiltFrom) -> None:
     is_known = all(part.rows for part in (*present, *added))
     if is_known and present != added:
         raise DbtRuntimeError(
-            f"{table} was built from {describe(present)}, and this run would add rows of another "
-            "sample of that size, because it samples other tables than before, or a sampled table "
-            f"has another sample_key or other columns_to_index: undo that, or {rebuild}"
+            f"{table} was built from {describe(present)}, and this run would add rows of a "
+            "different sample of the same size, because the sampled tables, their sample_key or "
+            f"their columns_to_index have changed: undo the change, or {rebuild}"
         )
 
 

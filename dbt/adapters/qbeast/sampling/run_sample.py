@@ -102,7 +102,7 @@ def reader_of_all_rows(config: AdapterRequiredConfig) -> str | None:
 
 
 def must_read_all_rows(resource_type: str, node_config: Any) -> bool:
-    """Whether a node reads all rows also in runs on a sample."""
+    """Whether a node reads all rows even in runs on a sample."""
     return resource_type == "function" or (resource_type == "test" and reads_all_rows(node_config))
 
 
@@ -313,7 +313,7 @@ def sampled_by_its_text(inputs: Iterable[Input], is_whole: Callable[[str], bool]
 
 
 def require_no_mixture(session: "SparkSession", table: str, added: BuiltFrom) -> None:
-    """Raises DbtRuntimeError if the rows to add are of another sample than the table's rows."""
+    """Raises DbtRuntimeError if the rows to add come from a different sample than the table's."""
     refuse_mixture(_plain(table), built_from(session, table), added)
 
 

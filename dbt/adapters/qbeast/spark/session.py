@@ -144,7 +144,7 @@ def _adopt(spark: SparkSession, credentials: QbeastCredentials) -> SharedSession
 
 
 def _require_same_place(shared: SharedSession, credentials: QbeastCredentials) -> None:
-    """Raises if the profile sets another warehouse or catalog than the session uses.
+    """Raises if the warehouse or catalog of the profile differs from the session's.
 
     Its defaults count only for a session that was started here.
     """

@@ -73,12 +73,12 @@ class QbeastAdapter(SparkAdapter):
 
     def pre_model_hook(self, config: Mapping[str, Any]) -> None:
         """Refuses wrong keys, and makes Delta the default of every table, snapshot and seed."""
-        models.configuration.refuse_misplaced_keys(config)
+        models.key_checks.refuse_misplaced_keys(config)
         node = getattr(config, "model", None)
         node_config = getattr(node, "config", None)
         if node is not None and node.resource_type not in ("test", "unit_test"):
-            models.configuration.refuse_sample(node_config or {}, node.name)
-        models.configuration.refuse_misspelt_keys(node_config or {})
+            models.key_checks.refuse_sample(node_config or {}, node.name)
+        models.key_checks.refuse_misspelt_keys(node_config or {})
         models.configuration.default_to_delta(node_config)
 
     @available.parse_none
@@ -386,14 +386,14 @@ class QbeastAdapter(SparkAdapter):
         for_relation: bool,
         for_columns: bool,
     ) -> None:
-        """Stores the comments that `persist_docs` asks for (`models/descriptions.py`)."""
-        found = models.configuration.descriptions(config, model)
-        wanted = models.configuration.Descriptions(
+        """Stores the comments that `persist_docs` asks for (`models/comments.py`)."""
+        found = models.descriptions.descriptions_of(config, model)
+        wanted = models.descriptions.Descriptions(
             table=found.table if for_relation else None,
             columns=found.columns if for_columns else (),
         )
         with self._running(f"comments of {relation}") as session:
-            models.descriptions.persist(session, _table(relation), wanted)
+            models.comments.persist(session, _table(relation), wanted)
 
     @available.parse_none
     def qbeast_require_same_index_of_snapshot(
@@ -438,7 +438,7 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse(lambda *_: "")
     def qbeast_comment_of_column(self, name: str, columns: Mapping[str, Any]) -> str:
-        return models.configuration.comment_of_column(name, columns)
+        return models.descriptions.comment_of_column(name, columns)
 
     @available.parse_list
     def qbeast_checks(self, model: Mapping[str, Any]) -> list[models.constraints.Check]:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dbt.adapters.events.types import AdapterEventInfo, AdapterEventWarning
 from dbt.adapters.qbeast import after_commit
 from dbt.adapters.qbeast.models.advice import advising
+from dbt.adapters.qbeast.models.comments import with_comments
 from dbt.adapters.qbeast.models.configuration import ModelSpec
-from dbt.adapters.qbeast.models.descriptions import with_comments
 from dbt.adapters.qbeast.models.increment import (
     APPEND,
     DELETE_INSERT,

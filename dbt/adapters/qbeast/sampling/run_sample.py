@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.contracts.connection import AdapterRequiredConfig
 from dbt.adapters.qbeast.credentials import QbeastCredentials
 from dbt.adapters.qbeast.current_node import current_node
-from dbt.adapters.qbeast.models.configuration import reads_all_rows, refuse_sample
+from dbt.adapters.qbeast.models.configuration import reads_all_rows
+from dbt.adapters.qbeast.models.key_checks import refuse_sample
 from dbt.adapters.qbeast.relation import parse_fraction, percent
 from dbt.adapters.qbeast.sampling.inputs import Deferral, Exists, Input, input_of, inputs_of
 from dbt.adapters.qbeast.sampling.marks import (

@@ -16,7 +16,10 @@ from dbt.adapters.qbeast.models.increment import (
     increment_of,
     strategy_of,
 )
-from dbt.adapters.qbeast.models.other_adapters import refuse_keys_of_a_merge, refuse_with_an_index
+from dbt.adapters.qbeast.models.other_adapters import (
+    refuse_databricks_merge_keys,
+    refuse_layout_keys,
+)
 from dbt.adapters.qbeast.relation import parse_fraction
 from dbt.adapters.qbeast.sampling.marks import ALL_ROWS, BuiltFrom, mark_of_sample
 from dbt.adapters.spark.impl import SparkConfig
@@ -93,7 +96,7 @@ def model_increment(config: Any, model: Mapping[str, Any] | None = None) -> Incr
     if strategy is None:
         return None
     increment = increment_of(config, strategy, model)
-    refuse_keys_of_a_merge(config, increment)
+    refuse_databricks_merge_keys(config, increment)
     if strategy == DELETE_INSERT and not is_indexed(config):
         _require_predicates_on_the_table(increment)
     if config.get("materialized") == "qbeast" and strategy == MICROBATCH:
@@ -133,7 +136,7 @@ def model_spec(
             "materialized='qbeast' needs columns_to_index: set it to the columns that queries "
             "filter by, such as columns_to_index=['ts', 'user_id:hash'], or to 'auto'"
         )
-    _refuse_what_does_not_go_with_an_index(config)
+    _refuse_incompatible_keys(config)
     root = config.get("location_root")
     return ModelSpec(
         name=str(model["alias"]),
@@ -232,8 +235,8 @@ def _strategy(config: Any) -> str | None:
     return strategy_of(config, APPEND if materialized == "incremental" else None)
 
 
-def _refuse_what_does_not_go_with_an_index(config: Any) -> None:
-    refuse_with_an_index(config, _strategy(config))
+def _refuse_incompatible_keys(config: Any) -> None:
+    refuse_layout_keys(config, _strategy(config))
     if config.get("file_format", "delta") != "delta":
         raise DbtRuntimeError(
             f"file_format={config.get('file_format')!r} cannot be combined with columns_to_index, "

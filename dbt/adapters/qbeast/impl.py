@@ -561,16 +561,14 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_optimize_after_run(self, relation: BaseRelation, spec: "ModelSpec") -> str | None:
-        """Applies the model's `optimize` after a run; returns what was done, None for nothing.
+        """Applies the model's `optimize` after a run (`models/optimize.py`).
 
-        A failure is a warning, unless the node was cancelled: the rows are committed, and a failed
-        model would add them again in `dbt retry`.
+        Returns what was done, None for nothing. A failure is a warning, unless the node was
+        cancelled: the rows are committed, and a failed model would add them again in `dbt retry`.
         """
         try:
             with self._running(f"optimize {relation}") as session:
-                return run_operation.operations.optimize_after_run(
-                    session, _table(relation), spec.optimize
-                )
+                return models.optimize.optimize_after_run(session, _table(relation), spec.optimize)
         except DbtRuntimeError as error:
             if self._handle().is_cancelled:
                 raise

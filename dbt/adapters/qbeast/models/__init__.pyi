@@ -10,6 +10,7 @@ from . import increment as increment
 from . import increment_view as increment_view
 from . import increment_warnings as increment_warnings
 from . import key_checks as key_checks
+from . import optimize as optimize
 from . import own_macros as own_macros
 from . import python_models as python_models
 from . import response as response

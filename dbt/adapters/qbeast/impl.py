@@ -15,17 +15,16 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationConfig
-from dbt.adapters.events.types import AdapterEventWarning
-from dbt.adapters.qbeast import after_commit, metadata, models, run_operation, sampling, spark
+from dbt.adapters.qbeast import metadata, models, run_operation, sampling, spark
 from dbt.adapters.qbeast.column import QbeastColumn
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
 from dbt.adapters.qbeast.current_node import at_node, current_node
 from dbt.adapters.qbeast.models.configuration import QbeastConfig
 from dbt.adapters.qbeast.relation import QbeastRelation, table_name
 from dbt.adapters.qbeast.sampling.run_sample import RunSample
+from dbt.adapters.qbeast.warning import warn, warn_after_commit
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.contracts.constraints import ConstraintType
-from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 
 from qbeast_core import quoted, quoted_text
@@ -298,7 +297,7 @@ class QbeastAdapter(SparkAdapter):
                 raise DbtRuntimeError(f"{error.msg}: {advice}") from None
         name = str(context["model"]["alias"])
         for message in models.increment_warnings.warnings_of(config, increment, name, spec):
-            warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))
+            warn(message)
         return increment
 
     @available.parse_none
@@ -572,7 +571,7 @@ class QbeastAdapter(SparkAdapter):
         except DbtRuntimeError as error:
             if self._handle().is_cancelled:
                 raise
-            after_commit.warn(
+            warn_after_commit(
                 f"the rows of {relation.render()} were written, but the optimize after them "
                 f"failed: {error.msg.rstrip('.')}. To run it again: `dbt run-operation optimize "
                 f"--args '{{models: {spec.name}}}'`"

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from dbt.adapters.events.types import AdapterEventWarning
 from dbt.adapters.qbeast.column import unquoted
 from dbt.adapters.qbeast.models.increment import (
     APPEND_NEW,
@@ -12,7 +11,7 @@ from dbt.adapters.qbeast.models.increment import (
     SYNC_ALL,
     Increment,
 )
-from dbt_common.events.functions import warn_or_error
+from dbt.adapters.qbeast.warning import warn
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql.types import StructType
 
@@ -134,7 +133,7 @@ def of_a_first_run(
         return with_known_columns(increment, query, None, layout_columns)
     except DbtRuntimeError as problem:
         message = f"{table}: {problem.msg}. Later runs that add rows will fail"
-        warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))
+        warn(message)
         return increment
 
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from dbt.adapters.events.types import AdapterEventWarning
 from dbt.adapters.qbeast.models.descriptions import ColumnComment, Descriptions
-from dbt_common.events.functions import warn_or_error
+from dbt.adapters.qbeast.warning import warn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -48,7 +47,7 @@ def _persist_columns(session: SparkSession, table: str, comments: Sequence[Colum
             f"In relation {table}: The following columns are specified in the schema but are not "
             f"present in the database: {', '.join(missing)}"
         )
-        warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))
+        warn(message)
     for comment in comments:
         for field in fields:
             present = field.metadata.get("comment") or ""

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from dbt.adapters.qbeast.spark.handle import SessionHandle
     from pyspark.sql import SparkSession
 
-_HARD_DELETES = ("ignore", "invalidate", "new_record")
-
 
 class QbeastAdapter(SparkAdapter):
     Relation = QbeastRelation
@@ -84,12 +82,7 @@ class QbeastAdapter(SparkAdapter):
     @classmethod
     def get_hard_deletes_behavior(cls, config: dict[str, str]) -> str:
         """A snapshot's `hard_deletes`; dbt's own message about a wrong value does not name it."""
-        given = config.get("hard_deletes")
-        if given not in (None, *_HARD_DELETES):
-            raise DbtRuntimeError(
-                f"hard_deletes={given!r} is not known. Use one of "
-                f"{', '.join(map(repr, _HARD_DELETES))}"
-            )
+        models.snapshots.require_known_hard_deletes(config)
         return str(super().get_hard_deletes_behavior(config))
 
     def _build_spark_relation_list(self, row_list: Any, relation_info_func: Any) -> Any:
@@ -289,12 +282,8 @@ class QbeastAdapter(SparkAdapter):
         increment = models.configuration.model_increment(config, context["model"])
         if increment is not None:
             models.own_macros.refuse_ignored_macros(config, context)
-        if increment is not None and increment.is_custom:
-            try:
-                self.get_incremental_strategy_macro(context, increment.strategy)
-            except DbtRuntimeError as error:
-                advice = models.increment.unknown_strategy(increment.strategy)
-                raise DbtRuntimeError(f"{error.msg}: {advice}") from None
+            find = partial(self.get_incremental_strategy_macro, context)
+            models.increment.require_macro(increment, find)
         name = str(context["model"]["alias"])
         for message in models.increment_warnings.warnings_of(config, increment, name, spec):
             warn(message)
@@ -310,28 +299,22 @@ class QbeastAdapter(SparkAdapter):
         is_indexed: bool,
     ) -> "Increment":
         """The increment, after checking that its columns exist (`models/column_lists.py`)."""
-        if not models.column_lists.names_columns(increment):
-            return increment
         with self._running(query) as session:
-            table = _table(relation)
-            schema = self._handle().frame(query).schema
-            index = models.same_index.layout_columns(session, table) if is_indexed else None
-            if add:
-                present = session.table(table).schema
-                return models.column_lists.with_known_columns(increment, schema, present, index)
-            return models.column_lists.of_a_first_run(increment, schema, str(relation), index)
+            return models.column_lists.checked_increment(
+                session,
+                partial(self._handle().frame, query),
+                _table(relation),
+                increment,
+                label=str(relation),
+                adds=add,
+                is_indexed=is_indexed,
+            )
 
     @available.parse_none
     def qbeast_known_check_cols(self, config: Any, query: str) -> None:
-        """Checks a snapshot's `check_cols`, which dbt itself reads only from the second run on."""
-        names = config.get("check_cols")
-        if config.get("strategy") != "check" or not names or names == "all":
-            return
+        """Checks that a snapshot's `check_cols` exist (`models/snapshots.py`)."""
         with self._running(query):
-            schema = self._handle().frame(query).schema
-            models.column_lists.require_columns_of_query(
-                "check_cols", list(map(str, names)), schema
-            )
+            models.snapshots.require_check_cols(config, partial(self._handle().frame, query))
 
     @available.parse_none
     def qbeast_clone_onto(self, relation: BaseRelation, sql: str) -> AdapterResponse:

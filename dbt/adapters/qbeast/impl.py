@@ -453,7 +453,7 @@ class QbeastAdapter(SparkAdapter):
     ) -> QbeastRelation:
         """What `ref` and `source` return: the relation, or its sample in a run on a sample."""
         own = getattr(relation_config, "config", None) or {}
-        fraction = sampling.run_sample.fraction_of_input(self.config, relation.render(), own)
+        fraction = sampling.fraction.fraction_of_input(self.config, relation.render(), own)
         if fraction is None:
             return relation
         with self._running(f"sample {relation}") as session:
@@ -462,7 +462,7 @@ class QbeastAdapter(SparkAdapter):
 
     def require_whole_ephemeral(self, model: RelationConfig) -> None:
         """Refuses the current node if it must read all rows but this ephemeral model samples."""
-        reader = sampling.run_sample.reader_of_all_rows(self.config)
+        reader = sampling.fraction.reader_of_all_rows(self.config)
         if reader is not None:
             node = self._graph()["nodes"][model.unique_id]  # type: ignore[attr-defined]
             self._require_whole(node, reader)
@@ -473,7 +473,7 @@ class QbeastAdapter(SparkAdapter):
         reader = current_node()
         if not getattr(to, "is_cte", False) or reader is None:
             return
-        if sampling.run_sample.fraction_of_run(self.config) is None:
+        if sampling.fraction.fraction_of_run(self.config) is None:
             return
         for node in sampling.inputs.ephemeral_inputs(reader, self._graph(), to.identifier):
             self._require_whole(node, f"the parent of {reader.name}")
@@ -490,7 +490,7 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_fraction_of_run(self) -> float | None:
-        return sampling.run_sample.fraction_of_run(self.config)
+        return sampling.fraction.fraction_of_run(self.config)
 
     @available.parse_none
     def qbeast_built_from(self, model: Mapping[str, Any], graph: Mapping[str, Any]) -> "BuiltFrom":

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from dbt.adapters.qbeast.credentials import CATALOGS, QbeastCredentials
 from dbt.adapters.qbeast.models import configuration, increment, other_adapters
-from dbt.adapters.qbeast.sampling.run_sample import VARIABLE
+from dbt.adapters.qbeast.sampling.fraction import VARIABLE
 
 from qbeast_core import errors
 

@@ -5,6 +5,7 @@ from . import comments as comments
 from . import configuration as configuration
 from . import constraints as constraints
 from . import descriptions as descriptions
+from . import differences as differences
 from . import functions as functions
 from . import increment as increment
 from . import increment_view as increment_view

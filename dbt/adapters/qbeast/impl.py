@@ -189,44 +189,7 @@ class QbeastAdapter(SparkAdapter):
             str(relation), present, column_names, strategy, source_columns
         )
 
-    # -- called by macros
-
-    @available.parse_none
-    def qbeast_with_types(
-        self, table: "agate.Table", config: Any
-    ) -> "tuple[agate.Table, dict[str, str]]":
-        """A seed's table and the types given for its columns (`models/seeds.py`)."""
-        return models.seeds.with_types(
-            table, config.get("column_types") or {}, config.get("delimiter")
-        )
-
-    @available.parse_none
-    def qbeast_check_seed(self, table: "agate.Table", types: Mapping[str, str]) -> None:
-        """Fails if a seed's value does not fit its type (`models/seeds.py`)."""
-        with self._running("values of the seed") as session:
-            models.seeds.check_values(session, table, types)
-
-    @available.parse_none
-    def qbeast_load_seed(
-        self,
-        relation: BaseRelation,
-        table: "agate.Table",
-        types: Mapping[str, str],
-        file_format: str,
-    ) -> None:
-        """Inserts a seed's rows with exact values (`models/seeds.py`)."""
-        with self._running(f"insert seed into {relation}") as session:
-            models.seeds.insert_seed(session, relation.render(), table, types, file_format)
-
-    @available.parse_none
-    def qbeast_require_scalar_sql(self, model: Mapping[str, Any]) -> None:
-        """Refuses functions that Spark's catalog cannot store (`models/functions.py`)."""
-        models.functions.require_scalar_sql(model)
-
-    @available
-    def qbeast_literal(self, value: Any) -> str:
-        """A value of the configuration as a text literal of SQL."""
-        return quoted_text(str(value))
+    # -- called by macros: models
 
     @available.parse(lambda *_: False)
     def qbeast_is_indexed(self, config: Any) -> bool:
@@ -247,6 +210,15 @@ class QbeastAdapter(SparkAdapter):
         """The model's configuration, checked before anything runs (`models/configuration.py`)."""
         return models.configuration.model_spec(config, model, built_from, full_refresh=full_refresh)
 
+    @available.parse(lambda *_: "")
+    def qbeast_run_python(
+        self, model: Mapping[str, Any], compiled_code: str, graph: Mapping[str, Any]
+    ) -> str:
+        """Runs a Python model and returns the query of its result (`models/python_models.py`)."""
+        with self._running(compiled_code) as session:
+            read = self._run_sample(session, graph).reader(model)
+            return models.python_models.run_model(session, model, compiled_code, read)
+
     @available.parse(lambda _, query, *__: query)
     def qbeast_query_without_slices(
         self, query: str, relation: BaseRelation, spec: "ModelSpec"
@@ -257,6 +229,15 @@ class QbeastAdapter(SparkAdapter):
             return models.slices.query_without_slices(
                 session, query, frame_of, _table(relation), spec
             )
+
+    @available.parse_list
+    def qbeast_checks(self, model: Mapping[str, Any]) -> list[models.constraints.Check]:
+        """The constraints that Delta enforces (`models/constraints.py`)."""
+        return list(models.constraints.checks_of(model))
+
+    @available.parse(lambda _, query, *__: query)
+    def qbeast_checked_query(self, query: str, model: Mapping[str, Any]) -> str:
+        return models.constraints.checked_query(query, models.constraints.checks_of(model))
 
     @available.parse_none
     def qbeast_write(
@@ -270,6 +251,70 @@ class QbeastAdapter(SparkAdapter):
         with self._running(sql) as session:
             query = partial(self._handle().frame, sql)
             return models.write.write_model(session, query, _table(relation), spec, increment)
+
+    @available.parse_none
+    def qbeast_persist_docs(
+        self,
+        relation: BaseRelation,
+        config: Any,
+        model: Mapping[str, Any],
+        for_relation: bool,
+        for_columns: bool,
+    ) -> None:
+        """Stores the comments that `persist_docs` asks for (`models/comments.py`)."""
+        found = models.descriptions.descriptions_of(config, model)
+        wanted = models.descriptions.Descriptions(
+            table=found.table if for_relation else None,
+            columns=found.columns if for_columns else (),
+        )
+        with self._running(f"comments of {relation}") as session:
+            models.comments.persist(session, _table(relation), wanted)
+
+    @available.parse(lambda *_: "")
+    def qbeast_comment_of_column(self, name: str, columns: Mapping[str, Any]) -> str:
+        return models.descriptions.comment_of_column(name, columns)
+
+    @available.parse_none
+    def qbeast_optimize_after_run(self, relation: BaseRelation, spec: "ModelSpec") -> str | None:
+        """Applies the model's `optimize` after a run (`models/optimize.py`).
+
+        Returns what was done, None for nothing. A failure is a warning, unless the node was
+        cancelled: the rows are committed, and a failed model would add them again in `dbt retry`.
+        """
+        try:
+            with self._running(f"optimize {relation}") as session:
+                return models.optimize.optimize_after_run(session, _table(relation), spec.optimize)
+        except DbtRuntimeError as error:
+            if self._handle().is_cancelled:
+                raise
+            warn_after_commit(
+                f"the rows of {relation.render()} were written, but the optimize after them "
+                f"failed: {error.msg.rstrip('.')}. To run it again: `dbt run-operation optimize "
+                f"--args '{{models: {spec.name}}}'`"
+            )
+            return None
+
+    @available.parse_none
+    def qbeast_drop_columns(self, relation: BaseRelation, columns: Sequence[str]) -> None:
+        """Drops columns of a Delta table (`models/schema_changes.py`)."""
+        with self._running(f"drop columns of {relation}") as session:
+            models.schema_changes.drop_columns(session, _table(relation), columns)
+
+    @available.parse_none
+    def qbeast_clone_onto(self, relation: BaseRelation, sql: str) -> AdapterResponse:
+        """Replaces the rows of a Delta table by running a CLONE statement (`models/clone.py`)."""
+        with self._running(sql) as session:
+            statement = partial(self.execute, sql)
+            response: AdapterResponse
+            response, _ = models.clone.clone_onto(session, _table(relation), statement)
+            return response
+
+    @available
+    def qbeast_literal(self, value: Any) -> str:
+        """A value of the configuration as a text literal of SQL."""
+        return quoted_text(str(value))
+
+    # -- called by macros: increments
 
     @available.parse_none
     def qbeast_increment(
@@ -311,21 +356,6 @@ class QbeastAdapter(SparkAdapter):
             )
 
     @available.parse_none
-    def qbeast_known_check_cols(self, config: Any, query: str) -> None:
-        """Checks that a snapshot's `check_cols` exist (`models/snapshots.py`)."""
-        with self._running(query):
-            models.snapshots.require_check_cols(config, partial(self._handle().frame, query))
-
-    @available.parse_none
-    def qbeast_clone_onto(self, relation: BaseRelation, sql: str) -> AdapterResponse:
-        """Replaces the rows of a Delta table by running a CLONE statement (`models/clone.py`)."""
-        with self._running(sql) as session:
-            statement = partial(self.execute, sql)
-            response: AdapterResponse
-            response, _ = models.clone.clone_onto(session, _table(relation), statement)
-            return response
-
-    @available.parse_none
     def qbeast_refuse_other_format(
         self, relation: QbeastRelation, model: Mapping[str, Any], spec: "ModelSpec | None"
     ) -> None:
@@ -359,23 +389,13 @@ class QbeastAdapter(SparkAdapter):
                 model=models.configuration.selector_of(model),
             )
 
+    # -- called by macros: snapshots
+
     @available.parse_none
-    def qbeast_persist_docs(
-        self,
-        relation: BaseRelation,
-        config: Any,
-        model: Mapping[str, Any],
-        for_relation: bool,
-        for_columns: bool,
-    ) -> None:
-        """Stores the comments that `persist_docs` asks for (`models/comments.py`)."""
-        found = models.descriptions.descriptions_of(config, model)
-        wanted = models.descriptions.Descriptions(
-            table=found.table if for_relation else None,
-            columns=found.columns if for_columns else (),
-        )
-        with self._running(f"comments of {relation}") as session:
-            models.comments.persist(session, _table(relation), wanted)
+    def qbeast_known_check_cols(self, config: Any, query: str) -> None:
+        """Checks that a snapshot's `check_cols` exist (`models/snapshots.py`)."""
+        with self._running(query):
+            models.snapshots.require_check_cols(config, partial(self._handle().frame, query))
 
     @available.parse_none
     def qbeast_require_same_index_of_snapshot(
@@ -409,33 +429,58 @@ class QbeastAdapter(SparkAdapter):
                 frame, _table(relation), columns, valid_to_current
             )
 
-    @available.parse(lambda *_: "")
-    def qbeast_run_python(
-        self, model: Mapping[str, Any], compiled_code: str, graph: Mapping[str, Any]
-    ) -> str:
-        """Runs a Python model and returns the query of its result (`models/python_models.py`)."""
-        with self._running(compiled_code) as session:
-            read = self._run_sample(session, graph).reader(model)
-            return models.python_models.run_model(session, model, compiled_code, read)
-
-    @available.parse(lambda *_: "")
-    def qbeast_comment_of_column(self, name: str, columns: Mapping[str, Any]) -> str:
-        return models.descriptions.comment_of_column(name, columns)
-
-    @available.parse_list
-    def qbeast_checks(self, model: Mapping[str, Any]) -> list[models.constraints.Check]:
-        """The constraints that Delta enforces (`models/constraints.py`)."""
-        return list(models.constraints.checks_of(model))
-
-    @available.parse(lambda _, query, *__: query)
-    def qbeast_checked_query(self, query: str, model: Mapping[str, Any]) -> str:
-        return models.constraints.checked_query(query, models.constraints.checks_of(model))
+    # -- called by macros: seeds and functions
 
     @available.parse_none
-    def qbeast_drop_columns(self, relation: BaseRelation, columns: Sequence[str]) -> None:
-        """Drops columns of a Delta table (`models/schema_changes.py`)."""
-        with self._running(f"drop columns of {relation}") as session:
-            models.schema_changes.drop_columns(session, _table(relation), columns)
+    def qbeast_with_types(
+        self, table: "agate.Table", config: Any
+    ) -> "tuple[agate.Table, dict[str, str]]":
+        """A seed's table and the types given for its columns (`models/seeds.py`)."""
+        return models.seeds.with_types(
+            table, config.get("column_types") or {}, config.get("delimiter")
+        )
+
+    @available.parse_none
+    def qbeast_check_seed(self, table: "agate.Table", types: Mapping[str, str]) -> None:
+        """Fails if a seed's value does not fit its type (`models/seeds.py`)."""
+        with self._running("values of the seed") as session:
+            models.seeds.check_values(session, table, types)
+
+    @available.parse_none
+    def qbeast_load_seed(
+        self,
+        relation: BaseRelation,
+        table: "agate.Table",
+        types: Mapping[str, str],
+        file_format: str,
+    ) -> None:
+        """Inserts a seed's rows with exact values (`models/seeds.py`)."""
+        with self._running(f"insert seed into {relation}") as session:
+            models.seeds.insert_seed(session, relation.render(), table, types, file_format)
+
+    @available.parse_none
+    def qbeast_require_scalar_sql(self, model: Mapping[str, Any]) -> None:
+        """Refuses functions that Spark's catalog cannot store (`models/functions.py`)."""
+        models.functions.require_scalar_sql(model)
+
+    # -- called by macros: operations
+
+    @available.parse_none
+    def qbeast_optimize(self, relation: BaseRelation, arguments: Mapping[str, Any]) -> str:
+        """Optimizes one table; returns what was done (`run_operation/operations.py`)."""
+        with self._running(f"optimize {relation}") as session:
+            operations = run_operation.operations
+            return operations.optimize_by_name(session, _table(relation), arguments).text
+
+    @available.parse_none
+    def qbeast_operation(
+        self, name: str, graph: Mapping[str, Any], arguments: Mapping[str, Any]
+    ) -> "Report":
+        """Runs an operation on the selected models' tables (`run_operation/operations.py`)."""
+        with self._running(name) as session:
+            return run_operation.operations.run(session, name, graph, arguments)
+
+    # -- samples: called by macros and by relation.py
 
     @available.parse(lambda _, relation, *__: relation)
     def qbeast_sampled(self, relation: QbeastRelation, fraction: Any) -> QbeastRelation:
@@ -448,49 +493,24 @@ class QbeastAdapter(SparkAdapter):
         _require_relation(relation, problem, instead)
         return relation.sampled(fraction)
 
-    def sample_of_run(
-        self, relation: QbeastRelation, relation_config: RelationConfig
-    ) -> QbeastRelation:
-        """What `ref` and `source` return: the relation, or its sample in a run on a sample."""
-        own = getattr(relation_config, "config", None) or {}
-        fraction = sampling.fraction.fraction_of_input(self.config, relation.render(), own)
-        if fraction is None:
-            return relation
-        with self._running(f"sample {relation}") as session:
-            whole = sampling.run_sample.is_to_be_sampled(session, _table(relation))
-        return relation.sampled(fraction).replace(is_of_run=True) if whole else relation
-
-    def require_whole_ephemeral(self, model: RelationConfig) -> None:
-        """Refuses the current node if it must read all rows but this ephemeral model samples."""
-        reader = sampling.fraction.reader_of_all_rows(self.config)
-        if reader is not None:
-            node = self._graph()["nodes"][model.unique_id]  # type: ignore[attr-defined]
-            self._require_whole(node, reader)
-
-    @available.parse_none
-    def qbeast_require_whole_parent(self, to: Any) -> None:
-        """Refuses a relationships test whose `to` is an ephemeral model that samples."""
-        reader = current_node()
-        if not getattr(to, "is_cte", False) or reader is None:
-            return
-        if sampling.fraction.fraction_of_run(self.config) is None:
-            return
-        for node in sampling.inputs.ephemeral_inputs(reader, self._graph(), to.identifier):
-            self._require_whole(node, f"the parent of {reader.name}")
-
-    def _require_whole(self, ephemeral: Mapping[str, Any], reader: str) -> None:
-        with self._running(f"what {ephemeral['name']} samples") as session:
-            self._run_sample(session, self._graph()).require_whole(ephemeral, reader)
-
-    def _graph(self) -> Mapping[str, Any]:
-        """The `graph` of dbt's context, which dbt hands to no method that creates a relation."""
-        manifest: Any = self.get_macro_resolver()
-        graph: Mapping[str, Any] = manifest.flat_graph
-        return graph
-
     @available.parse_none
     def qbeast_fraction_of_run(self) -> float | None:
         return sampling.fraction.fraction_of_run(self.config)
+
+    @available.parse_none
+    def qbeast_sample_of_test(self, config: Any) -> Any:
+        """The sample that a data test reads; None for all rows."""
+        if models.configuration.reads_all_rows(config):
+            return None
+        return models.configuration.sample_of_test(config)
+
+    @available.parse_list
+    def qbeast_sample_notes(
+        self, sql: str, model: Mapping[str, Any], graph: Mapping[str, Any]
+    ) -> list[str]:
+        """The log lines of a test about the samples that it reads (`sampling/run_sample.py`)."""
+        with self._running("what a test samples") as session:
+            return self._run_sample(session, graph).notes_of_test(sql, model)
 
     @available.parse_none
     def qbeast_built_from(self, model: Mapping[str, Any], graph: Mapping[str, Any]) -> "BuiltFrom":
@@ -519,55 +539,51 @@ class QbeastAdapter(SparkAdapter):
             sampled = self._run_sample(session, graph).sampled_by(model)
         return sampling.marks.mark_of_view(self.qbeast_built_from(model, graph), sampled)
 
-    @available.parse_list
-    def qbeast_sample_notes(
-        self, sql: str, model: Mapping[str, Any], graph: Mapping[str, Any]
-    ) -> list[str]:
-        """The log lines of a test about the samples that it reads (`sampling/run_sample.py`)."""
-        with self._running("what a test samples") as session:
-            return self._run_sample(session, graph).notes_of_test(sql, model)
-
     @available.parse_none
-    def qbeast_sample_of_test(self, config: Any) -> Any:
-        """The sample that a data test reads; None for all rows."""
-        if models.configuration.reads_all_rows(config):
-            return None
-        return models.configuration.sample_of_test(config)
+    def qbeast_require_whole_parent(self, to: Any) -> None:
+        """Refuses a relationships test whose `to` is an ephemeral model that samples."""
+        reader = current_node()
+        if not getattr(to, "is_cte", False) or reader is None:
+            return
+        if sampling.fraction.fraction_of_run(self.config) is None:
+            return
+        for node in sampling.inputs.ephemeral_inputs(reader, self._graph(), to.identifier):
+            self._require_whole(node, f"the parent of {reader.name}")
 
-    @available.parse_none
-    def qbeast_optimize(self, relation: BaseRelation, arguments: Mapping[str, Any]) -> str:
-        """Optimizes one table; returns what was done (`run_operation/operations.py`)."""
-        with self._running(f"optimize {relation}") as session:
-            operations = run_operation.operations
-            return operations.optimize_by_name(session, _table(relation), arguments).text
+    def sample_of_run(
+        self, relation: QbeastRelation, relation_config: RelationConfig
+    ) -> QbeastRelation:
+        """What `ref` and `source` return: the relation, or its sample in a run on a sample."""
+        own = getattr(relation_config, "config", None) or {}
+        fraction = sampling.fraction.fraction_of_input(self.config, relation.render(), own)
+        if fraction is None:
+            return relation
+        with self._running(f"sample {relation}") as session:
+            whole = sampling.run_sample.is_to_be_sampled(session, _table(relation))
+        return relation.sampled(fraction).replace(is_of_run=True) if whole else relation
 
-    @available.parse_none
-    def qbeast_optimize_after_run(self, relation: BaseRelation, spec: "ModelSpec") -> str | None:
-        """Applies the model's `optimize` after a run (`models/optimize.py`).
+    def require_whole_ephemeral(self, model: RelationConfig) -> None:
+        """Refuses the current node if it must read all rows but this ephemeral model samples."""
+        reader = sampling.fraction.reader_of_all_rows(self.config)
+        if reader is not None:
+            node = self._graph()["nodes"][model.unique_id]  # type: ignore[attr-defined]
+            self._require_whole(node, reader)
 
-        Returns what was done, None for nothing. A failure is a warning, unless the node was
-        cancelled: the rows are committed, and a failed model would add them again in `dbt retry`.
-        """
-        try:
-            with self._running(f"optimize {relation}") as session:
-                return models.optimize.optimize_after_run(session, _table(relation), spec.optimize)
-        except DbtRuntimeError as error:
-            if self._handle().is_cancelled:
-                raise
-            warn_after_commit(
-                f"the rows of {relation.render()} were written, but the optimize after them "
-                f"failed: {error.msg.rstrip('.')}. To run it again: `dbt run-operation optimize "
-                f"--args '{{models: {spec.name}}}'`"
-            )
-            return None
+    def _require_whole(self, ephemeral: Mapping[str, Any], reader: str) -> None:
+        with self._running(f"what {ephemeral['name']} samples") as session:
+            self._run_sample(session, self._graph()).require_whole(ephemeral, reader)
 
-    @available.parse_none
-    def qbeast_operation(
-        self, name: str, graph: Mapping[str, Any], arguments: Mapping[str, Any]
-    ) -> "Report":
-        """Runs an operation on the selected models' tables (`run_operation/operations.py`)."""
-        with self._running(name) as session:
-            return run_operation.operations.run(session, name, graph, arguments)
+    def _run_sample(self, session: "SparkSession", graph: Mapping[str, Any]) -> RunSample:
+        def exists(database: Any, schema: str, name: str) -> bool:
+            return self.get_relation(database, schema, name) is not None
+
+        return RunSample(session, self.config, graph, exists)
+
+    def _graph(self) -> Mapping[str, Any]:
+        """The `graph` of dbt's context, which dbt hands to no method that creates a relation."""
+        manifest: Any = self.get_macro_resolver()
+        graph: Mapping[str, Any] = manifest.flat_graph
+        return graph
 
     # -- the node and its session
 
@@ -579,12 +595,6 @@ class QbeastAdapter(SparkAdapter):
         own = super().connection_named(name, query_header_context, should_release_connection)
         with at_node(query_header_context), own:
             yield
-
-    def _run_sample(self, session: "SparkSession", graph: Mapping[str, Any]) -> RunSample:
-        def exists(database: Any, schema: str, name: str) -> bool:
-            return self.get_relation(database, schema, name) is not None
-
-        return RunSample(session, self.config, graph, exists)
 
     def _handle(self) -> "SessionHandle":
         handle: SessionHandle = self.connections.get_thread_connection().handle

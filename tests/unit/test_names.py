@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dbt.adapters.qbeast.column import unquoted
-from dbt.adapters.qbeast.models.schema_changes import sql_type
+from dbt.adapters.qbeast.models.differences import sql_type
 from dbt.adapters.qbeast.relation import QbeastRelation
 from hypothesis import example, given
 from hypothesis import strategies as st

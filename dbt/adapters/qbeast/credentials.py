@@ -41,7 +41,7 @@ class QbeastCredentials(Credentials):
         catalog: `derby` (embedded, survives the process), `memory` (lost with the process), `hive`
             (the metastore that Spark is configured for) or the URI of a Hive metastore.
         spark_config: Spark settings; values may be YAML numbers and booleans.
-        sample: fraction of the rows that all runs on this target read (`sampling/run_sample.py`).
+        sample: fraction of the rows that all runs on this target read (`sampling/fraction.py`).
         allow_sampled_build: whether tables of this target may be built from a sample.
         progress: seconds between progress lines for a running statement; `false` or 0 for none.
     """

@@ -15,17 +15,16 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationConfig
-from dbt.adapters.events.types import AdapterEventWarning
-from dbt.adapters.qbeast import after_commit, metadata, models, run_operation, sampling, spark
+from dbt.adapters.qbeast import metadata, models, run_operation, sampling, spark
 from dbt.adapters.qbeast.column import QbeastColumn
 from dbt.adapters.qbeast.connections import QbeastConnectionManager
 from dbt.adapters.qbeast.current_node import at_node, current_node
 from dbt.adapters.qbeast.models.configuration import QbeastConfig
 from dbt.adapters.qbeast.relation import QbeastRelation, table_name
 from dbt.adapters.qbeast.sampling.run_sample import RunSample
+from dbt.adapters.qbeast.warning import warn, warn_after_commit
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.contracts.constraints import ConstraintType
-from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 
 from qbeast_core import quoted, quoted_text
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
     from dbt.adapters.qbeast.sampling.marks import BuiltFrom
     from dbt.adapters.qbeast.spark.handle import SessionHandle
     from pyspark.sql import SparkSession
-
-_HARD_DELETES = ("ignore", "invalidate", "new_record")
 
 
 class QbeastAdapter(SparkAdapter):
@@ -73,24 +70,19 @@ class QbeastAdapter(SparkAdapter):
 
     def pre_model_hook(self, config: Mapping[str, Any]) -> None:
         """Refuses wrong keys, and makes Delta the default of every table, snapshot and seed."""
-        models.configuration.refuse_misplaced_keys(config)
+        models.key_checks.refuse_misplaced_keys(config)
         node = getattr(config, "model", None)
         node_config = getattr(node, "config", None)
         if node is not None and node.resource_type not in ("test", "unit_test"):
-            models.configuration.refuse_sample(node_config or {}, node.name)
-        models.configuration.refuse_misspelt_keys(node_config or {})
+            models.key_checks.refuse_sample(node_config or {}, node.name)
+        models.key_checks.refuse_misspelt_keys(node_config or {})
         models.configuration.default_to_delta(node_config)
 
     @available.parse_none
     @classmethod
     def get_hard_deletes_behavior(cls, config: dict[str, str]) -> str:
         """A snapshot's `hard_deletes`; dbt's own message about a wrong value does not name it."""
-        given = config.get("hard_deletes")
-        if given not in (None, *_HARD_DELETES):
-            raise DbtRuntimeError(
-                f"hard_deletes={given!r} is not known. Use one of "
-                f"{', '.join(map(repr, _HARD_DELETES))}"
-            )
+        models.snapshots.require_known_hard_deletes(config)
         return str(super().get_hard_deletes_behavior(config))
 
     def _build_spark_relation_list(self, row_list: Any, relation_info_func: Any) -> Any:
@@ -197,44 +189,7 @@ class QbeastAdapter(SparkAdapter):
             str(relation), present, column_names, strategy, source_columns
         )
 
-    # -- called by macros
-
-    @available.parse_none
-    def qbeast_with_types(
-        self, table: "agate.Table", config: Any
-    ) -> "tuple[agate.Table, dict[str, str]]":
-        """A seed's table and the types given for its columns (`models/seeds.py`)."""
-        return models.seeds.with_types(
-            table, config.get("column_types") or {}, config.get("delimiter")
-        )
-
-    @available.parse_none
-    def qbeast_check_seed(self, table: "agate.Table", types: Mapping[str, str]) -> None:
-        """Fails if a seed's value does not fit its type (`models/seeds.py`)."""
-        with self._running("values of the seed") as session:
-            models.seeds.check_values(session, table, types)
-
-    @available.parse_none
-    def qbeast_load_seed(
-        self,
-        relation: BaseRelation,
-        table: "agate.Table",
-        types: Mapping[str, str],
-        file_format: str,
-    ) -> None:
-        """Inserts a seed's rows with exact values (`models/seeds.py`)."""
-        with self._running(f"insert seed into {relation}") as session:
-            models.seeds.insert_seed(session, relation.render(), table, types, file_format)
-
-    @available.parse_none
-    def qbeast_require_scalar_sql(self, model: Mapping[str, Any]) -> None:
-        """Refuses functions that Spark's catalog cannot store (`models/functions.py`)."""
-        models.functions.require_scalar_sql(model)
-
-    @available
-    def qbeast_literal(self, value: Any) -> str:
-        """A value of the configuration as a text literal of SQL."""
-        return quoted_text(str(value))
+    # -- called by macros: models
 
     @available.parse(lambda *_: False)
     def qbeast_is_indexed(self, config: Any) -> bool:
@@ -255,6 +210,15 @@ class QbeastAdapter(SparkAdapter):
         """The model's configuration, checked before anything runs (`models/configuration.py`)."""
         return models.configuration.model_spec(config, model, built_from, full_refresh=full_refresh)
 
+    @available.parse(lambda *_: "")
+    def qbeast_run_python(
+        self, model: Mapping[str, Any], compiled_code: str, graph: Mapping[str, Any]
+    ) -> str:
+        """Runs a Python model and returns the query of its result (`models/python_models.py`)."""
+        with self._running(compiled_code) as session:
+            read = self._run_sample(session, graph).reader(model)
+            return models.python_models.run_model(session, model, compiled_code, read)
+
     @available.parse(lambda _, query, *__: query)
     def qbeast_query_without_slices(
         self, query: str, relation: BaseRelation, spec: "ModelSpec"
@@ -265,6 +229,15 @@ class QbeastAdapter(SparkAdapter):
             return models.slices.query_without_slices(
                 session, query, frame_of, _table(relation), spec
             )
+
+    @available.parse_list
+    def qbeast_checks(self, model: Mapping[str, Any]) -> list[models.constraints.Check]:
+        """The constraints that Delta enforces (`models/constraints.py`)."""
+        return list(models.constraints.checks_of(model))
+
+    @available.parse(lambda _, query, *__: query)
+    def qbeast_checked_query(self, query: str, model: Mapping[str, Any]) -> str:
+        return models.constraints.checked_query(query, models.constraints.checks_of(model))
 
     @available.parse_none
     def qbeast_write(
@@ -280,6 +253,70 @@ class QbeastAdapter(SparkAdapter):
             return models.write.write_model(session, query, _table(relation), spec, increment)
 
     @available.parse_none
+    def qbeast_persist_docs(
+        self,
+        relation: BaseRelation,
+        config: Any,
+        model: Mapping[str, Any],
+        for_relation: bool,
+        for_columns: bool,
+    ) -> None:
+        """Stores the comments that `persist_docs` asks for (`models/comments.py`)."""
+        found = models.descriptions.descriptions_of(config, model)
+        wanted = models.descriptions.Descriptions(
+            table=found.table if for_relation else None,
+            columns=found.columns if for_columns else (),
+        )
+        with self._running(f"comments of {relation}") as session:
+            models.comments.persist(session, _table(relation), wanted)
+
+    @available.parse(lambda *_: "")
+    def qbeast_comment_of_column(self, name: str, columns: Mapping[str, Any]) -> str:
+        return models.descriptions.comment_of_column(name, columns)
+
+    @available.parse_none
+    def qbeast_optimize_after_run(self, relation: BaseRelation, spec: "ModelSpec") -> str | None:
+        """Applies the model's `optimize` after a run (`models/optimize.py`).
+
+        Returns what was done, None for nothing. A failure is a warning, unless the node was
+        cancelled: the rows are committed, and a failed model would add them again in `dbt retry`.
+        """
+        try:
+            with self._running(f"optimize {relation}") as session:
+                return models.optimize.optimize_after_run(session, _table(relation), spec.optimize)
+        except DbtRuntimeError as error:
+            if self._handle().is_cancelled:
+                raise
+            warn_after_commit(
+                f"the rows of {relation.render()} were written, but the optimize after them "
+                f"failed: {error.msg.rstrip('.')}. To run it again: `dbt run-operation optimize "
+                f"--args '{{models: {spec.name}}}'`"
+            )
+            return None
+
+    @available.parse_none
+    def qbeast_drop_columns(self, relation: BaseRelation, columns: Sequence[str]) -> None:
+        """Drops columns of a Delta table (`models/schema_changes.py`)."""
+        with self._running(f"drop columns of {relation}") as session:
+            models.schema_changes.drop_columns(session, _table(relation), columns)
+
+    @available.parse_none
+    def qbeast_clone_onto(self, relation: BaseRelation, sql: str) -> AdapterResponse:
+        """Replaces the rows of a Delta table by running a CLONE statement (`models/clone.py`)."""
+        with self._running(sql) as session:
+            statement = partial(self.execute, sql)
+            response: AdapterResponse
+            response, _ = models.clone.clone_onto(session, _table(relation), statement)
+            return response
+
+    @available
+    def qbeast_literal(self, value: Any) -> str:
+        """A value of the configuration as a text literal of SQL."""
+        return quoted_text(str(value))
+
+    # -- called by macros: increments
+
+    @available.parse_none
     def qbeast_increment(
         self, config: Any, context: Mapping[str, Any], spec: "ModelSpec | None"
     ) -> "Increment | None":
@@ -290,15 +327,11 @@ class QbeastAdapter(SparkAdapter):
         increment = models.configuration.model_increment(config, context["model"])
         if increment is not None:
             models.own_macros.refuse_ignored_macros(config, context)
-        if increment is not None and increment.is_custom:
-            try:
-                self.get_incremental_strategy_macro(context, increment.strategy)
-            except DbtRuntimeError as error:
-                advice = models.increment.unknown_strategy(increment.strategy)
-                raise DbtRuntimeError(f"{error.msg}: {advice}") from None
+            find = partial(self.get_incremental_strategy_macro, context)
+            models.increment.require_macro(increment, find)
         name = str(context["model"]["alias"])
         for message in models.increment_warnings.warnings_of(config, increment, name, spec):
-            warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))
+            warn(message)
         return increment
 
     @available.parse_none
@@ -311,37 +344,16 @@ class QbeastAdapter(SparkAdapter):
         is_indexed: bool,
     ) -> "Increment":
         """The increment, after checking that its columns exist (`models/column_lists.py`)."""
-        if not models.column_lists.names_columns(increment):
-            return increment
         with self._running(query) as session:
-            table = _table(relation)
-            schema = self._handle().frame(query).schema
-            index = models.same_index.layout_columns(session, table) if is_indexed else None
-            if add:
-                present = session.table(table).schema
-                return models.column_lists.with_known_columns(increment, schema, present, index)
-            return models.column_lists.of_a_first_run(increment, schema, str(relation), index)
-
-    @available.parse_none
-    def qbeast_known_check_cols(self, config: Any, query: str) -> None:
-        """Checks a snapshot's `check_cols`, which dbt itself reads only from the second run on."""
-        names = config.get("check_cols")
-        if config.get("strategy") != "check" or not names or names == "all":
-            return
-        with self._running(query):
-            schema = self._handle().frame(query).schema
-            models.column_lists.require_columns_of_query(
-                "check_cols", list(map(str, names)), schema
+            return models.column_lists.checked_increment(
+                session,
+                partial(self._handle().frame, query),
+                _table(relation),
+                increment,
+                label=str(relation),
+                adds=add,
+                is_indexed=is_indexed,
             )
-
-    @available.parse_none
-    def qbeast_clone_onto(self, relation: BaseRelation, sql: str) -> AdapterResponse:
-        """Replaces the rows of a Delta table by running a CLONE statement (`models/clone.py`)."""
-        with self._running(sql) as session:
-            statement = partial(self.execute, sql)
-            response: AdapterResponse
-            response, _ = models.clone.clone_onto(session, _table(relation), statement)
-            return response
 
     @available.parse_none
     def qbeast_refuse_other_format(
@@ -377,23 +389,13 @@ class QbeastAdapter(SparkAdapter):
                 model=models.configuration.selector_of(model),
             )
 
+    # -- called by macros: snapshots
+
     @available.parse_none
-    def qbeast_persist_docs(
-        self,
-        relation: BaseRelation,
-        config: Any,
-        model: Mapping[str, Any],
-        for_relation: bool,
-        for_columns: bool,
-    ) -> None:
-        """Stores the comments that `persist_docs` asks for (`models/descriptions.py`)."""
-        found = models.configuration.descriptions(config, model)
-        wanted = models.configuration.Descriptions(
-            table=found.table if for_relation else None,
-            columns=found.columns if for_columns else (),
-        )
-        with self._running(f"comments of {relation}") as session:
-            models.descriptions.persist(session, _table(relation), wanted)
+    def qbeast_known_check_cols(self, config: Any, query: str) -> None:
+        """Checks that a snapshot's `check_cols` exist (`models/snapshots.py`)."""
+        with self._running(query):
+            models.snapshots.require_check_cols(config, partial(self._handle().frame, query))
 
     @available.parse_none
     def qbeast_require_same_index_of_snapshot(
@@ -427,33 +429,58 @@ class QbeastAdapter(SparkAdapter):
                 frame, _table(relation), columns, valid_to_current
             )
 
-    @available.parse(lambda *_: "")
-    def qbeast_run_python(
-        self, model: Mapping[str, Any], compiled_code: str, graph: Mapping[str, Any]
-    ) -> str:
-        """Runs a Python model and returns the query of its result (`models/python_models.py`)."""
-        with self._running(compiled_code) as session:
-            read = self._run_sample(session, graph).reader(model)
-            return models.python_models.run_model(session, model, compiled_code, read)
-
-    @available.parse(lambda *_: "")
-    def qbeast_comment_of_column(self, name: str, columns: Mapping[str, Any]) -> str:
-        return models.configuration.comment_of_column(name, columns)
-
-    @available.parse_list
-    def qbeast_checks(self, model: Mapping[str, Any]) -> list[models.constraints.Check]:
-        """The constraints that Delta enforces (`models/constraints.py`)."""
-        return list(models.constraints.checks_of(model))
-
-    @available.parse(lambda _, query, *__: query)
-    def qbeast_checked_query(self, query: str, model: Mapping[str, Any]) -> str:
-        return models.constraints.checked_query(query, models.constraints.checks_of(model))
+    # -- called by macros: seeds and functions
 
     @available.parse_none
-    def qbeast_drop_columns(self, relation: BaseRelation, columns: Sequence[str]) -> None:
-        """Drops columns of a Delta table (`models/schema_changes.py`)."""
-        with self._running(f"drop columns of {relation}") as session:
-            models.schema_changes.drop_columns(session, _table(relation), columns)
+    def qbeast_with_types(
+        self, table: "agate.Table", config: Any
+    ) -> "tuple[agate.Table, dict[str, str]]":
+        """A seed's table and the types given for its columns (`models/seeds.py`)."""
+        return models.seeds.with_types(
+            table, config.get("column_types") or {}, config.get("delimiter")
+        )
+
+    @available.parse_none
+    def qbeast_check_seed(self, table: "agate.Table", types: Mapping[str, str]) -> None:
+        """Fails if a seed's value does not fit its type (`models/seeds.py`)."""
+        with self._running("values of the seed") as session:
+            models.seeds.check_values(session, table, types)
+
+    @available.parse_none
+    def qbeast_load_seed(
+        self,
+        relation: BaseRelation,
+        table: "agate.Table",
+        types: Mapping[str, str],
+        file_format: str,
+    ) -> None:
+        """Inserts a seed's rows with exact values (`models/seeds.py`)."""
+        with self._running(f"insert seed into {relation}") as session:
+            models.seeds.insert_seed(session, relation.render(), table, types, file_format)
+
+    @available.parse_none
+    def qbeast_require_scalar_sql(self, model: Mapping[str, Any]) -> None:
+        """Refuses functions that Spark's catalog cannot store (`models/functions.py`)."""
+        models.functions.require_scalar_sql(model)
+
+    # -- called by macros: operations
+
+    @available.parse_none
+    def qbeast_optimize(self, relation: BaseRelation, arguments: Mapping[str, Any]) -> str:
+        """Optimizes one table; returns what was done (`run_operation/operations.py`)."""
+        with self._running(f"optimize {relation}") as session:
+            operations = run_operation.operations
+            return operations.optimize_by_name(session, _table(relation), arguments).text
+
+    @available.parse_none
+    def qbeast_operation(
+        self, name: str, graph: Mapping[str, Any], arguments: Mapping[str, Any]
+    ) -> "Report":
+        """Runs an operation on the selected models' tables (`run_operation/operations.py`)."""
+        with self._running(name) as session:
+            return run_operation.operations.run(session, name, graph, arguments)
+
+    # -- samples: called by macros and by relation.py
 
     @available.parse(lambda _, relation, *__: relation)
     def qbeast_sampled(self, relation: QbeastRelation, fraction: Any) -> QbeastRelation:
@@ -466,49 +493,24 @@ class QbeastAdapter(SparkAdapter):
         _require_relation(relation, problem, instead)
         return relation.sampled(fraction)
 
-    def sample_of_run(
-        self, relation: QbeastRelation, relation_config: RelationConfig
-    ) -> QbeastRelation:
-        """What `ref` and `source` return: the relation, or its sample in a run on a sample."""
-        own = getattr(relation_config, "config", None) or {}
-        fraction = sampling.run_sample.fraction_of_input(self.config, relation.render(), own)
-        if fraction is None:
-            return relation
-        with self._running(f"sample {relation}") as session:
-            whole = sampling.run_sample.is_to_be_sampled(session, _table(relation))
-        return relation.sampled(fraction).replace(is_of_run=True) if whole else relation
-
-    def require_whole_ephemeral(self, model: RelationConfig) -> None:
-        """Refuses the current node if it must read all rows but this ephemeral model samples."""
-        reader = sampling.run_sample.reader_of_all_rows(self.config)
-        if reader is not None:
-            node = self._graph()["nodes"][model.unique_id]  # type: ignore[attr-defined]
-            self._require_whole(node, reader)
-
-    @available.parse_none
-    def qbeast_require_whole_parent(self, to: Any) -> None:
-        """Refuses a relationships test whose `to` is an ephemeral model that samples."""
-        reader = current_node()
-        if not getattr(to, "is_cte", False) or reader is None:
-            return
-        if sampling.run_sample.fraction_of_run(self.config) is None:
-            return
-        for node in sampling.inputs.ephemeral_inputs(reader, self._graph(), to.identifier):
-            self._require_whole(node, f"the parent of {reader.name}")
-
-    def _require_whole(self, ephemeral: Mapping[str, Any], reader: str) -> None:
-        with self._running(f"what {ephemeral['name']} samples") as session:
-            self._run_sample(session, self._graph()).require_whole(ephemeral, reader)
-
-    def _graph(self) -> Mapping[str, Any]:
-        """The `graph` of dbt's context, which dbt hands to no method that creates a relation."""
-        manifest: Any = self.get_macro_resolver()
-        graph: Mapping[str, Any] = manifest.flat_graph
-        return graph
-
     @available.parse_none
     def qbeast_fraction_of_run(self) -> float | None:
-        return sampling.run_sample.fraction_of_run(self.config)
+        return sampling.fraction.fraction_of_run(self.config)
+
+    @available.parse_none
+    def qbeast_sample_of_test(self, config: Any) -> Any:
+        """The sample that a data test reads; None for all rows."""
+        if models.configuration.reads_all_rows(config):
+            return None
+        return models.configuration.sample_of_test(config)
+
+    @available.parse_list
+    def qbeast_sample_notes(
+        self, sql: str, model: Mapping[str, Any], graph: Mapping[str, Any]
+    ) -> list[str]:
+        """The log lines of a test about the samples that it reads (`sampling/run_sample.py`)."""
+        with self._running("what a test samples") as session:
+            return self._run_sample(session, graph).notes_of_test(sql, model)
 
     @available.parse_none
     def qbeast_built_from(self, model: Mapping[str, Any], graph: Mapping[str, Any]) -> "BuiltFrom":
@@ -537,57 +539,51 @@ class QbeastAdapter(SparkAdapter):
             sampled = self._run_sample(session, graph).sampled_by(model)
         return sampling.marks.mark_of_view(self.qbeast_built_from(model, graph), sampled)
 
-    @available.parse_list
-    def qbeast_sample_notes(
-        self, sql: str, model: Mapping[str, Any], graph: Mapping[str, Any]
-    ) -> list[str]:
-        """The log lines of a test about the samples that it reads (`sampling/run_sample.py`)."""
-        with self._running("what a test samples") as session:
-            return self._run_sample(session, graph).notes_of_test(sql, model)
-
     @available.parse_none
-    def qbeast_sample_of_test(self, config: Any) -> Any:
-        """The sample that a data test reads; None for all rows."""
-        if models.configuration.reads_all_rows(config):
-            return None
-        return models.configuration.sample_of_test(config)
+    def qbeast_require_whole_parent(self, to: Any) -> None:
+        """Refuses a relationships test whose `to` is an ephemeral model that samples."""
+        reader = current_node()
+        if not getattr(to, "is_cte", False) or reader is None:
+            return
+        if sampling.fraction.fraction_of_run(self.config) is None:
+            return
+        for node in sampling.inputs.ephemeral_inputs(reader, self._graph(), to.identifier):
+            self._require_whole(node, f"the parent of {reader.name}")
 
-    @available.parse_none
-    def qbeast_optimize(self, relation: BaseRelation, arguments: Mapping[str, Any]) -> str:
-        """Optimizes one table; returns what was done (`run_operation/operations.py`)."""
-        with self._running(f"optimize {relation}") as session:
-            operations = run_operation.operations
-            return operations.optimize_by_name(session, _table(relation), arguments).text
+    def sample_of_run(
+        self, relation: QbeastRelation, relation_config: RelationConfig
+    ) -> QbeastRelation:
+        """What `ref` and `source` return: the relation, or its sample in a run on a sample."""
+        own = getattr(relation_config, "config", None) or {}
+        fraction = sampling.fraction.fraction_of_input(self.config, relation.render(), own)
+        if fraction is None:
+            return relation
+        with self._running(f"sample {relation}") as session:
+            whole = sampling.run_sample.is_to_be_sampled(session, _table(relation))
+        return relation.sampled(fraction).replace(is_of_run=True) if whole else relation
 
-    @available.parse_none
-    def qbeast_optimize_after_run(self, relation: BaseRelation, spec: "ModelSpec") -> str | None:
-        """Applies the model's `optimize` after a run; returns what was done, None for nothing.
+    def require_whole_ephemeral(self, model: RelationConfig) -> None:
+        """Refuses the current node if it must read all rows but this ephemeral model samples."""
+        reader = sampling.fraction.reader_of_all_rows(self.config)
+        if reader is not None:
+            node = self._graph()["nodes"][model.unique_id]  # type: ignore[attr-defined]
+            self._require_whole(node, reader)
 
-        A failure is a warning, unless the node was cancelled: the rows are committed, and a failed
-        model would add them again in `dbt retry`.
-        """
-        try:
-            with self._running(f"optimize {relation}") as session:
-                return run_operation.operations.optimize_after_run(
-                    session, _table(relation), spec.optimize
-                )
-        except DbtRuntimeError as error:
-            if self._handle().is_cancelled:
-                raise
-            after_commit.warn(
-                f"the rows of {relation.render()} were written, but the optimize after them "
-                f"failed: {error.msg.rstrip('.')}. To run it again: `dbt run-operation optimize "
-                f"--args '{{models: {spec.name}}}'`"
-            )
-            return None
+    def _require_whole(self, ephemeral: Mapping[str, Any], reader: str) -> None:
+        with self._running(f"what {ephemeral['name']} samples") as session:
+            self._run_sample(session, self._graph()).require_whole(ephemeral, reader)
 
-    @available.parse_none
-    def qbeast_operation(
-        self, name: str, graph: Mapping[str, Any], arguments: Mapping[str, Any]
-    ) -> "Report":
-        """Runs an operation on the selected models' tables (`run_operation/operations.py`)."""
-        with self._running(name) as session:
-            return run_operation.operations.run(session, name, graph, arguments)
+    def _run_sample(self, session: "SparkSession", graph: Mapping[str, Any]) -> RunSample:
+        def exists(database: Any, schema: str, name: str) -> bool:
+            return self.get_relation(database, schema, name) is not None
+
+        return RunSample(session, self.config, graph, exists)
+
+    def _graph(self) -> Mapping[str, Any]:
+        """The `graph` of dbt's context, which dbt hands to no method that creates a relation."""
+        manifest: Any = self.get_macro_resolver()
+        graph: Mapping[str, Any] = manifest.flat_graph
+        return graph
 
     # -- the node and its session
 
@@ -599,12 +595,6 @@ class QbeastAdapter(SparkAdapter):
         own = super().connection_named(name, query_header_context, should_release_connection)
         with at_node(query_header_context), own:
             yield
-
-    def _run_sample(self, session: "SparkSession", graph: Mapping[str, Any]) -> RunSample:
-        def exists(database: Any, schema: str, name: str) -> bool:
-            return self.get_relation(database, schema, name) is not None
-
-        return RunSample(session, self.config, graph, exists)
 
     def _handle(self) -> "SessionHandle":
         handle: SessionHandle = self.connections.get_thread_connection().handle

@@ -6,20 +6,24 @@ from typing import Any
 
 import pytest
 from dbt.adapters.qbeast.models.configuration import (
-    ColumnComment,
-    Descriptions,
     ModelSpec,
     QbeastConfig,
-    comment_of_column,
-    descriptions,
     is_incremental,
     is_indexed,
     model_increment,
     model_spec,
+    sample_of_test,
+)
+from dbt.adapters.qbeast.models.descriptions import (
+    ColumnComment,
+    Descriptions,
+    comment_of_column,
+    descriptions_of,
+)
+from dbt.adapters.qbeast.models.key_checks import (
     refuse_misplaced_keys,
     refuse_misspelt_keys,
     refuse_sample,
-    sample_of_test,
 )
 from dbt.adapters.qbeast.models.other_adapters import _OF_A_MERGE, _WITHOUT_INDEX_ONLY
 from dbt.artifacts.resources.v1.config import NodeConfig
@@ -64,7 +68,7 @@ def test_docs_location_and_properties() -> None:
 
 def test_a_description_that_is_gone_empties_the_comment() -> None:
     docs = {"materialized": "table", "persist_docs": {"relation": True}}
-    assert descriptions(docs, {**MODEL, "description": ""}) == Descriptions("", ())
+    assert descriptions_of(docs, {**MODEL, "description": ""}) == Descriptions("", ())
 
 
 def test_a_quoted_column_is_described_in_its_own_case_only() -> None:

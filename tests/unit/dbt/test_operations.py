@@ -4,7 +4,8 @@ import re
 from typing import Any
 
 import pytest
-from dbt.adapters.qbeast.run_operation.operations import run, tables_of
+from dbt.adapters.qbeast.run_operation.operations import run
+from dbt.adapters.qbeast.run_operation.selection import tables_of
 from dbt_common.exceptions import DbtRuntimeError
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 from dbt.adapters.qbeast.credentials import QbeastCredentials
+from dbt.adapters.qbeast.sampling.fraction import fraction_of_node, fraction_of_run
 from dbt.adapters.qbeast.sampling.inputs import Input
 from dbt.adapters.qbeast.sampling.marks import Part, digest, mark_of_sample, mark_of_view
 from dbt.adapters.qbeast.sampling.run_sample import (
-    fraction_of_node,
-    fraction_of_run,
     parts_of,
     refuse_sampled_inputs,
     sampled_by_its_text,

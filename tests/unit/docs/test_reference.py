@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from dbt.adapters.qbeast.credentials import CATALOGS, QbeastCredentials
 from dbt.adapters.qbeast.models import configuration, increment, other_adapters
-from dbt.adapters.qbeast.sampling.run_sample import VARIABLE
+from dbt.adapters.qbeast.sampling.fraction import VARIABLE
 
 from qbeast_core import errors
 
@@ -120,8 +120,9 @@ def test_every_key_of_a_model_has_an_entry() -> None:
     own = {name for name in configuration.QbeastConfig.__annotations__ if not name.startswith("_")}
     assert "columns_to_index" in own
     assert own <= documented
+    modules = ("configuration", "descriptions", "increment", "key_checks")
     read = re.findall(
-        r'config\.get\("(\w+)"\)', source("models/configuration.py", "models/increment.py")
+        r'config\.get\("(\w+)"\)', source(*(f"models/{module}.py" for module in modules))
     )
     assert len(set(read)) > 15
     internal = {key for key in read if key.startswith("__")} | {"meta", "sample_of"}

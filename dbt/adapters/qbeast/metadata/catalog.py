@@ -7,9 +7,8 @@ from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.events.types import AdapterEventWarning
 from dbt.adapters.qbeast.spark.errors import as_dbt_error
-from dbt_common.events.functions import warn_or_error
+from dbt.adapters.qbeast.warning import warn
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
@@ -103,4 +102,4 @@ def _warning(what: str) -> Iterator[None]:
             raise
         logger.debug("\n".join(message_and_trace(error)))
         message = f"{what}: {failure.msg}"
-        warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))
+        warn(message)

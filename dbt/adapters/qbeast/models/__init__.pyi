@@ -1,13 +1,17 @@
 from . import advice as advice
 from . import clone as clone
 from . import column_lists as column_lists
+from . import comments as comments
 from . import configuration as configuration
 from . import constraints as constraints
 from . import descriptions as descriptions
+from . import differences as differences
 from . import functions as functions
 from . import increment as increment
 from . import increment_view as increment_view
 from . import increment_warnings as increment_warnings
+from . import key_checks as key_checks
+from . import optimize as optimize
 from . import own_macros as own_macros
 from . import python_models as python_models
 from . import response as response

@@ -1,9 +1,8 @@
 """Checks the column lists of an incremental model against the columns that exist."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from dbt.adapters.events.types import AdapterEventWarning
 from dbt.adapters.qbeast.column import unquoted
 from dbt.adapters.qbeast.models.increment import (
     APPEND_NEW,
@@ -12,11 +11,12 @@ from dbt.adapters.qbeast.models.increment import (
     SYNC_ALL,
     Increment,
 )
-from dbt_common.events.functions import warn_or_error
+from dbt.adapters.qbeast.warning import warn
 from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from qbeast_core import closest, quoted
+from qbeast_core import QbeastTable, closest, quoted
 
 Path = tuple[str, ...]
 """The names from a column down to a field of its structs; for a column, only its own name."""
@@ -53,6 +53,44 @@ class Columns:
             return None
         below = Columns(data_type, self.owner).find(rest, nested=True)
         return None if below is None else (*path, *below)
+
+
+def checked_increment(
+    session: SparkSession,
+    query: Callable[[], DataFrame],
+    table: str,
+    increment: Increment,
+    *,
+    label: str,
+    adds: bool,
+    is_indexed: bool,
+) -> Increment:
+    """The increment of a run, with its columns spelled as in the query and the table.
+
+    In a run that creates the table, a wrong column list is only a warning: the run does not use the
+    lists, and dbt's own tests expect that it succeeds. Later runs fail.
+
+    Args:
+        query: creates the frame of the model's query.
+        table: the quoted name of the model's table.
+        label: its name in messages.
+        adds: whether the run adds rows to the table; if not, it creates the table.
+        is_indexed: whether the model has an index.
+
+    Raises:
+        DbtRuntimeError: the run adds rows, and a list names a column that does not exist.
+    """
+    if not names_columns(increment):
+        return increment
+    schema = query().schema
+    placed = _layout_columns(session, table) if is_indexed else None
+    if adds:
+        return with_known_columns(increment, schema, session.table(table).schema, placed)
+    try:
+        return with_known_columns(increment, schema, None, placed)
+    except DbtRuntimeError as problem:
+        warn(f"{label}: {problem.msg}. Later runs that add rows will fail")
+        return increment
 
 
 def names_columns(increment: Increment) -> bool:
@@ -119,25 +157,6 @@ def with_known_columns(
     return increment
 
 
-def of_a_first_run(
-    increment: Increment,
-    query: StructType,
-    table: str,
-    layout_columns: Collection[str] | None = None,
-) -> Increment:
-    """The increment as `with_known_columns` returns it; a wrong column list is only a warning.
-
-    The run that creates the table does not use the lists, and dbt's own tests expect that it
-    succeeds. Later runs fail.
-    """
-    try:
-        return with_known_columns(increment, query, None, layout_columns)
-    except DbtRuntimeError as problem:
-        message = f"{table}: {problem.msg}. Later runs that add rows will fail"
-        warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))
-        return increment
-
-
 def require_columns_of_query(option: str, names: Sequence[str], query: StructType) -> None:
     """Raises DbtRuntimeError if a list names something that is not a column of the query."""
     for name in names:
@@ -157,6 +176,13 @@ columns are id, day"
         f"{option} names {name!r}, which is not a column of {owner}.{meant} The columns are "
         f"{', '.join(columns)}"
     )
+
+
+def _layout_columns(session: SparkSession, table: str) -> Sequence[str]:
+    """The columns that a table's index places rows by; empty without an index."""
+    if not QbeastTable.is_qbeast(session, table):
+        return ()
+    return QbeastTable.for_name(session, table).latest_revision.layout_columns
 
 
 def _find(option: str, name: str, owners: Sequence[Columns], nested: bool = False) -> Path:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.qbeast.models.constraints import checks_of, properties_of
+from dbt.adapters.qbeast.models.descriptions import Descriptions, descriptions_of
 from dbt.adapters.qbeast.models.increment import (
     APPEND,
     APPEND_NEW,
@@ -15,32 +16,18 @@ from dbt.adapters.qbeast.models.increment import (
     increment_of,
     strategy_of,
 )
-from dbt.adapters.qbeast.models.other_adapters import refuse_keys_of_a_merge, refuse_with_an_index
+from dbt.adapters.qbeast.models.other_adapters import (
+    refuse_databricks_merge_keys,
+    refuse_layout_keys,
+)
 from dbt.adapters.qbeast.relation import parse_fraction
 from dbt.adapters.qbeast.sampling.marks import ALL_ROWS, BuiltFrom, mark_of_sample
 from dbt.adapters.spark.impl import SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
 
-from qbeast_core import closest
-
 INDEXED_MATERIALIZATIONS = ("qbeast", "table", "incremental")
 NEVER, AUTO, ALWAYS = "never", "auto", "always"
 _NO_INDEX = ("none", "")
-_OWN_KEYS = ("columns_to_index", "cube_size", "column_stats", "sample_key", "slices", "optimize")
-_KEYS_OF_DBT = (
-    "file_format",
-    "incremental_predicates",
-    "incremental_strategy",
-    "location_root",
-    "merge_exclude_columns",
-    "merge_update_columns",
-    "on_schema_change",
-    "partition_by",
-    "tblproperties",
-    "unique_key",
-)
-# Keys of dbt-athena, dbt-hive and dbt-impala that resemble those above.
-_KEYS_OF_OTHERS = ("partitioned_by", "tbl_properties")
 
 
 @dataclass
@@ -56,32 +43,6 @@ class QbeastConfig(SparkConfig):
     optimize: str | None = None
     sample: float | bool | None = None
     tblproperties: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class ColumnComment:
-    """The description of a column, empty if it has none.
-
-    A name that the model quotes matches only in its exact case.
-    """
-
-    name: str
-    text: str
-    is_quoted: bool = False
-
-    def is_of(self, column: str) -> bool:
-        if self.is_quoted:
-            return column == self.name
-        return column.lower() == self.name.lower()
-
-
-@dataclass(frozen=True)
-class Descriptions:
-    """What `persist_docs` stores with a table."""
-
-    table: str | None
-    """Empty for a model without a description; None to leave the table's comment unchanged."""
-    columns: tuple[ColumnComment, ...]
 
 
 @dataclass(frozen=True)
@@ -135,7 +96,7 @@ def model_increment(config: Any, model: Mapping[str, Any] | None = None) -> Incr
     if strategy is None:
         return None
     increment = increment_of(config, strategy, model)
-    refuse_keys_of_a_merge(config, increment)
+    refuse_databricks_merge_keys(config, increment)
     if strategy == DELETE_INSERT and not is_indexed(config):
         _require_predicates_on_the_table(increment)
     if config.get("materialized") == "qbeast" and strategy == MICROBATCH:
@@ -175,7 +136,7 @@ def model_spec(
             "materialized='qbeast' needs columns_to_index: set it to the columns that queries "
             "filter by, such as columns_to_index=['ts', 'user_id:hash'], or to 'auto'"
         )
-    _refuse_what_does_not_go_with_an_index(config)
+    _refuse_incompatible_keys(config)
     root = config.get("location_root")
     return ModelSpec(
         name=str(model["alias"]),
@@ -195,7 +156,7 @@ def model_spec(
             **mark_of_sample(built_from),
         },
         location=f"{str(root).rstrip('/')}/{model['alias']}" if root else None,
-        descriptions=descriptions(config, model),
+        descriptions=descriptions_of(config, model),
     )
 
 
@@ -207,65 +168,6 @@ def selector_of(model: Mapping[str, Any]) -> str:
     """
     version = model.get("version")
     return str(model["name"]) if version is None else f"{model['name']}.v{version}"
-
-
-def descriptions(config: Any, model: Mapping[str, Any]) -> Descriptions:
-    """The descriptions of a model that its `persist_docs` configuration stores."""
-    docs = config.get("persist_docs") or {}
-    return Descriptions(
-        table=(model.get("description") or "") if docs.get("relation") else None,
-        columns=_column_comments(model.get("columns")) if docs.get("columns") else (),
-    )
-
-
-def comment_of_column(name: str, columns: Mapping[str, Any]) -> str:
-    """The description of a column, empty if it has none.
-
-    Args:
-        name: the name as the query spells it.
-        columns: the `columns` of the model.
-    """
-    found = [comment.text for comment in _column_comments(columns) if comment.is_of(name)]
-    return next(filter(None, found), "")
-
-
-def refuse_misplaced_keys(config: Any) -> None:
-    """Raises DbtRuntimeError if a model's configuration has the macro `sample_of` as a key."""
-    if config.get("sample_of") is not None:
-        raise DbtRuntimeError(
-            f"sample_of={config.get('sample_of')!r} is not a config key. Call the macro in the "
-            "model's query, {{ sample_of(ref('orders'), 0.01) }}, where dbt finds the model's "
-            "dependencies"
-        )
-
-
-def refuse_sample(config: Any, name: str) -> None:
-    """Raises DbtRuntimeError for a `sample` of a model, seed, snapshot or source."""
-    sample = config.get("sample")
-    # 0 is equal to False, but is a fraction.
-    if sample is not None and sample is not False:
-        raise DbtRuntimeError(
-            f"{name}: sample={sample!r} is for data tests. To read a sample in a model, use "
-            "{{ qbeast_sample(ref(...), 0.1) }} in its query. sample=false makes runs on a sample "
-            "read all rows of the table"
-        )
-
-
-def refuse_misspelt_keys(config: Mapping[str, Any]) -> None:
-    """Raises DbtRuntimeError for a misspelt key, because dbt accepts any key in a configuration.
-
-    A node without an index may have the keys of other adapters, for targets of theirs.
-    """
-    others = () if is_indexed(config) else _KEYS_OF_OTHERS
-    for key in config:
-        if key in others:
-            continue
-        close = closest(key, _OWN_KEYS, likeness=0.85) or closest(key, _KEYS_OF_DBT, likeness=0.9)
-        if close not in (None, key):
-            raise DbtRuntimeError(
-                f"unknown key {key!r} in the config: did you mean {close!r}? A key of your own "
-                "belongs in meta"
-            )
 
 
 def default_to_delta(node_config: Any) -> None:
@@ -333,8 +235,8 @@ def _strategy(config: Any) -> str | None:
     return strategy_of(config, APPEND if materialized == "incremental" else None)
 
 
-def _refuse_what_does_not_go_with_an_index(config: Any) -> None:
-    refuse_with_an_index(config, _strategy(config))
+def _refuse_incompatible_keys(config: Any) -> None:
+    refuse_layout_keys(config, _strategy(config))
     if config.get("file_format", "delta") != "delta":
         raise DbtRuntimeError(
             f"file_format={config.get('file_format')!r} cannot be combined with columns_to_index, "
@@ -367,10 +269,3 @@ def _properties(given: Any) -> dict[str, str]:
 
 def _property_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _column_comments(columns: Mapping[str, Any] | None) -> tuple[ColumnComment, ...]:
-    return tuple(
-        ColumnComment(name, column.get("description") or "", bool(column.get("quote")))
-        for name, column in (columns or {}).items()
-    )

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbt.adapters.events.types import AdapterEventWarning
-from dbt_common.events.functions import warn_or_error
+from dbt.adapters.qbeast.warning import warn
 from dbt_common.exceptions import DbtRuntimeError
 
 from qbeast_core import quoted, quoted_text
@@ -112,4 +111,4 @@ def _warn(model: Mapping[str, Any], constraint: Mapping[str, Any]) -> None:
         f"{model.get('name')}: Delta has no constraint of type {constraint['type']}, so it is left "
         "out. Use a data test instead, or set warn_unsupported: false to hide this warning"
     )
-    warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))
+    warn(message)

@@ -1,57 +1,58 @@
-"""Stores a model's descriptions as comments of its table and columns."""
+"""The descriptions that a model stores with its table: its own and those of its columns."""
 
-from collections.abc import Sequence
-
-from dbt.adapters.events.types import AdapterEventWarning
-from dbt.adapters.qbeast.models.configuration import ColumnComment, Descriptions
-from dbt_common.events.functions import warn_or_error
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-
-from qbeast_core import quoted, quoted_text, run_statement
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 
-def with_comments(frame: DataFrame, comments: Sequence[ColumnComment]) -> DataFrame:
-    """The frame with the columns' descriptions in its schema, so that one commit writes both."""
-    described = [comment for comment in comments if comment.text]
-    if not described:
-        return frame
-    columns = []
-    for field in frame.schema.fields:
-        column = F.col(quoted(field.name))
-        for comment in described:
-            if comment.is_of(field.name):
-                metadata = {**field.metadata, "comment": comment.text}
-                column = F.col(quoted(field.name)).alias(field.name, metadata=metadata)
-        columns.append(column)
-    return frame.select(*columns)
+@dataclass(frozen=True)
+class ColumnComment:
+    """The description of a column, empty if it has none.
+
+    A name that the model quotes matches only in its exact case.
+    """
+
+    name: str
+    text: str
+    is_quoted: bool = False
+
+    def is_of(self, column: str) -> bool:
+        if self.is_quoted:
+            return column == self.name
+        return column.lower() == self.name.lower()
 
 
-def persist(session: SparkSession, table: str, descriptions: Descriptions) -> None:
-    """Updates the comments of a table to match its model; commits only what differs.
+@dataclass(frozen=True)
+class Descriptions:
+    """What `persist_docs` stores with a table."""
+
+    table: str | None
+    """Empty for a model without a description; None to leave the table's comment unchanged."""
+    columns: tuple[ColumnComment, ...]
+
+
+def descriptions_of(config: Any, model: Mapping[str, Any]) -> Descriptions:
+    """The descriptions of a model that its `persist_docs` configuration stores."""
+    docs = config.get("persist_docs") or {}
+    return Descriptions(
+        table=(model.get("description") or "") if docs.get("relation") else None,
+        columns=_column_comments(model.get("columns")) if docs.get("columns") else (),
+    )
+
+
+def comment_of_column(name: str, columns: Mapping[str, Any]) -> str:
+    """The description of a column, empty if it has none.
 
     Args:
-        table: its quoted name.
+        name: the name as the query spells it.
+        columns: the `columns` of the model.
     """
-    wanted = descriptions.table
-    if wanted is not None and (session.catalog.getTable(table).description or "") != wanted:
-        run_statement(session, f"comment on table {table} is {quoted_text(wanted)}")
-    if descriptions.columns:
-        _persist_columns(session, table, descriptions.columns)
+    found = [comment.text for comment in _column_comments(columns) if comment.is_of(name)]
+    return next(filter(None, found), "")
 
 
-def _persist_columns(session: SparkSession, table: str, comments: Sequence[ColumnComment]) -> None:
-    fields = session.table(table).schema.fields
-    missing = [c.name for c in comments if not any(c.is_of(field.name) for field in fields)]
-    if missing:
-        message = (
-            f"In relation {table}: The following columns are specified in the schema but are not "
-            f"present in the database: {', '.join(missing)}"
-        )
-        warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=message, args=[]))
-    for comment in comments:
-        for field in fields:
-            present = field.metadata.get("comment") or ""
-            if comment.is_of(field.name) and present != comment.text:
-                column, text = quoted(field.name), quoted_text(comment.text)
-                run_statement(session, f"alter table {table} alter column {column} comment {text}")
+def _column_comments(columns: Mapping[str, Any] | None) -> tuple[ColumnComment, ...]:
+    return tuple(
+        ColumnComment(name, column.get("description") or "", bool(column.get("quote")))
+        for name, column in (columns or {}).items()
+    )

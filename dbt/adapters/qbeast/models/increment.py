@@ -1,6 +1,6 @@
 """How an incremental run combines its rows with those of the table."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -137,6 +137,20 @@ def batch_condition(config: Any, model: Mapping[str, Any]) -> str:
     return " and ".join(
         f"{column} {operator} '{bound}'" for operator, bound in ((">=", start), ("<", end)) if bound
     )
+
+
+def require_macro(increment: Increment, find: Callable[[str], Any]) -> None:
+    """Raises DbtRuntimeError if the strategy is neither built in nor a macro of the project.
+
+    Args:
+        find: finds the macro of a strategy; raises DbtRuntimeError if there is none.
+    """
+    if not increment.is_custom:
+        return
+    try:
+        find(increment.strategy)
+    except DbtRuntimeError as error:
+        raise DbtRuntimeError(f"{error.msg}: {unknown_strategy(increment.strategy)}") from None
 
 
 def unknown_strategy(name: str) -> str:

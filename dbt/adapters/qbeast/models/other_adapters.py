@@ -45,7 +45,7 @@ _OF_A_MERGE = {
 }
 
 
-def refuse_with_an_index(config: Any, strategy: str | None) -> None:
+def refuse_layout_keys(config: Any, strategy: str | None) -> None:
     """Raises DbtRuntimeError if a key cannot be combined with `columns_to_index`.
 
     Args:
@@ -63,7 +63,7 @@ def refuse_with_an_index(config: Any, strategy: str | None) -> None:
         )
 
 
-def refuse_keys_of_a_merge(config: Any, increment: Increment) -> None:
+def refuse_databricks_merge_keys(config: Any, increment: Increment) -> None:
     """Raises DbtRuntimeError if a merge would ignore a key that says which rows it changes."""
     if increment.strategy != MERGE:
         return

@@ -1,7 +1,5 @@
 """Checks that a table has the index that its model or snapshot asks for."""
 
-from collections.abc import Sequence
-
 from dbt.adapters.qbeast.models import advice
 from dbt.adapters.qbeast.models.configuration import ModelSpec
 from dbt_common.exceptions import DbtRuntimeError
@@ -54,13 +52,6 @@ def require_same_index(session: SparkSession, table: str, spec: ModelSpec) -> No
             f"{spec.name} {'stores' if present.slices else 'does not store'} slices, but the model "
             f"now has slices={spec.slices}. Restore slices"
         )
-
-
-def layout_columns(session: SparkSession, table: str) -> Sequence[str]:
-    """The columns that a table's index places rows by; empty without an index."""
-    if not QbeastTable.is_qbeast(session, table):
-        return ()
-    return QbeastTable.for_name(session, table).latest_revision.layout_columns
 
 
 def require_known_columns(spec: ModelSpec, schema: StructType) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from dbt.adapters.exceptions import SnapshotTargetNotSnapshotTableError
+from dbt.adapters.qbeast.models.column_lists import require_columns_of_query
 from dbt.adapters.qbeast.models.increment import APPEND_NEW, MERGE_SOURCE, MERGE_TARGET
 from dbt.adapters.qbeast.models.response import QbeastAdapterResponse, response_of_rewrite
 from dbt.adapters.qbeast.models.schema_changes import fit_to_table, table_schema
@@ -12,6 +13,27 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from qbeast_core import QbeastTable, aligned, quoted
+
+_HARD_DELETES = ("ignore", "invalidate", "new_record")
+
+
+def require_known_hard_deletes(config: Mapping[str, Any]) -> None:
+    """Raises DbtRuntimeError for a wrong `hard_deletes`; dbt's own message does not name it."""
+    given = config.get("hard_deletes")
+    if given not in (None, *_HARD_DELETES):
+        raise DbtRuntimeError(
+            f"hard_deletes={given!r} is not known. Use one of {', '.join(map(repr, _HARD_DELETES))}"
+        )
+
+
+def require_check_cols(config: Any, query: Callable[[], DataFrame]) -> None:
+    """Raises DbtRuntimeError if `check_cols` names a column that the snapshot's query lacks.
+
+    dbt itself reads `check_cols` only from the second run on.
+    """
+    names = config.get("check_cols")
+    if config.get("strategy") == "check" and names and names != "all":
+        require_columns_of_query("check_cols", list(map(str, names)), query().schema)
 
 
 def require_columns_of_snapshot(

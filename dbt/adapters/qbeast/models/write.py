@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 
-from dbt.adapters.events.types import AdapterEventInfo, AdapterEventWarning
-from dbt.adapters.qbeast import after_commit
+from dbt.adapters.events.types import AdapterEventInfo
 from dbt.adapters.qbeast.models.advice import advising
+from dbt.adapters.qbeast.models.comments import with_comments
 from dbt.adapters.qbeast.models.configuration import ModelSpec
-from dbt.adapters.qbeast.models.descriptions import with_comments
 from dbt.adapters.qbeast.models.increment import (
     APPEND,
     DELETE_INSERT,
@@ -24,7 +23,8 @@ from dbt.adapters.qbeast.models.response import response_of_rewrite, response_of
 from dbt.adapters.qbeast.models.same_index import require_known_columns, require_same_index
 from dbt.adapters.qbeast.models.schema_changes import fit_increment, table_schema
 from dbt.adapters.qbeast.sampling import marks, run_sample
-from dbt_common.events.functions import fire_event, warn_or_error
+from dbt.adapters.qbeast.warning import warn, warn_after_commit
+from dbt_common.events.functions import fire_event
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
@@ -68,7 +68,7 @@ def write_model(
         present = QbeastTable.for_name(session, table).cube_size
         warning = warning_of_cube_size(spec, increment, present)
         if warning is not None:
-            warn_or_error(AdapterEventWarning(name="Qbeast", base_msg=warning, args=[]))
+            warn(warning)
         rows = fit_increment(query, table, spec.selector, increment)
         return _STRATEGIES[increment.strategy](rows, table, spec, increment)
 
@@ -120,7 +120,7 @@ def _respond(spec: ModelSpec, done: str, result: WriteResult) -> Response:
     """The response to a write; first logs the chosen columns and any warnings through dbt."""
     _report_choice(spec, result.column_choice)
     for warning in result.warnings:
-        after_commit.warn(f"{spec.name}: {warning}")
+        warn_after_commit(f"{spec.name}: {warning}")
     return response_of_write(done, result)
 
 

@@ -1,25 +1,20 @@
 """`dbt run-operation optimize` and the others: a line for each table, a summary, and failures."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
-from dbt.adapters.qbeast.models.configuration import ALWAYS, INDEXED_MATERIALIZATIONS, is_indexed
-from dbt.adapters.qbeast.relation import table_name
+from dbt.adapters.qbeast.models.optimize import optimize_text
+from dbt.adapters.qbeast.run_operation.selection import ModelTable, table_of, tables_of
 from dbt.adapters.qbeast.run_operation.vacuum import delete_old_files, old_files
+from dbt.adapters.qbeast.sizes import size_text
 from dbt.adapters.qbeast.spark.errors import as_dbt_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
-from qbeast_core import (
-    OptimizeResult,
-    QbeastTable,
-    convert_to_qbeast,
-    counted,
-    migrate_format,
-)
+from qbeast_core import QbeastTable, convert_to_qbeast, counted, migrate_format
 
 
 @dataclass(frozen=True)
@@ -48,7 +43,7 @@ class Report:
     def failure(self) -> str | None:
         return "; ".join(self.failures) or None
 
-    def add(self, table: "ModelTable", outcome: Outcome) -> None:
+    def add(self, table: ModelTable, outcome: Outcome) -> None:
         self.lines.append(f"{self.operation} {table.label}: {outcome.text}")
         self.summary[outcome.summary] += 1
         if outcome.failure is not None:
@@ -110,7 +105,7 @@ def _outcome_of(
     operation: str,
     one_table: "_Operation",
     session: SparkSession,
-    table: "ModelTable",
+    table: ModelTable,
     arguments: Mapping[str, Any],
 ) -> Outcome:
     """Runs an operation on one table; an error becomes an outcome, so that the others still run."""
@@ -141,62 +136,6 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-@dataclass(frozen=True)
-class ModelTable:
-    """The table of a model, or one that the user named."""
-
-    name: str
-    """The quoted name, for Spark."""
-    label: str
-    """The name in messages."""
-
-
-def tables_of(graph: Mapping[str, Any], selected: str | Iterable[str] | None) -> list[ModelTable]:
-    """The tables of the selected models; without a selection, of all indexed models.
-
-    A selection is a model's name, `tag:nightly` for all indexed models with a tag,
-    `path:models/events` for those under a path, or a list of these.
-    """
-    models = [n for n in graph["nodes"].values() if n["resource_type"] in ("model", "snapshot")]
-    indexed = [node for node in models if _is_stored_with_index(node["config"])]
-    if selected is None:
-        return [_table(node) for node in indexed]
-    tables: list[ModelTable] = []
-    for choice in [selected] if isinstance(selected, str) else selected:
-        found = [node for node in models if choice in (node["name"], node["alias"])]
-        found = found or [node for node in indexed if _has_tag_or_path(node, choice)]
-        if not found:
-            names = ", ".join(sorted(node["name"] for node in models))
-            raise DbtRuntimeError(f"{choice!r} selects no model; the models are {names}")
-        tables += [_table(node) for node in found if _table(node) not in tables]
-    return tables
-
-
-# The bytes that an `auto` optimize may rewrite for each byte written since the last optimize.
-_REWRITTEN_PER_WRITTEN = 4
-
-
-def optimize_after_run(session: SparkSession, table: str, wanted: str) -> str | None:
-    """Optimizes a table that a run has just changed; returns what was done, None for nothing.
-
-    `always` rewrites all files that gain, also in older revisions. `auto` looks at the log first
-    and waits while it would rewrite much more than was written since the last optimize, so that
-    many small runs do not rewrite the same rows again and again.
-    """
-    indexed = QbeastTable.for_name(session, table)
-    if wanted == ALWAYS:
-        return _describe(indexed.optimize(revision_id="all"))
-    plan = indexed.optimize(dry_run=True)
-    if not plan.changed:
-        return None
-    if plan.bytes_removed > _REWRITTEN_PER_WRITTEN * plan.bytes_written_since:
-        return (
-            f"waits for more rows: it would rewrite {_size(plan.bytes_removed)}, but only "
-            f"{_size(plan.bytes_written_since)} were written since the last optimize"
-        )
-    return _describe(indexed.optimize())
-
-
 def optimize_by_name(session: SparkSession, table: str, arguments: Mapping[str, Any]) -> Outcome:
     """Rewrites the files of a table that gain from it.
 
@@ -211,20 +150,11 @@ def optimize_by_name(session: SparkSession, table: str, arguments: Mapping[str, 
     summary = "with no file to rewrite"
     if result.changed:
         summary = "to be optimized" if result.dry_run else "optimized"
-    return Outcome(_describe(result), summary)
+    return Outcome(optimize_text(result), summary)
 
 
 def _optimize(session: SparkSession, table: ModelTable, arguments: Mapping[str, Any]) -> Outcome:
     return optimize_by_name(session, table.name, arguments)
-
-
-def _describe(result: OptimizeResult) -> str:
-    if not result.changed:
-        return "no file needs rewriting"
-    removed = f"{counted(result.files_removed, 'file')} ({_size(result.bytes_removed)})"
-    if result.dry_run:
-        return f"would rewrite {removed} as about {result.files_added}"
-    return f"rewrote {removed} as {result.files_added} ({_size(result.bytes_added)})"
 
 
 def _index_metrics(
@@ -279,7 +209,7 @@ def _visualize_index(
 def _vacuum(session: SparkSession, table: ModelTable, arguments: Mapping[str, Any]) -> Outcome:
     hours = arguments.get("hours")
     found = old_files(session, table.name, hours)
-    unneeded = f"{counted(found.files, 'file')} ({_size(found.size_bytes)})"
+    unneeded = f"{counted(found.files, 'file')} ({size_text(found.size_bytes)})"
     if not found.paths:
         return Outcome("nothing to delete", summary="with nothing to delete")
     if arguments.get("dry_run", True):
@@ -305,7 +235,7 @@ _OPERATIONS: dict[str, _Operation] = {
 def _with_configuration(operation: _Operation, graph: Mapping[str, Any]) -> _Operation:
     """The operation, with a model's configuration as the default of its arguments."""
     configured = {
-        _table(node): {
+        table_of(node): {
             key: node["config"][key]
             for key in ("columns_to_index", "cube_size", "sample_key", "slices")
             if node["config"].get(key) is not None
@@ -325,32 +255,3 @@ def _with_configuration(operation: _Operation, graph: Mapping[str, Any]) -> _Ope
 
 def _indented(text: str) -> str:
     return "\n" + "\n".join(f"  {line}" for line in text.splitlines())
-
-
-def _is_stored_with_index(config: Mapping[str, Any]) -> bool:
-    """Whether a node is stored with an index.
-
-    Views can inherit columns_to_index from their folder, so the materialization counts too.
-    """
-    return config["materialized"] in (*INDEXED_MATERIALIZATIONS, "snapshot") and is_indexed(config)
-
-
-def _has_tag_or_path(node: Mapping[str, Any], choice: str) -> bool:
-    kind, _, value = choice.partition(":")
-    if kind == "tag":
-        return value in node["tags"]
-    return kind == "path" and PurePath(node["original_file_path"]).is_relative_to(value)
-
-
-def _table(node: Mapping[str, Any]) -> ModelTable:
-    schema, alias = node["schema"], node["alias"]
-    return ModelTable(table_name(schema, alias), f"{schema}.{alias}")
-
-
-def _size(size_bytes: int) -> str:
-    size = float(size_bytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} TB"

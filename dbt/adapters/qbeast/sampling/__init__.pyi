@@ -1,3 +1,4 @@
+from . import fraction as fraction
 from . import inputs as inputs
 from . import marks as marks
 from . import rewriting as rewriting

@@ -5,4 +5,5 @@ from . import errors as errors
 from . import handle as handle
 from . import progress as progress
 from . import session as session
+from . import settings as settings
 from . import timestamps as timestamps

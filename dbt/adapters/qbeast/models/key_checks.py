@@ -1,0 +1,64 @@
+"""Refuses keys of a configuration that are misspelt, or that belong elsewhere."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dbt.adapters.qbeast.models.configuration import is_indexed
+from dbt_common.exceptions import DbtRuntimeError
+
+from qbeast_core import closest
+
+_OWN_KEYS = ("columns_to_index", "cube_size", "column_stats", "sample_key", "slices", "optimize")
+_KEYS_OF_DBT = (
+    "file_format",
+    "incremental_predicates",
+    "incremental_strategy",
+    "location_root",
+    "merge_exclude_columns",
+    "merge_update_columns",
+    "on_schema_change",
+    "partition_by",
+    "tblproperties",
+    "unique_key",
+)
+# Keys of dbt-athena, dbt-hive and dbt-impala that resemble those above.
+_KEYS_OF_OTHERS = ("partitioned_by", "tbl_properties")
+
+
+def refuse_misplaced_keys(config: Any) -> None:
+    """Raises DbtRuntimeError if a model's configuration has the macro `sample_of` as a key."""
+    if config.get("sample_of") is not None:
+        raise DbtRuntimeError(
+            f"sample_of={config.get('sample_of')!r} is not a config key. Call the macro in the "
+            "model's query, {{ sample_of(ref('orders'), 0.01) }}, where dbt finds the model's "
+            "dependencies"
+        )
+
+
+def refuse_sample(config: Any, name: str) -> None:
+    """Raises DbtRuntimeError for a `sample` of a model, seed, snapshot or source."""
+    sample = config.get("sample")
+    # 0 is equal to False, but is a fraction.
+    if sample is not None and sample is not False:
+        raise DbtRuntimeError(
+            f"{name}: sample={sample!r} is for data tests. To read a sample in a model, use "
+            "{{ qbeast_sample(ref(...), 0.1) }} in its query. sample=false makes runs on a sample "
+            "read all rows of the table"
+        )
+
+
+def refuse_misspelt_keys(config: Mapping[str, Any]) -> None:
+    """Raises DbtRuntimeError for a misspelt key, because dbt accepts any key in a configuration.
+
+    A node without an index may have the keys of other adapters, for targets of theirs.
+    """
+    others = () if is_indexed(config) else _KEYS_OF_OTHERS
+    for key in config:
+        if key in others:
+            continue
+        close = closest(key, _OWN_KEYS, likeness=0.85) or closest(key, _KEYS_OF_DBT, likeness=0.9)
+        if close not in (None, key):
+            raise DbtRuntimeError(
+                f"unknown key {key!r} in the config: did you mean {close!r}? A key of your own "
+                "belongs in meta"
+            )

@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core.change.delete import delete_rows
 from qbeast_core.change.drop_columns import drop_columns
-from qbeast_core.change.merge import Choice, Match, Merge, merge_rows, parse_choice
+from qbeast_core.change.matching import Match
+from qbeast_core.change.merge import Choice, Merge, merge_rows, parse_choice
 from qbeast_core.change.replace import replace_rows_matching, replace_rows_where
 from qbeast_core.change.rewrite import CommitOptions, RewriteResult
 from qbeast_core.change.update import update_rows

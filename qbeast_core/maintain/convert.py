@@ -215,7 +215,7 @@ def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
             sample_key=sample_key,
         )
     )
-    table.transaction.update_configuration(
+    table.transaction.metadata.update_configuration(
         {
             **snapshot.configuration,
             **option_keys(columns, staging),

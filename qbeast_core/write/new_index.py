@@ -147,9 +147,9 @@ class NewIndex:
             configuration[RELATION_KEY] = self.request.address.name
         stored = with_slices(self.schema, revision.weight_columns) if slices else self.schema
         if self.table.snapshot.exists:
-            transaction.replace_table(stored, configuration, self.request.comment)
+            transaction.metadata.replace_table(stored, configuration, self.request.comment)
         else:
-            transaction.create_table(stored, configuration, self.request.comment)
+            transaction.metadata.create_table(stored, configuration, self.request.comment)
 
     @property
     def _indexed(self) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def write_single_file(
     if is_filled_by_delta(rows, table.schema):
         # Delta then changes the metadata itself, so a new revision could not change it again.
         return DoesNotFit()
-    if table.transaction.changes_schema:
+    if table.transaction.metadata.changes_schema:
         # The metadata then changes before the file is written, with the same effect.
         return DoesNotFit()
     if not fits_single_file(rows, index):
@@ -113,7 +113,7 @@ def _write_one_file(
     levels = min(_deepest(table, revision) + _LEVELS_BELOW, layout.first_levels)
     order = RowOrder(layout, levels)
     place = columns.place(catalyst, cells_of_row, order)
-    in_file = in_order(rows.coalesce(1), revision, order, place, transaction.stores_slices)
+    in_file = in_order(rows.coalesce(1), revision, order, place, transaction.metadata.stores_slices)
     # Concurrently with Spark's write.
     every_row = in_background(rows.sparkSession, EveryRow.of, catalyst, revision, cells_of_row)
     staged = transaction.write_files(in_file, expected_rows=0)

@@ -222,20 +222,21 @@ class Transaction:
         self.metadata.store_merged_columns()
         data_change = operation is not Operation.OPTIMIZE
         retagged = self._retagged(retags or {})
-        kept_data = self._adds(retagged, data_change=False)
-        added = self._adds(adds, data_change).appendedAll(kept_data)
-        gone = frozenset([] if removes is None else removes.tolist())
+        retagged_adds = self._adds(retagged, data_change=False)
+        added = self._adds(adds, data_change).appendedAll(retagged_adds)
+        removed_files = frozenset([] if removes is None else removes.tolist())
         change = Change(
-            gone=gone.union(retags or ()),
+            removed=removed_files.union(retags or ()),
             files=[staged.file for staged in (*adds, *retagged)],
             adds=added,
         )
         note = CommitNote(user_metadata=user_metadata)
         if hooks.is_awaited():
-            note = self._consult(operation, adds, gone.difference(retags or ()), user_metadata)
+            only_removed = removed_files.difference(retags or ())
+            note = self._consult(operation, adds, only_removed, user_metadata)
         millis = int(time.time() * 1000)
-        committed = self.snapshot.prepare_next_files(change)
-        removed = self._removals(gone, data_change, millis)
+        remember_files = self.snapshot.prepare_next_files(change)
+        removals = self._removals(removed_files, data_change, millis)
         if metrics:
             self._register(metrics)
         jvm_operation = delta_operation(
@@ -247,13 +248,13 @@ class Transaction:
             settings |= _COUNT_ALL_FILES
         done = [] if self._application is None else [self._application.action(self._jvm, millis)]
         others = self._jvm.seq([*self.metadata.actions, *self._other_actions, *done])
-        actions = added.appendedAll(others).appendedAll(removed)
+        actions = added.appendedAll(others).appendedAll(removals)
         commit = Commit(self.snapshot, self._delta_log, self._txn, jvm_operation)
         version = commit.make(
             actions, settings, self._jvm.scala_map(note.tags) if note.tags else None
         )
         failpoints.reach(failpoints.AFTER_COMMIT)
-        committed(version)
+        remember_files(version)
         if self._application is not None:
             self._application.done_in(self._spark)
         if data_change:
@@ -307,11 +308,11 @@ class Transaction:
             )
         ]
 
-    def _removals(self, gone: frozenset[int], data_change: bool, millis: int) -> Any:
+    def _removals(self, indices: frozenset[int], data_change: bool, millis: int) -> Any:
         """The actions, a Scala Seq, that remove the files at these indices."""
-        if not gone:
+        if not indices:
             return self._jvm.seq([])
-        files = self.snapshot.add_actions(np.array(sorted(gone), dtype=np.int64))
+        files = self.snapshot.add_actions(np.array(sorted(indices), dtype=np.int64))
         java = self._jvm.jvm.java.lang
         arguments = [(java.Long.TYPE, millis), (java.Boolean.TYPE, data_change)]
         return self._jvm.each(files, _ACTIONS + "AddFile", "removeWithTimestamp", arguments)

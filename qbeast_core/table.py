@@ -670,9 +670,9 @@ class QbeastTable:
     @classmethod
     def _indexed(cls, table: OpenTable) -> QbeastTable:
         if not table.snapshot.exists:
-            raise table.missing
+            raise table.not_found_error
         if not _has_index(table.snapshot):
-            raise table.unindexed
+            raise table.not_indexed_error
         return cls(table)
 
 

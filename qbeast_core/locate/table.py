@@ -40,7 +40,7 @@ class OpenTable:
         return self.address.label
 
     @property
-    def missing(self) -> NotAQbeastTable:
+    def not_found_error(self) -> NotAQbeastTable:
         """The error for an address without a Delta table."""
         address = self.address
         if address.name is None:
@@ -54,7 +54,7 @@ class OpenTable:
         )
 
     @property
-    def unindexed(self) -> NotAQbeastTable:
+    def not_indexed_error(self) -> NotAQbeastTable:
         """The error for a Delta table without an index."""
         return NotAQbeastTable(
             f"{self.label} is a Delta table without a Qbeast index; convert it with "

@@ -162,7 +162,7 @@ def check_convertible(spark: SparkSession, table: str, slices: bool | None = Non
     elif found.address.format == PARQUET:
         _convertible_rows(found)
     else:
-        raise found.missing
+        raise found.not_found_error
 
 
 def _check_convertible(table: OpenTable, slices: bool | None) -> None:
@@ -194,7 +194,7 @@ def _convert_parquet(spark: SparkSession, table: OpenTable, options: IndexOption
 def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
     snapshot = table.snapshot
     if not snapshot.exists:
-        raise table.missing
+        raise table.not_found_error
     if table.configuration.last_revision_id is not None:
         return _indexed_already(table, options)
     _check_convertible(table, options.slices)

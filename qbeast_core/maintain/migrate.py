@@ -140,7 +140,7 @@ class _Survey:
 def _migrate(table: WritableTable, dry_run: bool) -> MigrateResult:
     snapshot = table.snapshot
     if not snapshot.exists:
-        raise table.missing
+        raise table.not_found_error
     # Also raises for a table without a readable index.
     table.index.check_columns(table.label)
     survey = _survey(table)

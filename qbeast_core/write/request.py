@@ -207,7 +207,7 @@ class WriteRequest:
         snapshot, label = table.snapshot, table.label
         known = KnownIndex.of(table)
         if known.configuration.last_revision_id is None:
-            raise table.unindexed
+            raise table.not_indexed_error
         schema, key = table.schema, self.options.sample_key
         if key is not None:
             check_sample_key(key, known.current, snapshot.configuration, schema, label)

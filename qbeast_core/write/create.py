@@ -40,14 +40,14 @@ def create(
     return _commit(request, writer, index, written)
 
 
-def rebuild_by_tree(
+def rebuild_with_previous_tree(
     request: WriteRequest, table: WritableTable, rows: DataFrame
 ) -> WriteResult | DoesNotFit:
     """Rebuild a table with the tree that it has, if the tree suits the new rows."""
     if not may_reuse_tree(table):
         return DoesNotFit()
     schema = request.stored_schema(table, rows)
-    columns = request.options.columns_of_tree(table, schema)
+    columns = request.options.columns_for_previous_tree(table, schema)
     if columns is None:
         return DoesNotFit()
     index = NewIndex.of(request, table, schema, columns)

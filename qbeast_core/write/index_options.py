@@ -138,9 +138,9 @@ class IndexOptions:
         """
         if self.columns is None and is_guess(table):
             return None
-        return self.columns_of_tree(table, schema)
+        return self.columns_for_previous_tree(table, schema)
 
-    def columns_of_tree(
+    def columns_for_previous_tree(
         self, table: OpenTable, schema: StructType
     ) -> tuple[IndexedColumn, ...] | None:
         """The named columns, or those of the replaced table, for a rebuild with its tree.

@@ -28,7 +28,7 @@ from qbeast_core.options import AUTO, WriteMode, parse_flag, parse_path, parse_u
 from qbeast_core.spark.evaluation import evaluated_once
 from qbeast_core.spark.source import Source
 from qbeast_core.write.append import append, append_single_file
-from qbeast_core.write.create import create, rebuild_by_tree
+from qbeast_core.write.create import create, rebuild_with_previous_tree
 from qbeast_core.write.files import DoesNotFit
 from qbeast_core.write.index_options import IndexOptions
 from qbeast_core.write.new_index import own_properties
@@ -235,7 +235,7 @@ def _try_one_pass(attempts: _Attempts, rows: DataFrame) -> WriteResult | DoesNot
         return table
     result: WriteResult | DoesNotFit = DoesNotFit()
     if request.mode is WriteMode.OVERWRITE:
-        result = rebuild_by_tree(request, table, request.aligned(table, rows))
+        result = rebuild_with_previous_tree(request, table, request.aligned(table, rows))
     elif request.appends(table) and not request.decides_columns(table):
         result = append_single_file(request, table, rows)
     if isinstance(result, DoesNotFit) and result.rows is None:

@@ -234,7 +234,7 @@ def _nothing(table: WritableTable) -> WrittenFiles:
 
 
 def _commit(
-    writer: IndexWriter,
+    writer: IndexWriter[JoinedIndex],
     rewrite: Rewrite,
     written: WrittenFiles,
     rows_kept: int,

@@ -21,7 +21,7 @@ def append(request: WriteRequest, table: WritableTable, given: DataFrame) -> Wri
     """Append rows that are measured before they are written."""
     rows, index = _joined(request, table, given)
     writer = IndexWriter(table, index)
-    return _commit(request, writer, index, writer.write_rows(rows))
+    return _commit(request, writer, writer.write_rows(rows))
 
 
 def append_single_file(
@@ -31,10 +31,10 @@ def append_single_file(
     rows, index = _joined(request, table, given)
     writer = IndexWriter(table, index)
     with table.transaction.pinned_reads():
-        written = write_single_file(writer, index, rows)
+        written = write_single_file(writer, rows)
         if isinstance(written, DoesNotFit):
             return written
-        return _commit(request, writer, index, written)
+        return _commit(request, writer, written)
 
 
 def _joined(
@@ -70,7 +70,7 @@ def _joined(
 
 
 def _commit(
-    request: WriteRequest, writer: IndexWriter, index: JoinedIndex, written: WrittenFiles
+    request: WriteRequest, writer: IndexWriter[JoinedIndex], written: WrittenFiles
 ) -> WriteResult:
     """Commit the files, if there is anything to commit."""
     if not written.rows and not writer.table.transaction.changes_more_than_rows:
@@ -79,6 +79,6 @@ def _commit(
         writer.commit(Operation.APPEND, written, user_metadata=request.user_metadata),
         written,
         WriteMode.APPEND,
-        new_revision=written.revision.revision_id != index.revision.revision_id,
+        new_revision=written.revision.revision_id != writer.index.revision.revision_id,
     )
-    return replace(result, column_choice=index.known.column_choice)
+    return replace(result, column_choice=writer.index.known.column_choice)

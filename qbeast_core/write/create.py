@@ -37,7 +37,7 @@ def create(
     writer = IndexWriter(table, index)
     written = writer.write_rows(rows)
     check_none_lost(written.rows, rows_kept)
-    return _commit(request, writer, index, written)
+    return _commit(request, writer, written)
 
 
 def rebuild_with_previous_tree(
@@ -53,14 +53,14 @@ def rebuild_with_previous_tree(
     index = NewIndex.of(request, table, schema, columns)
     writer = IndexWriter(table, index)
     with table.transaction.pinned_reads():
-        written = write_with_previous_tree(writer, index, rows)
+        written = write_with_previous_tree(writer, rows)
         if isinstance(written, DoesNotFit):
             return written
-        return _commit(request, writer, index, written)
+        return _commit(request, writer, written)
 
 
 def _commit(
-    request: WriteRequest, writer: IndexWriter, index: NewIndex, written: WrittenFiles
+    request: WriteRequest, writer: IndexWriter[NewIndex], written: WrittenFiles
 ) -> WriteResult:
     """Commit the files of a new or replaced table, and register it in the catalog."""
     table = writer.table
@@ -79,4 +79,4 @@ def _commit(
         raise table.address.unknown(problem) from problem.__cause__
     table.address.register(table.spark, request.comment)
     result = request.result(version, written, WriteMode.OVERWRITE, new_revision=True)
-    return replace(result, column_choice=index.column_choice, warnings=written.warnings)
+    return replace(result, column_choice=writer.index.column_choice, warnings=written.warnings)

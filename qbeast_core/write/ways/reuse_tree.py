@@ -23,14 +23,10 @@ _CHECKED = (LinearTransformation, *ALWAYS_FIT)
 
 
 def write_with_previous_tree(
-    writer: IndexWriter, index: NewIndex, rows: DataFrame
+    writer: IndexWriter[NewIndex], rows: DataFrame
 ) -> WrittenFiles | DoesNotFit:
-    """Write rows that are distributed like those that they replace, in one pass. Commits nothing.
-
-    Args:
-        index: that of the writer.
-    """
-    stored = index.table.snapshot.configuration
+    """Write rows that are distributed like those they replace, in one pass. Commits nothing."""
+    index, stored = writer.index, writer.table.snapshot.configuration
     # If the tree does not suit the files, they are read back as rows, and such rows cannot
     # supply identity values.
     if is_filled_by_delta(rows, index.schema):

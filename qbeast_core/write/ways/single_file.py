@@ -38,17 +38,14 @@ append has few of the rows of such a cube."""
 
 
 def write_single_file(
-    writer: IndexWriter, index: JoinedIndex, rows: DataFrame
+    writer: IndexWriter[JoinedIndex], rows: DataFrame
 ) -> WrittenFiles | DoesNotFit:
     """Write rows that fit in one file, in one pass. Commits nothing.
-
-    Args:
-        index: that of the writer.
 
     Raises:
         SourceChanged: the file has another number of rows than were written.
     """
-    table = writer.table
+    table, index = writer.table, writer.index
     if is_filled_by_delta(rows, table.schema):
         # Delta then changes the metadata itself, so a new revision could not change it again.
         return DoesNotFit()

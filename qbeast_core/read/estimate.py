@@ -44,13 +44,13 @@ from qbeast_core.read.sample import (
 from qbeast_core.spark import moments
 from qbeast_core.spark.moments import Cluster, SampledGroups, sampled_groups
 
-MOST_GROUPS = 10_000
+MAX_GROUPS = 10_000
 """The maximum number of groups, to protect the driver."""
 
-LARGEST_SHARE = 0.5
+MAX_SAMPLED_SHARE = 0.5
 """The maximum share of the bytes or rows that a sample may read; beyond it, all rows are read."""
 
-HIGHEST_CONFIDENCE = 0.999999999
+MAX_CONFIDENCE = 0.999999999
 """The maximum confidence; the quantiles of intervals are not precise enough for more."""
 
 _WEIGHTS = float(MAX_WEIGHT) - float(MIN_WEIGHT) + 1.0
@@ -69,7 +69,7 @@ def estimate_table(
     """Estimate an aggregate; the arguments are those of `QbeastTable.estimate`."""
     goal = Goal(
         _parse_share(tolerance, "tolerance", 1.0),
-        _parse_share(confidence, "confidence", HIGHEST_CONFIDENCE),
+        _parse_share(confidence, "confidence", MAX_CONFIDENCE),
     )
     keys = () if group_by is None else parse_texts("group_by", group_by, "a SQL expression")
     query = _Query.of(table, expression, where, keys)
@@ -170,7 +170,7 @@ class _Query:
     def exact_groups(self) -> list[GroupEstimate]:
         whole = self.table.snapshot.dataframe(self._read(self.lowest < np.inf))
         with self._reporting_groups():
-            rows = self.exact_rows(whole).limit(MOST_GROUPS + 1).collect()
+            rows = self.exact_rows(whole).limit(MAX_GROUPS + 1).collect()
         self._check_groups(len(rows))
         return [
             GroupEstimate(
@@ -201,7 +201,7 @@ class _Query:
                 argument=self._number,
                 keys=[F.expr(key) for key in self.keys],
                 cluster=self._cluster,
-                most_groups=MOST_GROUPS,
+                max_groups=MAX_GROUPS,
             )
         self._check_groups(len(found.keys))
         self.keys_seen = found.keys
@@ -280,20 +280,20 @@ class _Query:
         return min(found[0], 0.0), max(found[1], 0.0)
 
     def _largest_fraction(self) -> float:
-        """The largest fraction whose sample reads at most `LARGEST_SHARE` of the bytes."""
+        """The largest fraction whose sample reads at most `MAX_SAMPLED_SHARE` of the bytes."""
         order = np.argsort(self.lowest)
         bytes_up_to = np.cumsum(self.sizes[order] * np.isfinite(self.lowest[order]))
         bytes_up_to += self.sizes[self.lowest == -np.inf].sum()
         total = self.sizes[self.lowest < np.inf].sum()
-        dear = self.lowest[order][bytes_up_to > LARGEST_SHARE * total]
+        dear = self.lowest[order][bytes_up_to > MAX_SAMPLED_SHARE * total]
         if not len(dear) or not np.isfinite(dear[0]):
-            return 0.0 if len(dear) and dear[0] == -np.inf else LARGEST_SHARE
-        return float(min(LARGEST_SHARE, (dear[0] - MIN_WEIGHT) / _WEIGHTS))
+            return 0.0 if len(dear) and dear[0] == -np.inf else MAX_SAMPLED_SHARE
+        return float(min(MAX_SAMPLED_SHARE, (dear[0] - MIN_WEIGHT) / _WEIGHTS))
 
     def _widened(self, below: int) -> int:
-        """The highest limit of weights, up to `LARGEST_SHARE`, that reads the same files."""
+        """The highest limit of weights, up to `MAX_SAMPLED_SHARE`, that reads the same files."""
         unread = self.lowest[self.lowest >= below]
-        highest = min(unread.min(initial=np.inf), weight_of_fraction(LARGEST_SHARE))
+        highest = min(unread.min(initial=np.inf), weight_of_fraction(MAX_SAMPLED_SHARE))
         if highest <= below:
             return below
         # Round to two digits, so that the sample size does not depend on the weight of one row.
@@ -321,9 +321,9 @@ class _Query:
             ) from problem
 
     def _check_groups(self, groups: int) -> None:
-        if groups > MOST_GROUPS:
+        if groups > MAX_GROUPS:
             raise InvalidOptions(
-                f"group_by {', '.join(self.keys)} has more than {MOST_GROUPS:,} groups; group by "
+                f"group_by {', '.join(self.keys)} has more than {MAX_GROUPS:,} groups; group by "
                 "a coarser expression, or filter the rows with where"
             )
 

@@ -29,7 +29,7 @@ from qbeast_core.write.files import DoesNotFit, WrittenFiles, tagged
 from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.plan import RowLayout, TreePlan, in_order
 from qbeast_core.write.read_back import Counting, FileContents, contents_of, contents_of_all
-from qbeast_core.write.sizing import MOST_SAMPLE_ROWS, row_bytes
+from qbeast_core.write.sizing import MAX_SAMPLE_ROWS, row_bytes
 from qbeast_core.write.writer import IndexWriter
 
 _LEVELS_BELOW = 4
@@ -88,7 +88,7 @@ def fits_single_file(rows: DataFrame, index: JoinedIndex) -> bool:
     if len(revision.transformations) != len(index.transformers):
         return False
     expected_bytes = about_bytes(rows)
-    most_rows = min(index.expected_cube_size, MOST_SAMPLE_ROWS)
+    most_rows = min(index.expected_cube_size, MAX_SAMPLE_ROWS)
     return expected_bytes <= min(ONE_TASK_BYTES, most_rows * row_bytes(rows.schema))
 
 
@@ -118,7 +118,7 @@ def _write_one_file(
         return None
     stored = transaction.read_staged(staged.files)
     row_count = staged.files[0].file.rows
-    if len(staged.files) > 1 or row_count is None or row_count > MOST_SAMPLE_ROWS:
+    if len(staged.files) > 1 or row_count is None or row_count > MAX_SAMPLE_ROWS:
         return DoesNotFit(stored)
     statistics = every_row.result().collect(stored)
     if statistics.rows != row_count:

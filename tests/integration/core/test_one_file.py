@@ -159,7 +159,7 @@ def test_column_stats_set_the_range_of_the_revision(spark: SparkSession, path: P
 def test_rows_that_turn_out_to_be_many_are_measured_and_written_again(
     spark: SparkSession, path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
-    monkeypatch.setattr(single_file, "MOST_SAMPLE_ROWS", limit)
+    monkeypatch.setattr(single_file, "MAX_SAMPLE_ROWS", limit)
     monkeypatch.setattr("qbeast_core.write.ways.single_file.fits_single_file", lambda *_: True)
     calls = spark.sparkContext.accumulator(0)
 

@@ -179,7 +179,7 @@ class QbeastTable:
         where: str | None = None,
         *,
         pushed: PushedFilters | None = None,
-        stored: bool = False,
+        with_slices: bool = False,
     ) -> DataFrame:
         """Return a uniform sample of the rows.
 
@@ -191,8 +191,7 @@ class QbeastTable:
             where: a SQL condition that the sampled rows must satisfy.
             pushed: filters that a later query will apply. They only prune files and do not filter
                 rows.
-            stored: whether the rows have the columns of the stored table: with `_qbeast_slice`, if
-                the table has it.
+            with_slices: whether to keep the column `_qbeast_slice`, if the table has it.
 
         Returns:
             The sampled rows.
@@ -209,7 +208,7 @@ class QbeastTable:
             ```
         """
         part = parse_fraction(fraction)
-        return sampling.sample_rows(self._table, part, where, pushed, stored=stored)
+        return sampling.sample_rows(self._table, part, where, pushed, with_slices=with_slices)
 
     def files(
         self,

@@ -154,13 +154,13 @@ class TableSnapshot:
 
     def dataframe(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
         """The rows of the files at `indices` (default: all files), deletion vectors applied."""
-        return self.without_slices(self.stored_rows(indices))
+        return self.without_slices(self.rows_with_slices(indices))
 
     def without_slices(self, stored: DataFrame) -> DataFrame:
         """Stored rows in the form in which the user wrote them."""
         return stored.drop(SLICE_COLUMN) if self.stores_slices else stored
 
-    def stored_rows(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
+    def rows_with_slices(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
         """The rows that `dataframe` returns, with their slices if the table stores them."""
         adds = self._live_files.adds if indices is None else self.add_actions(indices)
         return self._jvm.dataframe(

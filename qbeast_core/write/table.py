@@ -249,8 +249,8 @@ def _write_measured(attempts: _Attempts, given: DataFrame) -> WriteResult:
     columns = partial(request.measured_columns, attempts.checked, given)
     store = partial(evaluated_once, read_first=columns)
     with Source(given, store, attempts.reads_itself) as source:
-        if source.is_stored:
-            # Others may have committed while the rows were stored.
+        if source.is_checkpointed:
+            # Others may have committed while the rows were checkpointed.
             attempts.discard()
         return until_committed(request.address.label, lambda: _try_measured(attempts, source))
 

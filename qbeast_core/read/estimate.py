@@ -18,8 +18,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
 
-from qbeast_core.delta.metadata import name_in_files
-from qbeast_core.delta.stored_statistics import parse_statistics
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.estimation.answer import Estimate, GroupEstimate
 from qbeast_core.estimation.growing import (
@@ -34,7 +32,12 @@ from qbeast_core.jvm.expressions import FunctionCall, function_call
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, weight_of_fraction
 from qbeast_core.options import parse_texts
-from qbeast_core.read.logged_rows import about_rows_below, least_rows, most_rows_above
+from qbeast_core.read.logged_rows import (
+    about_rows_below,
+    column_extremes,
+    least_rows,
+    most_rows_above,
+)
 from qbeast_core.read.sample import (
     lowest_weights,
     row_weight,
@@ -247,21 +250,17 @@ class _Query:
         known = [each for each in rows if each is not None]
         return sum(known) if len(known) == len(rows) else None
 
-    @property
-    def _about_rows(self) -> int:
-        read = np.flatnonzero(self.lowest < np.inf).tolist()
-        return sum(self.table.snapshot.files[i].rows or 0 for i in read)
-
     def _population(self) -> Population:
+        read = self.lowest < np.inf
         scale: float | None = 1.0
         if self.function != "avg":
             scale = None if self._total_rows is None else float(self._total_rows)
         return Population(
             rows=self._all_rows,
-            about_rows=self._about_rows,
+            about_rows=self.table.snapshot.row_count_in_log(np.flatnonzero(read)),
             scale=scale,
             extremes=self._extremes,
-            least_rows=least_rows(self.table, self.filters, self.lowest < np.inf),
+            least_rows=least_rows(self.table, self.filters, read),
             is_total=self.function != "avg",
         )
 
@@ -328,32 +327,6 @@ class _Query:
             )
 
 
-def column_extremes(
-    table: OpenTable, files: NDArray[np.bool_], name: str
-) -> tuple[float, float] | None:
-    """The smallest and largest value of a column in some files, from Delta's statistics.
-
-    Args:
-        files: bool[files], the files to consider.
-
-    Returns:
-        None if the column is not numeric, or a file has values without statistics.
-    """
-    fields = [field for field in table.snapshot.schema.fields if field.name.lower() == name.lower()]
-    if len(fields) != 1 or not isinstance(fields[0].dataType, NumericType):
-        return None
-    stored = name_in_files(fields[0])
-    ends: list[float] = []
-    for i in np.flatnonzero(files).tolist():
-        stats = parse_statistics(table.snapshot.files[i].stats)
-        low, high = (stats.get(key, {}).get(stored) for key in ("minValues", "maxValues"))
-        if _is_finite(low) and _is_finite(high):
-            ends += [float(low), float(high)]
-        elif stats.get("nullCount", {}).get(stored, -1) != stats.get("numRecords"):
-            return None
-    return (min(ends), max(ends)) if ends else None
-
-
 def _parse_share(value: float, name: str, highest: float) -> float:
     """A number above 0 and up to the highest. Raises InvalidOptions."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -367,10 +340,6 @@ def _parse_share(value: float, name: str, highest: float) -> float:
 
 def _is_known(call: FunctionCall) -> bool:
     return call.name in _FUNCTIONS and (call.argument is not None or call.name == "count")
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _sortable(group: tuple[Any, ...]) -> list[tuple[bool, Any]]:

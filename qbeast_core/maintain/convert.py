@@ -219,7 +219,7 @@ def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
         {
             **snapshot.configuration,
             **option_keys(columns, staging),
-            **options.left_open(table, choice),
+            **options.automatic_keys(table, choice),
             **table.configuration.with_revision(staging).write(),
             **slices_key(slices),
         },

@@ -64,7 +64,7 @@ def _joined(
         cube_size=request.options.cube_size,
         may_outgrow=True,
         column_stats=request.options.stats_of(transformers),
-        new_keys=request.options.given_stats(transformers),
+        new_keys=request.options.column_stats_key(transformers),
     )
     return rows, index
 

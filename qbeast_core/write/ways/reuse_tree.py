@@ -31,7 +31,7 @@ def write_with_previous_tree(
     # supply identity values.
     if is_filled_by_delta(rows, index.schema):
         return DoesNotFit()
-    if index.given_stats.get(COLUMN_STATS_KEY, "") != stored.get(COLUMN_STATS_KEY, ""):
+    if index.column_stats_key.get(COLUMN_STATS_KEY, "") != stored.get(COLUMN_STATS_KEY, ""):
         return DoesNotFit()
     plan = _plan_with_previous_tree(index)
     if plan is None:

@@ -143,7 +143,7 @@ class WriteRequest:
         except InvalidOptions:
             if self._has_table(table) and not self.options.says_columns:
                 # The write takes over the table's columns.
-                table.index.check_columns(table.label)
+                table.index.check_columns_exist(table.label)
             raise
 
     def aligned(self, table: WritableTable, given: DataFrame) -> DataFrame:

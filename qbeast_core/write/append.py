@@ -12,7 +12,8 @@ from qbeast_core.locate.table import WritableTable
 from qbeast_core.options import WriteMode
 from qbeast_core.write.files import DoesNotFit, WrittenFiles
 from qbeast_core.write.joined_index import JoinedIndex
-from qbeast_core.write.request import WriteRequest, WriteResult
+from qbeast_core.write.request import WriteRequest
+from qbeast_core.write.result import WriteResult, result_of, unchanged_result
 from qbeast_core.write.ways.single_file import write_single_file
 from qbeast_core.write.writer import IndexWriter
 
@@ -74,11 +75,12 @@ def _commit(
 ) -> WriteResult:
     """Commit the files, if there is anything to commit."""
     if not written.rows and not writer.table.transaction.changes_more_than_rows:
-        return request.unchanged(writer.table)
-    result = request.result(
-        writer.commit(Operation.APPEND, written, user_metadata=request.user_metadata),
+        return unchanged_result(writer.table, request.started)
+    result = result_of(
         written,
+        writer.commit(Operation.APPEND, written, user_metadata=request.user_metadata),
         WriteMode.APPEND,
+        request.started,
         new_revision=written.revision.revision_id != writer.index.revision.revision_id,
     )
     return replace(result, column_choice=writer.index.known.column_choice)

@@ -15,7 +15,8 @@ from qbeast_core.options import WriteMode
 from qbeast_core.write.files import DoesNotFit, WrittenFiles, check_none_lost
 from qbeast_core.write.new_index import NewIndex
 from qbeast_core.write.rebuild_key import may_reuse_tree
-from qbeast_core.write.request import WriteRequest, WriteResult
+from qbeast_core.write.request import WriteRequest
+from qbeast_core.write.result import WriteResult, result_of
 from qbeast_core.write.ways.reuse_tree import write_with_previous_tree
 from qbeast_core.write.writer import IndexWriter
 
@@ -78,5 +79,5 @@ def _commit(
     except CommitStateUnknown as problem:
         raise table.address.unknown(problem) from problem.__cause__
     table.address.register(table.spark, request.comment)
-    result = request.result(version, written, WriteMode.OVERWRITE, new_revision=True)
+    result = result_of(written, version, WriteMode.OVERWRITE, request.started, new_revision=True)
     return replace(result, column_choice=writer.index.column_choice, warnings=written.warnings)

@@ -32,7 +32,8 @@ from qbeast_core.write.create import create, rebuild_with_previous_tree
 from qbeast_core.write.files import DoesNotFit
 from qbeast_core.write.index_options import IndexOptions
 from qbeast_core.write.new_index import own_properties
-from qbeast_core.write.request import WriteRequest, WriteResult
+from qbeast_core.write.request import WriteRequest
+from qbeast_core.write.result import WriteResult
 
 logger = logging.getLogger(__name__)
 

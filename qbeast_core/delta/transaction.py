@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import failpoints, hooks, phases
 from qbeast_core.delta.application import ApplicationTransaction
-from qbeast_core.delta.cache import refresh_cached
 from qbeast_core.delta.commit import Commit
 from qbeast_core.delta.metadata import fields_of, names_in_files, snapshot_with
 from qbeast_core.delta.metadata_change import MetadataChange
 from qbeast_core.delta.operations import Operation, delta_operation
 from qbeast_core.delta.snapshot import Change, DataFile, TableSnapshot, delta_log_of
+from qbeast_core.delta.spark_cache import refresh_cached
 from qbeast_core.delta.staged import StagedFile, StagedFiles
 from qbeast_core.delta.statistics import (
     MICROSECONDS,

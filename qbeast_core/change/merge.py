@@ -134,21 +134,21 @@ class _MergeOfVersion:
     def rewrite(self) -> Rewrite:
         candidates = self.matching.candidates()
         affected = self._affected(candidates)
-        parts, alike = [], []
+        parts, cheaper = [], []
         if len(affected.removed):
             parts.append(self._updates(affected.removed))
             # Rows that keep their position are measured from the files, without the join.
-            alike.append(self.table.rows(affected.removed))
+            cheaper.append(self.table.rows(affected.removed))
         if self.inserted is not None:
             parts.append(self._insertions(affected.matched))
-            alike.append(data_rows(parts[-1]))
+            cheaper.append(data_rows(parts[-1]))
         return Rewrite(
             operation=Operation.MERGE,
             candidates=candidates,
             changes=together(parts) if parts else None,
             removed=affected.removed,
             moves_rows=affected.moves_rows,
-            placed_alike=None if affected.moves_rows or not alike else together(alike),
+            cheaper_rows=None if affected.moves_rows or not cheaper else together(cheaper),
             rows_updated=affected.rows_updated,
             repeatable_part=self.matching.source,
         )

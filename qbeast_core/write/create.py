@@ -77,7 +77,7 @@ def _commit(
             user_metadata=request.user_metadata,
         )
     except CommitStateUnknown as problem:
-        raise table.address.unknown(problem) from problem.__cause__
+        raise table.address.with_registration(problem) from problem.__cause__
     table.address.register(table.spark, request.comment)
     result = result_of(written, version, WriteMode.OVERWRITE, request.started, new_revision=True)
     return replace(result, column_choice=writer.index.column_choice, warnings=written.warnings)

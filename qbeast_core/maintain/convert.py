@@ -179,7 +179,7 @@ def _convert_parquet(spark: SparkSession, table: OpenTable, options: IndexOption
         schema = _convertible_rows(table).schema
         options.check_columns(schema)
         options.new_sample_key(table, schema)
-        check_planned(WritableTable.begin(spark, address), schema, {})
+        check_planned(table, schema, {})
     statement = f"CONVERT TO DELTA {address.name or f'parquet.{quoted(address.location)}'}"
     try:
         run_statement(spark, statement)

@@ -17,8 +17,8 @@ from qbeast_core import write_table
 from qbeast_core.delta import statistics as late_statistics
 from qbeast_core.delta import transaction
 from qbeast_core.jvm.settings import changed_settings, session_with
-from tests.counters import counting
 from tests.integration.core.brute_force import assert_sound, live_adds
+from tests.support.counters import counting
 
 COLUMNS = {
     "id": "id",

@@ -17,7 +17,6 @@ from qbeast_core import QbeastTable, failpoints, write_table
 from qbeast_core.errors import AmbiguousMerge, InvalidOptions, ReplaceMismatch, UnknownColumn
 from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.spark.keys import key_condition
-from tests.counters import counting
 from tests.integration.core.brute_force import (
     actions,
     assert_rows_in_their_cubes,
@@ -28,6 +27,7 @@ from tests.integration.core.brute_force import (
 )
 from tests.integration.core.other_threads import Once
 from tests.integration.core.test_few_values import assert_walkable
+from tests.support.counters import counting
 
 pytestmark = pytest.mark.usefixtures("as_for_large_data")
 

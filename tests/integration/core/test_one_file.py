@@ -16,7 +16,6 @@ from qbeast_core import QbeastTable, WriteResult, failpoints, phases, write_tabl
 from qbeast_core.errors import SourceChanged
 from qbeast_core.spark.statistics import EveryRow
 from qbeast_core.write.ways import single_file
-from tests.counters import counting
 from tests.integration.core.brute_force import (
     actions,
     assert_rows_in_their_cubes,
@@ -28,6 +27,7 @@ from tests.integration.core.brute_force import (
     plain,
 )
 from tests.integration.core.other_threads import Meeting, Once, together
+from tests.support.counters import counting
 
 ROWS, MORE = 4_000, 300
 WRITTEN_FIRST = [phases.WRITING, phases.MEASURING, phases.PLANNING, phases.COMMITTING]

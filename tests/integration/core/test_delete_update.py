@@ -19,11 +19,11 @@ from tests.integration.core.brute_force import (
     actions,
     assert_rows_in_their_cubes,
     assert_sound,
+    assert_walkable,
     last_version,
     plain,
 )
-from tests.integration.core.test_few_values import assert_walkable
-from tests.integration.core.test_merge import contents, create, files_holding, rows
+from tests.integration.core.merge_tables import contents, create, files_holding, rows
 from tests.support.counters import counting
 
 

@@ -15,9 +15,7 @@ from qbeast_core.errors import InvalidOptions
 from qbeast_core.model.cube import CubeId
 from qbeast_core.read import visualize
 from qbeast_core.read.visualize import write_page
-from tests.support.pages import contents_of, small_files
-
-EVIL = "</script><script>document.title='broken'</script><!-- {{data}} `'\""
+from tests.support.pages import EVIL, contents_of, small_files
 
 
 def page(tmp_path: Path, *columns: str, title: str = "events", **options: Any) -> str:

@@ -87,5 +87,5 @@ from .spark.schema import same_type as same_type
 from .table import QbeastTable as QbeastTable
 from .tree.column_choice import ColumnChoice as ColumnChoice
 from .tree.metrics import IndexMetrics as IndexMetrics
-from .write.request import WriteResult as WriteResult
+from .write.result import WriteResult as WriteResult
 from .write.table import write_table as write_table

@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core.change.delete import delete_rows
 from qbeast_core.change.drop_columns import drop_columns
-from qbeast_core.change.merge import Choice, Match, Merge, merge_rows, parse_choice
+from qbeast_core.change.matching import Match
+from qbeast_core.change.merge import Choice, Merge, merge_rows, parse_choice
 from qbeast_core.change.replace import replace_rows_matching, replace_rows_where
 from qbeast_core.change.rewrite import CommitOptions, RewriteResult
 from qbeast_core.change.update import update_rows
@@ -178,7 +179,7 @@ class QbeastTable:
         where: str | None = None,
         *,
         pushed: PushedFilters | None = None,
-        stored: bool = False,
+        with_slices: bool = False,
     ) -> DataFrame:
         """Return a uniform sample of the rows.
 
@@ -190,8 +191,7 @@ class QbeastTable:
             where: a SQL condition that the sampled rows must satisfy.
             pushed: filters that a later query will apply. They only prune files and do not filter
                 rows.
-            stored: whether the rows have the columns of the stored table: with `_qbeast_slice`, if
-                the table has it.
+            with_slices: whether to keep the column `_qbeast_slice`, if the table has it.
 
         Returns:
             The sampled rows.
@@ -208,7 +208,7 @@ class QbeastTable:
             ```
         """
         part = parse_fraction(fraction)
-        return sampling.sample_rows(self._table, part, where, pushed, stored=stored)
+        return sampling.sample_rows(self._table, part, where, pushed, with_slices=with_slices)
 
     def files(
         self,
@@ -669,9 +669,9 @@ class QbeastTable:
     @classmethod
     def _indexed(cls, table: OpenTable) -> QbeastTable:
         if not table.snapshot.exists:
-            raise table.missing
+            raise table.not_found_error
         if not _has_index(table.snapshot):
-            raise table.unindexed
+            raise table.not_indexed_error
         return cls(table)
 
 

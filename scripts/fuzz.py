@@ -72,8 +72,8 @@ def _work(results: Connection, seconds: float, seed: int) -> None:
     import hypothesis
     from hypothesis.stateful import run_state_machine_as_test
 
-    from tests import spark_session
     from tests.fuzz.machine import QUICK, TableMachine, TimeIsUp
+    from tests.support import spark_session
 
     directory = Path(tempfile.mkdtemp(prefix="fuzz-"))
     settings = hypothesis.settings(

@@ -48,8 +48,8 @@ from qbeast_core import QbeastTable, counted  # noqa: E402
 from qbeast_core.model.cube import CubeId  # noqa: E402
 from qbeast_core.model.weight import fraction_of_weight  # noqa: E402
 from scripts.theme import THEMES, Theme  # noqa: E402
-from tests import spark_session  # noqa: E402
 from tests.docs.markdown import code_blocks  # noqa: E402
+from tests.support import spark_session  # noqa: E402
 from tests.support.browser import chromium  # noqa: E402
 from tests.support.index_page import opened  # noqa: E402
 

@@ -104,10 +104,10 @@ def _work(
     seconds: float,
     seed: int,
 ) -> None:
-    from tests import spark_session
     from tests.fuzz.machine import QUICK
     from tests.stress import processes
     from tests.stress.history import Journal
+    from tests.support import spark_session
 
     spark = spark_session.start(directory / f"warehouse-{number}", **QUICK, **SESSION)
     journal = Journal(directory / f"journal-{number}.jsonl")
@@ -130,10 +130,10 @@ def _work(
 
 
 def _is_as_reported(directory: Path, processes: int) -> bool:
-    from tests import spark_session
     from tests.fuzz.machine import QUICK
     from tests.stress.history import Journal
     from tests.stress.verdict import judge
+    from tests.support import spark_session
 
     journals = [Journal(directory / f"journal-{number}.jsonl") for number in range(processes)]
     reports = [report for journal in journals for report in journal.reports()]

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core.jvm.settings import changed_settings
-from tests import spark_session
+from tests.support import spark_session
 from tests.support.views import temporary_views
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ def _attempt(table: OpenTable, names: Sequence[str], started: float) -> None:
     snapshot = begun.snapshot
     gone = [table_spelling(snapshot.schema, name, "columns", table.label) for name in names]
     _check_unneeded(begun, gone)
-    begun.index.check_columns(table.label)
+    begun.index.check_columns_exist(table.label)
     if maps_columns(snapshot.configuration):
         _drop_mapped(begun, gone)
         return

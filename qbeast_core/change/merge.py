@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.change.candidates import Candidates
 from qbeast_core.change.columns import check_assignable, expressions_of, table_spelling
+from qbeast_core.change.matching import Match, Matching
 from qbeast_core.change.rewrite import (
     CommitOptions,
     Rewrite,
@@ -21,7 +21,6 @@ from qbeast_core.change.rewrite import (
     begin_change,
     change_rows,
 )
-from qbeast_core.delta.filters import filters_on
 from qbeast_core.delta.operations import Operation
 from qbeast_core.delta.reads import reads_table
 from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
@@ -38,7 +37,6 @@ from qbeast_core.spark.conditions import (
     reporting_invalid_sql,
 )
 from qbeast_core.spark.evaluation import checkpointed, is_repeatable
-from qbeast_core.spark.keys import key_condition
 from qbeast_core.spark.slices import without_given_slices
 from qbeast_core.spark.source import Source
 from qbeast_core.spark.texts import row_text, value_text
@@ -58,33 +56,6 @@ def parse_choice(option: str, choice: Choice) -> Chosen:
         return dict(choice)
     also = "True, False, a mapping of columns to SQL text, "
     return parse_texts(option, choice, "the name of a column", also=also)
-
-
-@dataclass(frozen=True)
-class Match:
-    """The condition on which a row of the source matches a row of the table."""
-
-    on: Sequence[str]
-    where: Sequence[str] = ()
-    source: str = "source"
-    """The alias of the source in conditions and expressions."""
-    target: str = "target"
-
-    @staticmethod
-    def of(
-        on: str | Iterable[str], where: str | Iterable[str] | None, source: str, target: str
-    ) -> Match:
-        """Parse the user's arguments. Raises InvalidOptions."""
-        names = parse_texts("on", on, "the name of a column")
-        if not names:
-            raise InvalidOptions("on names no column; name the columns of the key")
-        if source.lower() == target.lower():
-            raise InvalidOptions(
-                f"source_alias={source!r} and target_alias={target!r} are the same name (case does "
-                "not matter); use two different names"
-            )
-        conditions = () if where is None else parse_texts("where", where, "a SQL condition")
-        return Match(names, conditions, source, target)
 
 
 @dataclass(frozen=True)
@@ -125,46 +96,9 @@ def merge_rows(
     with Source(given, checkpointed, reads_itself) as evaluated:
 
         def decide(begun: WritableTable) -> Rewrite:
-            return _Plan(begun, evaluated.rows(), merge).rewrite()
+            return _MergeOfVersion(begun, evaluated.rows(), merge).rewrite()
 
         return change_rows(table, decide, commit)
-
-
-class Matching:
-    """The matches between the rows of a table and those of a source."""
-
-    def __init__(self, table: OpenTable, source: DataFrame, match: Match):
-        schema = table.snapshot.schema
-        self.match = match
-        self.table = table
-        self.source = source.alias(match.source)
-        self.keys = [table_spelling(schema, name, "on", table.label) for name in match.on]
-        for name in self.keys:
-            table_spelling(source.schema, name, "on", "the source")
-        self.both = table.snapshot.dataframe().alias(match.target).crossJoin(self.source)
-        conditions = [parse_condition(self.both, text, "where") for text in match.where]
-        same = [
-            column_from(name, match.target) == column_from(name, match.source) for name in self.keys
-        ]
-        self.condition = reduce(Column.__and__, [*same, *(each.column for each in conditions)])
-        self.uses_python = any(each.uses_python for each in conditions)
-
-    def candidates(self) -> Candidates:
-        """The files that may contain a match, according to the index and Delta's statistics."""
-        schema = self.table.snapshot.schema
-        known = key_condition(self.source, self.keys, schema, self.match.target)
-        if known is None:
-            return self.within(np.array([], dtype=np.int64))
-        rows = self.table.snapshot.dataframe()
-        matching = rows.alias(self.match.target).where(known).join(self.source, self.condition)
-        return self.within(Candidates.of(self.table, filters_on(matching, rows)).files)
-
-    def within(self, files: NDArray[np.int64]) -> Candidates:
-        """The given files as candidates for a join with the source."""
-        return Candidates(self.table, files, tuple(self.source.columns))
-
-    def target_rows(self, files: NDArray[np.int64]) -> DataFrame:
-        return self.table.rows(files).alias(self.match.target)
 
 
 @dataclass(frozen=True)
@@ -180,7 +114,7 @@ class _AffectedFiles:
     """Whether an update changes the position of a row in the index."""
 
 
-class _Plan:
+class _MergeOfVersion:
     """A merge into one version of the table."""
 
     def __init__(self, table: WritableTable, source: DataFrame, merge: Merge) -> None:
@@ -200,21 +134,21 @@ class _Plan:
     def rewrite(self) -> Rewrite:
         candidates = self.matching.candidates()
         affected = self._affected(candidates)
-        parts, alike = [], []
+        parts, cheaper = [], []
         if len(affected.removed):
             parts.append(self._updates(affected.removed))
             # Rows that keep their position are measured from the files, without the join.
-            alike.append(self.table.rows(affected.removed))
+            cheaper.append(self.table.rows(affected.removed))
         if self.inserted is not None:
             parts.append(self._insertions(affected.matched))
-            alike.append(data_rows(parts[-1]))
+            cheaper.append(data_rows(parts[-1]))
         return Rewrite(
             operation=Operation.MERGE,
             candidates=candidates,
             changes=together(parts) if parts else None,
             removed=affected.removed,
             moves_rows=affected.moves_rows,
-            placed_alike=None if affected.moves_rows or not alike else together(alike),
+            cheaper_rows=None if affected.moves_rows or not cheaper else together(cheaper),
             rows_updated=affected.rows_updated,
             repeatable_part=self.matching.source,
         )
@@ -355,11 +289,11 @@ class _Plan:
 def _check(table: WritableTable, source: DataFrame, merge: Merge) -> None:
     """Check the merge before the source is evaluated."""
     check_assignable(table)
-    plan = _Plan(table, source, merge)
-    if plan.updated is None and plan.inserted is None:
+    checked = _MergeOfVersion(table, source, merge)
+    if checked.updated is None and checked.inserted is None:
         raise InvalidOptions("the merge would do nothing; set update or insert")
-    if plan.joins_by_python:
-        plan.check_join()
+    if checked.joins_by_python:
+        checked.check_join()
 
 
 def _parsed(rows: DataFrame, text: str | None, option: str) -> Condition:

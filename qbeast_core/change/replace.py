@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from qbeast_core.change.columns import check_assignable
 from qbeast_core.change.delete import deletion, deletion_from
-from qbeast_core.change.merge import Match, Matching
+from qbeast_core.change.matching import Match, Matching
 from qbeast_core.change.rewrite import (
     CommitOptions,
     Rewrite,

@@ -110,9 +110,9 @@ class Rewrite:
     """Indices of the files to remove, in the snapshot's files."""
     moves_rows: bool
     """Whether rows of the table change their position in the index."""
-    placed_alike: DataFrame | None = None
-    """As many rows as those to write, at the same positions, but cheaper to read; None if there
-    are none."""
+    cheaper_rows: DataFrame | None = None
+    """The rows to measure instead of those to write: as many, at the same positions, but cheaper to
+    read; None if there are none."""
     rows_updated: int = 0
     rows_deleted: int = 0
     repeatable_part: DataFrame | None = None
@@ -169,29 +169,31 @@ def change_rows(
             return begun
         with begun.transaction.pinned_reads():
             begun.transaction.read_whole_table()
-            return _do(begun, decide(begun), commit.user_metadata)
+            return _write_and_commit(begun, decide(begun), commit.user_metadata)
 
     result = until_committed(table.label, attempt)
     return replace(result, seconds=time.monotonic() - started)
 
 
-def _do(table: WritableTable, rewrite: Rewrite, user_metadata: str | None) -> RewriteResult:
+def _write_and_commit(
+    table: WritableTable, rewrite: Rewrite, user_metadata: str | None
+) -> RewriteResult:
     """Do the rewrite in one commit, or commit nothing if nothing changes."""
     changes = rewrite.changes
     if changes is None:
         if not len(rewrite.removed) and not table.transaction.changes_more_than_rows:
             return _unchanged(table, rewrite)
         writer = IndexWriter(table, JoinedIndex.of(KnownIndex.of(table), removed=rewrite.removed))
-        return _commit(writer, rewrite, _nothing(table), 0, user_metadata)
+        return _commit(writer, rewrite, _no_files(table), 0, user_metadata)
     if columns_are_undecided(table):
         # The columns chosen now may place rows differently than the guess did.
-        rewrite = replace(rewrite, placed_alike=None)
+        rewrite = replace(rewrite, cheaper_rows=None)
     with _changes(table, rewrite, changes) as (changes, measured):
         index = JoinedIndex.of(KnownIndex.for_rows(table, measured), removed=rewrite.removed)
         writer = IndexWriter(table, index)
         statistics = writer.measure(measured)
-        nothing = not statistics.rows and not len(rewrite.removed)
-        if nothing and not table.transaction.changes_more_than_rows:
+        changes_no_row = not statistics.rows and not len(rewrite.removed)
+        if changes_no_row and not table.transaction.changes_more_than_rows:
             return _unchanged(table, rewrite)
         rows_kept = rewrite.rows_kept(table)
         check_none_lost(statistics.rows, rows_kept)
@@ -199,7 +201,7 @@ def _do(table: WritableTable, rewrite: Rewrite, user_metadata: str | None) -> Re
         if not inserts:
             # So that Spark does not search for them again.
             changes = without_insertions(changes)
-        written = _nothing(table)
+        written = _no_files(table)
         if statistics.rows:
             grows = inserts or rewrite.moves_rows
             written = writer.write_measured(data_rows(changes), statistics, grows=grows)
@@ -216,25 +218,25 @@ def _changes(
     table: WritableTable, rewrite: Rewrite, changes: DataFrame
 ) -> Iterator[tuple[DataFrame, DataFrame]]:
     """The changes, as of one evaluation, and the rows to measure for their positions."""
-    alike = rewrite.placed_alike
-    if alike is not None and not is_repeatable(alike, rewrite.repeatable_part):
-        alike = None
-    if alike is not None and not table.snapshot.has_change_feed:
+    cheaper = rewrite.cheaper_rows
+    if cheaper is not None and not is_repeatable(cheaper, rewrite.repeatable_part):
+        cheaper = None
+    if cheaper is not None and not table.snapshot.has_change_feed:
         # The changes are only read once, to be written.
-        yield changes, alike
+        yield changes, cheaper
         return
     with evaluated_once(changes, rewrite.repeatable_part) as evaluated:
         # Checkpointed changes are the cheapest to read.
         stored = evaluated is not changes
-        yield evaluated, data_rows(evaluated) if alike is None or stored else alike
+        yield evaluated, data_rows(evaluated) if cheaper is None or stored else cheaper
 
 
-def _nothing(table: WritableTable) -> WrittenFiles:
+def _no_files(table: WritableTable) -> WrittenFiles:
     return WrittenFiles(table.configuration.latest)
 
 
 def _commit(
-    writer: IndexWriter,
+    writer: IndexWriter[JoinedIndex],
     rewrite: Rewrite,
     written: WrittenFiles,
     rows_kept: int,

@@ -53,18 +53,18 @@ def _update(table: WritableTable, assignments: Mapping[str, str], where: str | N
     found = candidates.row_counts(candidates.rows().where(condition.column))
     removed = np.array(sorted(found), dtype=np.int64)
     moves_rows = not values.keys().isdisjoint(table.configuration.latest.layout_columns)
-    changes = placed_alike = None
+    changes = cheaper_rows = None
     if found:
         rows = snapshot.dataframe(removed)
         changes = updates(rows, snapshot.schema, condition.holds, values)
-        placed_alike = None if moves_rows else rows
+        cheaper_rows = None if moves_rows else rows
     return Rewrite(
         operation=Operation.UPDATE,
         candidates=candidates,
         changes=changes,
         removed=removed,
         moves_rows=moves_rows,
-        placed_alike=placed_alike,
+        cheaper_rows=cheaper_rows,
         rows_updated=sum(found.values()),
         predicate=where,
     )

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 APP_ID_SETTING = "spark.databricks.delta.write.txnAppId"
 VERSION_SETTING = "spark.databricks.delta.write.txnVersion"
 _RESET_SETTING = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
-_HIGHEST = 2**63 - 1
+_MAX_VERSION = 2**63 - 1
 _DIGITS = re.compile(r"\+?0*[0-9]{1,19}")
 """What Delta reads as a number, apart from negative ones."""
 _ACTION = "org.apache.spark.sql.delta.actions.Action"
@@ -99,10 +99,10 @@ def parse_application(
             "'orders-stream'"
         )
     number = _number(version)
-    if number is None or not 0 <= number <= _HIGHEST:
+    if number is None or not 0 <= number <= _MAX_VERSION:
         raise InvalidOptions(
-            f"{names[1]} {version!r} must be a whole number from 0 to {_HIGHEST:,} that grows from "
-            "write to write, such as the batch id of a stream"
+            f"{names[1]} {version!r} must be a whole number from 0 to {_MAX_VERSION:,} that grows "
+            "from write to write, such as the batch id of a stream"
         )
     return ApplicationTransaction(app_id, number, from_session)
 

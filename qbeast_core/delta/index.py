@@ -158,11 +158,11 @@ class TableIndex:
         try:
             resolve_sample_key(names, self._schema, may_be_identity=True)
         except InvalidOptions:
-            self.check_columns(table)
+            self.check_columns_exist(table)
             raise
         return names
 
-    def check_columns(self, table: str) -> None:
+    def check_columns_exist(self, table: str) -> None:
         """Raise IncompatibleTable unless the table has all columns needed to place new rows."""
         latest = self.configuration.latest
         columns = [IndexedColumn(name, None) for name in latest.columns]
@@ -180,9 +180,9 @@ class TableIndex:
             ) from None
 
     def lost_column(self, table: str) -> str | None:
-        """What `check_columns` says; None if the index has all its columns or cannot be read."""
+        """What `check_columns_exist` says; None if it says nothing or the index cannot be read."""
         try:
-            self.check_columns(table)
+            self.check_columns_exist(table)
         except IncompatibleTable as problem:
             return str(problem)
         except (CorruptMetadata, NotAQbeastTable):

@@ -154,13 +154,13 @@ class TableSnapshot:
 
     def dataframe(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
         """The rows of the files at `indices` (default: all files), deletion vectors applied."""
-        return self.without_slices(self.stored_rows(indices))
+        return self.without_slices(self.rows_with_slices(indices))
 
     def without_slices(self, stored: DataFrame) -> DataFrame:
         """Stored rows in the form in which the user wrote them."""
         return stored.drop(SLICE_COLUMN) if self.stores_slices else stored
 
-    def stored_rows(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
+    def rows_with_slices(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
         """The rows that `dataframe` returns, with their slices if the table stores them."""
         adds = self._live_files.adds if indices is None else self.add_actions(indices)
         return self._jvm.dataframe(
@@ -250,7 +250,7 @@ class TableSnapshot:
             known = _live_files.known(self.key)
         following = known and known.after(self._jvm, change)
 
-        def committed(version: int) -> None:
+        def remember(version: int) -> None:
             # If another writer committed in between, the list lacks its files.
             if following and version == self.version + 1:
                 try:
@@ -263,7 +263,7 @@ class TableSnapshot:
                         "version %d of %s will be read again: %s", version, self.location, problem
                     )
 
-        return committed
+        return remember
 
     def _key_of(self, jvm_snapshot: Any, version: int) -> Hashable:
         """The identity of Delta's snapshot, which remains one object while the log is unchanged."""
@@ -285,7 +285,7 @@ class TableSnapshot:
 class Change:
     """The difference in files between this version of a table and the next one."""
 
-    gone: frozenset[int]
+    removed: frozenset[int]
     """The indices of this version's files that are removed."""
     files: Sequence[DataFile]
     """The files that are added."""
@@ -321,16 +321,16 @@ class _LiveFiles:
 
     @classmethod
     def of(
-        cls, jvm: Jvm, files: Sequence[DataFile], adds: Any, gone: Container[int] = ()
+        cls, jvm: Jvm, files: Sequence[DataFile], adds: Any, removed: Container[int] = ()
     ) -> _LiveFiles:
-        left = (i for i in range(len(files)) if i not in gone)
+        left = (i for i in range(len(files)) if i not in removed)
         order = sorted(left, key=lambda i: files[i].path)
         picked = jvm.pick(adds, np.array(order, dtype=np.int64))
         return cls(tuple(files[i] for i in order), picked)
 
     def after(self, jvm: Jvm, change: Change) -> _LiveFiles:
         adds = self.adds.appendedAll(change.adds)
-        return _LiveFiles.of(jvm, [*self.files, *change.files], adds, change.gone)
+        return _LiveFiles.of(jvm, [*self.files, *change.files], adds, change.removed)
 
 
 _live_files: VersionCache[_LiveFiles] = VersionCache()

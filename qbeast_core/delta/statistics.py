@@ -50,7 +50,7 @@ _CHOSEN_LENGTH = "delta.dataSkippingStringPrefixLength"
 _CHOICES = frozenset((_CHOSEN_COLUMNS, _CHOSEN_COUNT, _CHOSEN_LENGTH))
 _DEFAULT_COUNT = 32
 _NESTED = (ArrayType, MapType, StructType, VariantType)
-LEAST_ROWS = 250_000
+MIN_ROWS = 250_000
 """With fewer rows, Delta's own statistics cost less than the job that reads the footers."""
 _COLLECT_KEY = "spark.databricks.delta.stats.collect"
 _PREFIX_KEY = "spark.databricks.io.skipping.stringPrefixLength"
@@ -68,7 +68,7 @@ class LateStatistics:
         self._metadata = fields_of(txn.metadata())
         schema = StructType.fromJson(json.loads(self._metadata["schemaString"]))
         configuration = self._metadata["configuration"]
-        wanted = rows >= LEAST_ROWS and self._footers_are_readable
+        wanted = rows >= MIN_ROWS and self._footers_are_readable
         in_footers = _in_footers(schema, jvm.spark) if wanted else {}
         self._others = [name for name in schema.fieldNames() if name not in in_footers]
         self.applies = (

@@ -13,24 +13,15 @@ from typing import Any
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
 from qbeast_core import failpoints, hooks, phases
 from qbeast_core.delta.application import ApplicationTransaction
-from qbeast_core.delta.cache import refresh_cached
-from qbeast_core.delta.column_identity import ColumnIdentity
 from qbeast_core.delta.commit import Commit
-from qbeast_core.delta.metadata import (
-    fields_of,
-    metadata_of,
-    names_in_files,
-    snapshot_with,
-    stores_slices,
-    table_metadata,
-)
+from qbeast_core.delta.metadata import fields_of, names_in_files, snapshot_with
+from qbeast_core.delta.metadata_change import MetadataChange
 from qbeast_core.delta.operations import Operation, delta_operation
-from qbeast_core.delta.schema_merge import merged_schema
 from qbeast_core.delta.snapshot import Change, DataFile, TableSnapshot, delta_log_of
+from qbeast_core.delta.spark_cache import refresh_cached
 from qbeast_core.delta.staged import StagedFile, StagedFiles
 from qbeast_core.delta.statistics import (
     MICROSECONDS,
@@ -42,8 +33,6 @@ from qbeast_core.hooks import CommitFile, CommitNote, PendingCommit
 from qbeast_core.jvm.background import in_background
 from qbeast_core.jvm.gateway import Jvm, activate
 from qbeast_core.jvm.settings import is_set, session_with, setting
-from qbeast_core.model.slices import SLICE_COLUMN
-from qbeast_core.spark.slices import without_slices
 
 logger = logging.getLogger(__name__)
 
@@ -72,11 +61,8 @@ class Transaction:
         self._spark = spark
         self._other_actions: list[Any] = []
         self._application: ApplicationTransaction | None = None
-        self._has_written = False
-        self._new_properties: dict[str, str] = {}
-        self._new_schema: StructType | None = None
-        self._stores_new_schema = False
         self.snapshot = TableSnapshot(spark, self._delta_log, self._txn.snapshot())
+        self.metadata = MetadataChange(self._jvm, self._txn, self.snapshot)
 
     @contextmanager
     def pinned_reads(self) -> Iterator[None]:
@@ -120,100 +106,7 @@ class Transaction:
     @property
     def changes_more_than_rows(self) -> bool:
         """Whether there is something to commit even without files."""
-        return self._application is not None or self._new_schema is not None
-
-    @property
-    def schema(self) -> StructType:
-        """The columns that the table has after `merge_columns`, without the slice column."""
-        if self._new_schema is None:
-            return self.snapshot.schema
-        hides = self.snapshot.stores_slices
-        return without_slices(self._new_schema) if hides else self._new_schema
-
-    @property
-    def changes_schema(self) -> bool:
-        """Whether `merge_columns` added or widened a column or field."""
-        return self._new_schema is not None
-
-    def merge_columns(self, given: StructType) -> None:
-        """Add the columns and fields of new rows that the table lacks, as `mergeSchema` does.
-
-        Raises:
-            InvalidOptions: Delta does not allow the change.
-        """
-        if not self.snapshot.exists:
-            return
-        merged = merged_schema(self._jvm, self.snapshot.trial(), given)
-        if merged is not None and self.snapshot.stores_slices:
-            # It stays the last column.
-            merged = StructType([*without_slices(merged), merged[SLICE_COLUMN]])
-        self._new_schema = merged
-
-    def create_table(
-        self, schema: StructType, configuration: Mapping[str, str], comment: str | None = None
-    ) -> None:
-        """Make this transaction the first of a new table."""
-        metadata = table_metadata(self._jvm, schema, configuration, comment)
-        self._txn.updateMetadataForNewTable(metadata)
-
-    def replace_table(
-        self, schema: StructType, configuration: Mapping[str, str], comment: str | None = None
-    ) -> None:
-        """Give the table a new schema and configuration; it keeps its id and history.
-
-        It also keeps its comment if `comment` is None; an empty `comment` removes it.
-        """
-        self._support_slices(schema)
-        self._stores_new_schema = True
-        metadata = table_metadata(
-            self._jvm, schema, configuration, comment, kept_from=self._txn.metadata()
-        )
-        self._txn.updateMetadataForTableOverwrite(metadata)
-
-    def update_configuration(
-        self, configuration: Mapping[str, str], schema: StructType | None = None
-    ) -> None:
-        """Replace the table's whole configuration, and its schema if one is given.
-
-        Without one, the table gets the columns of `merge_columns`.
-        """
-        if schema is None:
-            schema = self._new_schema
-        self._stores_new_schema = True
-        fields = fields_of(self._txn.metadata()) | {"configuration": dict(configuration)}
-        before = self.snapshot.configuration
-        self._new_properties = {k: v for k, v in configuration.items() if before.get(k) != v}
-        if schema is not None:
-            self._support_slices(schema)
-            fields["schemaString"] = schema.json()
-        metadata = metadata_of(self._jvm, fields)
-        if self._has_written:
-            # Delta rejects `updateMetadata` after files are written, but accepts it as an action.
-            self._other_actions.append(metadata)
-        else:
-            self._txn.updateMetadata(metadata, False)
-
-    def _support_slices(self, schema: StructType) -> None:
-        """Enable generated columns, which Delta would otherwise treat as ordinary columns."""
-        present = self._txn.protocol()
-        generated = self._jvm.singleton(_DELTA + "GeneratedColumn")
-        if SLICE_COLUMN not in schema.fieldNames() or generated.satisfyGeneratedColumnProtocol(
-            present
-        ):
-            return
-        feature = self._jvm.singleton(_DELTA + "GeneratedColumnsTableFeature")
-        supporting = self._jvm.singleton(_ACTIONS + "Protocol").apply(1, 7).withFeature(feature)
-        self._txn.updateProtocol(supporting.merge(self._jvm.seq([present])))
-
-    @property
-    def stores_slices(self) -> bool:
-        """Whether the table has or will have a slice column, which Delta adds to the rows."""
-        return stores_slices(fields_of(self._txn.metadata()))
-
-    def identity_of(self, columns: Sequence[str]) -> ColumnIdentity:
-        """The columns that these names refer to in the files that this transaction writes."""
-        schema = json.loads(fields_of(self._txn.metadata())["schemaString"])
-        return ColumnIdentity.of(StructType.fromJson(schema), columns)
+        return self._application is not None or self.metadata.changes_schema
 
     def write_files(
         self, df: DataFrame, expected_rows: int, without_dictionary: Iterable[str] = ()
@@ -225,7 +118,7 @@ class Transaction:
                 collected.
             without_dictionary: columns whose values rarely repeat within a file.
         """
-        self._store_new_schema()
+        self.metadata.store_merged_columns()
         late = LateStatistics(self._jvm, self._delta_log, self._txn, expected_rows)
         prepared = in_background(self._spark, late.prepare) if late.pending else None
         staged = self._written(df, late, without_dictionary)
@@ -248,18 +141,10 @@ class Transaction:
             rows = self._jvm.in_session(copy, df)
             # isOptimize prevents Delta from shuffling again and from compacting after the commit.
             written = self._txn.writeFiles(rows, self._jvm.none, True, self._jvm.seq([]))
-        self._has_written = True
+        self.metadata.follows_files = True
         staged, change_files = self._split_actions(written)
         self._other_actions += change_files
         return staged
-
-    def _store_new_schema(self) -> None:
-        """Store the columns of `merge_columns`, if a change of the configuration has not done so.
-
-        Delta must know them before it writes files, and accepts one change of the metadata.
-        """
-        if self._new_schema is not None and not self._stores_new_schema:
-            self.update_configuration(self.snapshot.configuration)
 
     def _split_actions(self, written: Any) -> tuple[list[StagedFile], list[Any]]:
         """Separate the table's data files from Delta's actions for its change data feed."""
@@ -334,41 +219,42 @@ class Transaction:
         """
         phases.enter(phases.COMMITTING)
         failpoints.reach(failpoints.BEFORE_COMMIT)
-        self._store_new_schema()
+        self.metadata.store_merged_columns()
         data_change = operation is not Operation.OPTIMIZE
         retagged = self._retagged(retags or {})
-        kept_data = self._adds(retagged, data_change=False)
-        added = self._adds(adds, data_change).appendedAll(kept_data)
-        gone = frozenset([] if removes is None else removes.tolist())
+        retagged_adds = self._adds(retagged, data_change=False)
+        added = self._adds(adds, data_change).appendedAll(retagged_adds)
+        removed_files = frozenset([] if removes is None else removes.tolist())
         change = Change(
-            gone=gone.union(retags or ()),
+            removed=removed_files.union(retags or ()),
             files=[staged.file for staged in (*adds, *retagged)],
             adds=added,
         )
         note = CommitNote(user_metadata=user_metadata)
         if hooks.is_awaited():
-            note = self._consult(operation, adds, gone.difference(retags or ()), user_metadata)
+            only_removed = removed_files.difference(retags or ())
+            note = self._consult(operation, adds, only_removed, user_metadata)
         millis = int(time.time() * 1000)
-        committed = self.snapshot.prepare_next_files(change)
-        removed = self._removals(gone, data_change, millis)
+        remember_files = self.snapshot.prepare_next_files(change)
+        removals = self._removals(removed_files, data_change, millis)
         if metrics:
             self._register(metrics)
         jvm_operation = delta_operation(
-            self._jvm, operation, note.user_metadata, predicate, self._new_properties
+            self._jvm, operation, note.user_metadata, predicate, self.metadata.new_properties
         )
         # Only write operations accept the user metadata; for the others, Delta has a setting.
         settings = {} if note.user_metadata is None else {_USER_METADATA: note.user_metadata}
         if retagged:
             settings |= _COUNT_ALL_FILES
         done = [] if self._application is None else [self._application.action(self._jvm, millis)]
-        others = self._jvm.seq([*self._other_actions, *done])
-        actions = added.appendedAll(others).appendedAll(removed)
+        others = self._jvm.seq([*self.metadata.actions, *self._other_actions, *done])
+        actions = added.appendedAll(others).appendedAll(removals)
         commit = Commit(self.snapshot, self._delta_log, self._txn, jvm_operation)
         version = commit.make(
             actions, settings, self._jvm.scala_map(note.tags) if note.tags else None
         )
         failpoints.reach(failpoints.AFTER_COMMIT)
-        committed(version)
+        remember_files(version)
         if self._application is not None:
             self._application.done_in(self._spark)
         if data_change:
@@ -422,11 +308,11 @@ class Transaction:
             )
         ]
 
-    def _removals(self, gone: frozenset[int], data_change: bool, millis: int) -> Any:
+    def _removals(self, indices: frozenset[int], data_change: bool, millis: int) -> Any:
         """The actions, a Scala Seq, that remove the files at these indices."""
-        if not gone:
+        if not indices:
             return self._jvm.seq([])
-        files = self.snapshot.add_actions(np.array(sorted(gone), dtype=np.int64))
+        files = self.snapshot.add_actions(np.array(sorted(indices), dtype=np.int64))
         java = self._jvm.jvm.java.lang
         arguments = [(java.Long.TYPE, millis), (java.Boolean.TYPE, data_change)]
         return self._jvm.each(files, _ACTIONS + "AddFile", "removeWithTimestamp", arguments)

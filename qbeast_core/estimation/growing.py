@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qbeast_core.estimation.intervals import (
-    FEWEST_CLUSTERS,
+    MIN_CLUSTERS,
     Intervals,
     ratio_intervals,
     rows_off,
@@ -23,7 +23,7 @@ from qbeast_core.estimation.intervals import (
 )
 from qbeast_core.estimation.moments import Moments
 
-MOST_LOOKS = 4
+MAX_LOOKS = 4
 
 _NOT_CHEAPER = "a large enough sample would cost about as much as reading all rows"
 _UNKNOWN_ROWS = "the Delta log does not have the number of rows of every file"
@@ -117,10 +117,10 @@ def grow(
     """
     if population.is_total and population.rows is None:
         return exact_outcome(_UNKNOWN_ROWS)
-    if population.about_rows * largest_fraction < 2 * FEWEST_CLUSTERS:
+    if population.about_rows * largest_fraction < 2 * MIN_CLUSTERS:
         return exact_outcome(_NOT_CHEAPER)
     fraction = min(_first_fraction(goal, population), largest_fraction)
-    for number in range(1, MOST_LOOKS + 1):
+    for number in range(1, MAX_LOOKS + 1):
         if not 0.0 < fraction <= largest_fraction:
             return exact_outcome(_NOT_CHEAPER)
         look = look_at(fraction)
@@ -130,9 +130,9 @@ def grow(
             return exact_outcome(contradiction)
         if len(precise) and bool(np.all(precise | small)):
             return Outcome(look, intervals, small & ~precise)
-        if number < MOST_LOOKS:
+        if number < MAX_LOOKS:
             fraction = _next_fraction(intervals, goal, small)
-    return exact_outcome(f"{MOST_LOOKS} samples were not precise enough")
+    return exact_outcome(f"{MAX_LOOKS} samples were not precise enough")
 
 
 def _contradiction(look: Look, population: Population) -> str | None:
@@ -161,7 +161,7 @@ def _first_fraction(goal: Goal, population: Population) -> float:
     critical = NormalDist().inv_cdf(0.5 + goal.look_confidence / 2)
     values = critical / goal.tolerance
     # Unlike `**`, a product does not raise if a tiny tolerance makes it infinite.
-    wanted = max(5.0 * FEWEST_CLUSTERS, 2.0 * values * values)
+    wanted = max(5.0 * MIN_CLUSTERS, 2.0 * values * values)
     return wanted / population.about_rows
 
 

@@ -26,13 +26,13 @@ from numpy.typing import NDArray
 
 from qbeast_core.estimation.moments import Moments
 
-FEWEST_CLUSTERS = 200
+MIN_CLUSTERS = 200
 """With fewer clusters in the sample, the interval of a group is unreliable."""
 
-FEWEST_DEGREES = 50.0
+MIN_DEGREES = 50.0
 """The variance must be made up of at least this many squares of similar size."""
 
-GREATEST_SKEWNESS = 0.1
+MAX_SKEWNESS = 0.1
 """Of the estimate, not of the values; stricter than Cochran's rule, which requires 0.2."""
 
 _Floats = NDArray[np.float64]
@@ -58,9 +58,9 @@ class Intervals:
     def reliable(self) -> NDArray[np.bool_]:
         """Whether normal theory holds well enough for the interval to reach its confidence."""
         return (
-            (self.clusters >= FEWEST_CLUSTERS)
-            & (self.degrees >= FEWEST_DEGREES)
-            & (self.skewness <= GREATEST_SKEWNESS)
+            (self.clusters >= MIN_CLUSTERS)
+            & (self.degrees >= MIN_DEGREES)
+            & (self.skewness <= MAX_SKEWNESS)
         )
 
     def within(self, tolerance: float) -> NDArray[np.bool_]:
@@ -74,12 +74,12 @@ class Intervals:
             too_wide = self.half_width / (tolerance * np.abs(self.value))
             odds = _MARGIN * too_wide**2 * f / (1.0 - f)
             for_width = np.where(np.isfinite(odds), odds / (1.0 + odds), 1.0)
-            for_skewness = f * (self.skewness / GREATEST_SKEWNESS) ** 2
-            for_degrees = f * FEWEST_DEGREES / self.degrees
-        for_clusters = _MARGIN * f * FEWEST_CLUSTERS / np.maximum(self.clusters, 1)
+            for_skewness = f * (self.skewness / MAX_SKEWNESS) ** 2
+            for_degrees = f * MIN_DEGREES / self.degrees
+        for_clusters = _MARGIN * f * MIN_CLUSTERS / np.maximum(self.clusters, 1)
         # With too few clusters, the other numbers are unreliable.
         needed = np.where(
-            self.clusters < FEWEST_CLUSTERS,
+            self.clusters < MIN_CLUSTERS,
             for_clusters,
             np.maximum.reduce([for_width, for_skewness, for_degrees]),
         )

@@ -17,8 +17,8 @@ from qbeast_core.jvm.gateway import activate
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-_MOST_THREADS = 64
-_threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="qbeast")
+_MAX_THREADS = 64
+_threads = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="qbeast")
 
 
 def in_background(

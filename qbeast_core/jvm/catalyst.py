@@ -31,7 +31,7 @@ _ARRAY_SEQ = "scala.collection.immutable.ArraySeq$"
 _AGGREGATE_EXPRESSION = _CATALYST + "expressions.aggregate.AggregateExpression"
 _MURMUR = "scala.util.hashing.MurmurHash3"
 # Spark estimates the size of rows by the size of the compressed files.
-_MOST_COMPRESSION = 32
+_MAX_COMPRESSION = 32
 _ROW_HEADER_BYTES = 8
 # Each pass can prune below a node that the previous pass removed, such as a window.
 _PRUNINGS = 10
@@ -365,7 +365,7 @@ def about_rows(df: DataFrame) -> int:
     if known.isDefined():
         return int(known.get())
     row_bytes = _ROW_HEADER_BYTES + int(plan.schema().defaultSize())
-    return int(statistics.sizeInBytes()) * _MOST_COMPRESSION // row_bytes
+    return int(statistics.sizeInBytes()) * _MAX_COMPRESSION // row_bytes
 
 
 def about_bytes(df: DataFrame) -> int:

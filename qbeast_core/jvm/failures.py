@@ -51,7 +51,7 @@ _WRAPPERS = (
     "[TASK_WRITE_FAILED]",
 )
 _TRACEBACK = "Traceback (most recent call last):"
-_LONGEST_TEXT = 500
+_MAX_TEXT_LENGTH = 500
 
 
 def typed_errors(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -183,7 +183,7 @@ class _Cause:
         """The first line, with the values of the row that Delta writes below it."""
         values = re.findall(r"^ - (.+)$", self.message, re.MULTILINE)
         whole = " ".join([self.line.rstrip("."), ", ".join(values)]).strip()
-        return whole if len(whole) <= _LONGEST_TEXT else whole[: _LONGEST_TEXT - 3] + "..."
+        return whole if len(whole) <= _MAX_TEXT_LENGTH else whole[: _MAX_TEXT_LENGTH - 3] + "..."
 
     @property
     def conditions(self) -> frozenset[str]:

@@ -107,7 +107,7 @@ class TableAddress:
                 "replace them, use mode='overwrite'"
             )
 
-    def unknown(self, problem: CommitStateUnknown) -> CommitStateUnknown:
+    def with_registration(self, problem: CommitStateUnknown) -> CommitStateUnknown:
         """Add to the error how to register the table, if it is not in the catalog yet."""
         if self.name is None or self.is_registered:
             return problem

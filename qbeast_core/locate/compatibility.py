@@ -63,7 +63,7 @@ def check_writable(table: OpenTable) -> None:
             "which may contain copies of rows; run migrate_format on the table first"
         )
     if table.configuration.last_revision_id is not None:
-        table.index.check_columns(table.label)
+        table.index.check_columns_exist(table.label)
 
 
 def check_supported(table: OpenTable) -> None:

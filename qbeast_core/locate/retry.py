@@ -20,7 +20,7 @@ from qbeast_core.errors import CommitConflict, QbeastError
 logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 6
-_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.05, 5.0
+_FIRST_WAIT_SECONDS, _MAX_WAIT_SECONDS = 0.05, 5.0
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ def until_committed(table: str, attempt: Callable[[], T], *, wrote_before: bool 
     retrying = Retrying(
         retry=retry_if_exception(_is_conflict),
         stop=stop_after_attempt(MAX_ATTEMPTS),
-        wait=wait_random_exponential(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS),
+        wait=wait_random_exponential(_FIRST_WAIT_SECONDS, _MAX_WAIT_SECONDS),
         before_sleep=before_sleep_log(logger, logging.INFO),
         reraise=True,
     )

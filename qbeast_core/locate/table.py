@@ -40,7 +40,7 @@ class OpenTable:
         return self.address.label
 
     @property
-    def missing(self) -> NotAQbeastTable:
+    def not_found_error(self) -> NotAQbeastTable:
         """The error for an address without a Delta table."""
         address = self.address
         if address.name is None:
@@ -54,7 +54,7 @@ class OpenTable:
         )
 
     @property
-    def unindexed(self) -> NotAQbeastTable:
+    def not_indexed_error(self) -> NotAQbeastTable:
         """The error for a Delta table without an index."""
         return NotAQbeastTable(
             f"{self.label} is a Delta table without a Qbeast index; convert it with "
@@ -91,16 +91,18 @@ class WritableTable(OpenTable):
 
     @property
     def schema(self) -> StructType:
-        return self.transaction.schema
+        return self.transaction.metadata.schema
 
     def rows(self, files: NDArray[np.int64] | None = None) -> DataFrame:
         found = super().rows(files)
-        return widened(found, self.schema, self.label) if self.transaction.changes_schema else found
+        if not self.transaction.metadata.changes_schema:
+            return found
+        return widened(found, self.schema, self.label)
 
     def merge_columns(self, given: StructType) -> None:
         """Add the columns and fields of new rows that the table lacks. Raises InvalidOptions."""
-        self.transaction.merge_columns(given)
-        if self.transaction.changes_schema:
+        self.transaction.metadata.merge_columns(given)
+        if self.transaction.metadata.changes_schema:
             # Files that were indexed by a narrower column do not belong to the index any more.
             self.index = TableIndex(self.configuration, self.schema, self.snapshot.files)
 

@@ -162,7 +162,7 @@ def check_convertible(spark: SparkSession, table: str, slices: bool | None = Non
     elif found.address.format == PARQUET:
         _convertible_rows(found)
     else:
-        raise found.missing
+        raise found.not_found_error
 
 
 def _check_convertible(table: OpenTable, slices: bool | None) -> None:
@@ -179,7 +179,7 @@ def _convert_parquet(spark: SparkSession, table: OpenTable, options: IndexOption
         schema = _convertible_rows(table).schema
         options.check_columns(schema)
         options.new_sample_key(table, schema)
-        check_planned(WritableTable.begin(spark, address), schema, {})
+        check_planned(table, schema, {})
     statement = f"CONVERT TO DELTA {address.name or f'parquet.{quoted(address.location)}'}"
     try:
         run_statement(spark, statement)
@@ -194,7 +194,7 @@ def _convert_parquet(spark: SparkSession, table: OpenTable, options: IndexOption
 def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
     snapshot = table.snapshot
     if not snapshot.exists:
-        raise table.missing
+        raise table.not_found_error
     if table.configuration.last_revision_id is not None:
         return _indexed_already(table, options)
     _check_convertible(table, options.slices)
@@ -215,11 +215,11 @@ def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
             sample_key=sample_key,
         )
     )
-    table.transaction.update_configuration(
+    table.transaction.metadata.update_configuration(
         {
             **snapshot.configuration,
             **option_keys(columns, staging),
-            **options.left_open(table, choice),
+            **options.automatic_keys(table, choice),
             **table.configuration.with_revision(staging).write(),
             **slices_key(slices),
         },
@@ -238,7 +238,7 @@ def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
 
 def _indexed_already(table: OpenTable, options: IndexOptions) -> ConvertResult:
     snapshot, latest = table.snapshot, table.configuration.latest
-    table.index.check_columns(table.label)
+    table.index.check_columns_exist(table.label)
     columns, size = options.columns, options.cube_size
     asked = [column.name.lower() for column in columns or ()]
     if columns is not None and asked != [name.lower() for name in latest.columns]:

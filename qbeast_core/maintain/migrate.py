@@ -140,9 +140,9 @@ class _Survey:
 def _migrate(table: WritableTable, dry_run: bool) -> MigrateResult:
     snapshot = table.snapshot
     if not snapshot.exists:
-        raise table.missing
+        raise table.not_found_error
     # Also raises for a table without a readable index.
-    table.index.check_columns(table.label)
+    table.index.check_columns_exist(table.label)
     survey = _survey(table)
     stored = without_replicated_sets(snapshot.configuration)
     if not survey.files and stored == snapshot.configuration:

@@ -155,7 +155,7 @@ def _optimize_revision(
 
 def _rewrite(
     table: WritableTable, revision: Revision, chosen: NDArray[np.int64]
-) -> tuple[IndexWriter, WrittenFiles]:
+) -> tuple[IndexWriter[JoinedIndex], WrittenFiles]:
     """Write the rows of the chosen files to new files; the commit removes the old ones."""
     rows = table.snapshot.dataframe(chosen)
     known = KnownIndex.of(table)

@@ -17,7 +17,7 @@ from functools import cache, lru_cache, total_ordering
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _BITS_PER_SYMBOL = 6
-DEEPEST_LEVEL = 1074
+MAX_LEVELS = 1074
 """Coordinates are doubles, which have no bit below 2^-1074 by which to divide a cube further."""
 
 
@@ -53,8 +53,8 @@ class CubeId:
     @staticmethod
     def parse(text: str, dimensions: int) -> CubeId:
         """Parses the string form; `""` is the root. Raises ValueError if it is not valid."""
-        if len(text) > DEEPEST_LEVEL * -(-dimensions // _BITS_PER_SYMBOL):
-            raise ValueError(f"cube id {text!r:.100} has more than {DEEPEST_LEVEL:,} levels")
+        if len(text) > MAX_LEVELS * -(-dimensions // _BITS_PER_SYMBOL):
+            raise ValueError(f"cube id {text!r:.100} has more than {MAX_LEVELS:,} levels")
         return _parse(text, dimensions)
 
     @property

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-LONGEST_TEXT = 32 << 20
+MAX_TEXT_LENGTH = 32 << 20
 """The characters that a JSON text of a table's metadata may have."""
-DEEPEST = 100
+MAX_NESTING = 100
 """The levels to which such a text may be nested; the format itself needs five."""
 
 
@@ -28,15 +28,15 @@ def parse_json(text: str) -> Any:
         value = json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    if _is_deeper(value, DEEPEST):
-        raise ValueError(f"it is nested too deeply; {DEEPEST} levels are allowed")
+    if _is_deeper(value, MAX_NESTING):
+        raise ValueError(f"it is nested too deeply; {MAX_NESTING} levels are allowed")
     return value
 
 
 def check_length(text: str) -> None:
     """Raise ValueError if a text of the metadata is too long to be parsed or stored."""
-    if len(text) > LONGEST_TEXT:
-        raise ValueError(f"it has {len(text):,} characters; {LONGEST_TEXT:,} are allowed")
+    if len(text) > MAX_TEXT_LENGTH:
+        raise ValueError(f"it has {len(text):,} characters; {MAX_TEXT_LENGTH:,} are allowed")
 
 
 def parse_id(text: str) -> int | None:

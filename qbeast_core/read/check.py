@@ -205,7 +205,7 @@ def _wrong_slices(table: OpenTable) -> list[str]:
     """Problems with stored slices; rows without a slice are not a problem, they are always read."""
     try:
         computed = row_slice(table.index.weight_columns(table.label))
-        stored = table.snapshot.stored_rows(table.index.with_rows)
+        stored = table.snapshot.rows_with_slices(table.index.with_rows)
         wrong = stored.where(column(SLICE_COLUMN) != computed).count()
     except QbeastError as problem:
         return [f"the slices cannot be checked: {problem}"]

@@ -18,8 +18,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
 
-from qbeast_core.delta.metadata import name_in_files
-from qbeast_core.delta.stored_statistics import parse_statistics
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.estimation.answer import Estimate, GroupEstimate
 from qbeast_core.estimation.growing import (
@@ -34,7 +32,12 @@ from qbeast_core.jvm.expressions import FunctionCall, function_call
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, weight_of_fraction
 from qbeast_core.options import parse_texts
-from qbeast_core.read.logged_rows import about_rows_below, least_rows, most_rows_above
+from qbeast_core.read.logged_rows import (
+    about_rows_below,
+    column_extremes,
+    least_rows,
+    most_rows_above,
+)
 from qbeast_core.read.sample import (
     lowest_weights,
     row_weight,
@@ -44,13 +47,13 @@ from qbeast_core.read.sample import (
 from qbeast_core.spark import moments
 from qbeast_core.spark.moments import Cluster, SampledGroups, sampled_groups
 
-MOST_GROUPS = 10_000
+MAX_GROUPS = 10_000
 """The maximum number of groups, to protect the driver."""
 
-LARGEST_SHARE = 0.5
+MAX_SAMPLED_SHARE = 0.5
 """The maximum share of the bytes or rows that a sample may read; beyond it, all rows are read."""
 
-HIGHEST_CONFIDENCE = 0.999999999
+MAX_CONFIDENCE = 0.999999999
 """The maximum confidence; the quantiles of intervals are not precise enough for more."""
 
 _WEIGHTS = float(MAX_WEIGHT) - float(MIN_WEIGHT) + 1.0
@@ -69,7 +72,7 @@ def estimate_table(
     """Estimate an aggregate; the arguments are those of `QbeastTable.estimate`."""
     goal = Goal(
         _parse_share(tolerance, "tolerance", 1.0),
-        _parse_share(confidence, "confidence", HIGHEST_CONFIDENCE),
+        _parse_share(confidence, "confidence", MAX_CONFIDENCE),
     )
     keys = () if group_by is None else parse_texts("group_by", group_by, "a SQL expression")
     query = _Query.of(table, expression, where, keys)
@@ -170,7 +173,7 @@ class _Query:
     def exact_groups(self) -> list[GroupEstimate]:
         whole = self.table.snapshot.dataframe(self._read(self.lowest < np.inf))
         with self._reporting_groups():
-            rows = self.exact_rows(whole).limit(MOST_GROUPS + 1).collect()
+            rows = self.exact_rows(whole).limit(MAX_GROUPS + 1).collect()
         self._check_groups(len(rows))
         return [
             GroupEstimate(
@@ -201,7 +204,7 @@ class _Query:
                 argument=self._number,
                 keys=[F.expr(key) for key in self.keys],
                 cluster=self._cluster,
-                most_groups=MOST_GROUPS,
+                max_groups=MAX_GROUPS,
             )
         self._check_groups(len(found.keys))
         self.keys_seen = found.keys
@@ -247,21 +250,17 @@ class _Query:
         known = [each for each in rows if each is not None]
         return sum(known) if len(known) == len(rows) else None
 
-    @property
-    def _about_rows(self) -> int:
-        read = np.flatnonzero(self.lowest < np.inf).tolist()
-        return sum(self.table.snapshot.files[i].rows or 0 for i in read)
-
     def _population(self) -> Population:
+        read = self.lowest < np.inf
         scale: float | None = 1.0
         if self.function != "avg":
             scale = None if self._total_rows is None else float(self._total_rows)
         return Population(
             rows=self._all_rows,
-            about_rows=self._about_rows,
+            about_rows=self.table.snapshot.row_count_in_log(np.flatnonzero(read)),
             scale=scale,
             extremes=self._extremes,
-            least_rows=least_rows(self.table, self.filters, self.lowest < np.inf),
+            least_rows=least_rows(self.table, self.filters, read),
             is_total=self.function != "avg",
         )
 
@@ -280,20 +279,20 @@ class _Query:
         return min(found[0], 0.0), max(found[1], 0.0)
 
     def _largest_fraction(self) -> float:
-        """The largest fraction whose sample reads at most `LARGEST_SHARE` of the bytes."""
+        """The largest fraction whose sample reads at most `MAX_SAMPLED_SHARE` of the bytes."""
         order = np.argsort(self.lowest)
         bytes_up_to = np.cumsum(self.sizes[order] * np.isfinite(self.lowest[order]))
         bytes_up_to += self.sizes[self.lowest == -np.inf].sum()
         total = self.sizes[self.lowest < np.inf].sum()
-        dear = self.lowest[order][bytes_up_to > LARGEST_SHARE * total]
+        dear = self.lowest[order][bytes_up_to > MAX_SAMPLED_SHARE * total]
         if not len(dear) or not np.isfinite(dear[0]):
-            return 0.0 if len(dear) and dear[0] == -np.inf else LARGEST_SHARE
-        return float(min(LARGEST_SHARE, (dear[0] - MIN_WEIGHT) / _WEIGHTS))
+            return 0.0 if len(dear) and dear[0] == -np.inf else MAX_SAMPLED_SHARE
+        return float(min(MAX_SAMPLED_SHARE, (dear[0] - MIN_WEIGHT) / _WEIGHTS))
 
     def _widened(self, below: int) -> int:
-        """The highest limit of weights, up to `LARGEST_SHARE`, that reads the same files."""
+        """The highest limit of weights, up to `MAX_SAMPLED_SHARE`, that reads the same files."""
         unread = self.lowest[self.lowest >= below]
-        highest = min(unread.min(initial=np.inf), weight_of_fraction(LARGEST_SHARE))
+        highest = min(unread.min(initial=np.inf), weight_of_fraction(MAX_SAMPLED_SHARE))
         if highest <= below:
             return below
         # Round to two digits, so that the sample size does not depend on the weight of one row.
@@ -321,37 +320,11 @@ class _Query:
             ) from problem
 
     def _check_groups(self, groups: int) -> None:
-        if groups > MOST_GROUPS:
+        if groups > MAX_GROUPS:
             raise InvalidOptions(
-                f"group_by {', '.join(self.keys)} has more than {MOST_GROUPS:,} groups; group by "
+                f"group_by {', '.join(self.keys)} has more than {MAX_GROUPS:,} groups; group by "
                 "a coarser expression, or filter the rows with where"
             )
-
-
-def column_extremes(
-    table: OpenTable, files: NDArray[np.bool_], name: str
-) -> tuple[float, float] | None:
-    """The smallest and largest value of a column in some files, from Delta's statistics.
-
-    Args:
-        files: bool[files], the files to consider.
-
-    Returns:
-        None if the column is not numeric, or a file has values without statistics.
-    """
-    fields = [field for field in table.snapshot.schema.fields if field.name.lower() == name.lower()]
-    if len(fields) != 1 or not isinstance(fields[0].dataType, NumericType):
-        return None
-    stored = name_in_files(fields[0])
-    ends: list[float] = []
-    for i in np.flatnonzero(files).tolist():
-        stats = parse_statistics(table.snapshot.files[i].stats)
-        low, high = (stats.get(key, {}).get(stored) for key in ("minValues", "maxValues"))
-        if _is_finite(low) and _is_finite(high):
-            ends += [float(low), float(high)]
-        elif stats.get("nullCount", {}).get(stored, -1) != stats.get("numRecords"):
-            return None
-    return (min(ends), max(ends)) if ends else None
 
 
 def _parse_share(value: float, name: str, highest: float) -> float:
@@ -367,10 +340,6 @@ def _parse_share(value: float, name: str, highest: float) -> float:
 
 def _is_known(call: FunctionCall) -> bool:
     return call.name in _FUNCTIONS and (call.argument is not None or call.name == "count")
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _sortable(group: tuple[Any, ...]) -> list[tuple[bool, Any]]:

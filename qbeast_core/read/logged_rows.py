@@ -1,4 +1,4 @@
-"""How many rows of low and high weights some files have, as far as the log knows.
+"""What the log knows about the rows of files: counts by weight, and the range of a column.
 
 A sample of the fraction `f` stands for all rows of a table only if it has `f` of them. The log has
 the weights and the number of the rows of each block, so it shows whether rows are missing at high
@@ -7,11 +7,17 @@ weights, for example because the table was itself stored from a sample.
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+from pyspark.sql.types import NumericType
 
 from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.delta.index import BlockArrays
+from qbeast_core.delta.metadata import name_in_files
+from qbeast_core.delta.stored_statistics import parse_statistics
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.weight import fraction_of_weight
 from qbeast_core.tree.query import may_match
@@ -28,18 +34,18 @@ def least_rows(table: OpenTable, filters: PushedFilters | None, read: NDArray[np
         read: bool[files], the files that samples are taken from.
     """
     files = table.snapshot.files
-    left = float(sum(files[i].rows or 0 for i in table.index.unindexed.tolist()))
+    left = float(table.snapshot.row_count_in_log(table.index.unindexed))
     for blocks in table.index.block_arrays:
         kept = np.ones(len(blocks.file), dtype=np.bool_)
         if filters is not None:
             kept = may_match(filters.predicate, blocks.revision, *blocks.corners)
         if not read[blocks.file[kept]].all():
             return 0.0
-        ever = np.bincount(blocks.file, blocks.rows, len(files))
+        written = _rows_written(table, blocks)
         of_cubes = np.bincount(blocks.file, blocks.rows * kept, len(files))
         for i in np.flatnonzero(of_cubes).tolist():
             # Deleted rows may all be in these cubes.
-            left += max(of_cubes[i] - (ever[i] - (files[i].rows or 0)), 0.0)
+            left += max(of_cubes[i] - (written[i] - (files[i].rows or 0)), 0.0)
     return left
 
 
@@ -81,13 +87,43 @@ def most_rows_above(
     return found
 
 
+def column_extremes(
+    table: OpenTable, files: NDArray[np.bool_], name: str
+) -> tuple[float, float] | None:
+    """The smallest and largest value of a column in some files, from Delta's statistics.
+
+    Args:
+        files: bool[files], the files to consider.
+
+    Returns:
+        None if the column is not numeric, or a file has values without statistics.
+    """
+    fields = [field for field in table.snapshot.schema.fields if field.name.lower() == name.lower()]
+    if len(fields) != 1 or not isinstance(fields[0].dataType, NumericType):
+        return None
+    stored = name_in_files(fields[0])
+    ends: list[float] = []
+    for i in np.flatnonzero(files).tolist():
+        stats = parse_statistics(table.snapshot.files[i].stats)
+        low, high = (stats.get(key, {}).get(stored) for key in ("minValues", "maxValues"))
+        if _is_finite(low) and _is_finite(high):
+            ends += [float(low), float(high)]
+        elif stats.get("nullCount", {}).get(stored, -1) != stats.get("numRecords"):
+            return None
+    return (min(ends), max(ends)) if ends else None
+
+
 def _live_share(table: OpenTable, blocks: BlockArrays) -> NDArray[np.float64]:
     """The share of the rows of each block's file that is not deleted, float64[blocks]."""
-    files = table.snapshot.files
-    ever = np.bincount(blocks.file, blocks.rows, len(files))
-    deleted = np.array([file.deleted_rows for file in files], dtype=np.float64)
-    share: NDArray[np.float64] = 1.0 - (deleted / np.maximum(ever, 1.0))[blocks.file]
+    deleted = np.array([file.deleted_rows for file in table.snapshot.files], dtype=np.float64)
+    written = np.maximum(_rows_written(table, blocks), 1.0)
+    share: NDArray[np.float64] = 1.0 - (deleted / written)[blocks.file]
     return share
+
+
+def _rows_written(table: OpenTable, blocks: BlockArrays) -> NDArray[np.float64]:
+    """The number of rows of these blocks in each file, with deleted ones, float64[files]."""
+    return np.bincount(blocks.file, blocks.rows, len(table.snapshot.files)).astype(np.float64)
 
 
 def _rows_below(blocks: BlockArrays, limit: int) -> NDArray[np.float64]:
@@ -96,3 +132,7 @@ def _rows_below(blocks: BlockArrays, limit: int) -> NDArray[np.float64]:
     width = np.maximum(blocks.max_weight - blocks.min_weight + 1, 1)
     share = np.clip((limit - blocks.min_weight) / width, 0.0, 1.0)
     return np.where(blocks.min_weight < limit, 1.0 + (blocks.rows - 1) * share, 0.0)
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

@@ -44,22 +44,22 @@ def sample_rows(
     where: str | None = None,
     pushed: PushedFilters | None = None,
     *,
-    stored: bool = False,
+    with_slices: bool = False,
 ) -> DataFrame:
     """The sampled rows that satisfy `where`, from only the files that can contain one.
 
     Args:
-        stored: whether the rows have all columns of the stored table, also its slices.
+        with_slices: whether the rows keep their slices, if the table stores them.
     """
     filters = pushed or where_filters(table, where)
     files = choose_files(table, fraction, filters)
     if fraction == 1.0:
-        rows = table.snapshot.stored_rows(files)
+        rows = table.snapshot.rows_with_slices(files)
     else:
-        rows = _stored_rows_below(table, files, weight_of_fraction(fraction))
+        rows = _rows_with_slices_below(table, files, weight_of_fraction(fraction))
         if table.snapshot.size_bytes(files) <= SMALL_SAMPLE_BYTES:
             rows = rows.coalesce(1)
-    if not stored:
+    if not with_slices:
         rows = table.snapshot.without_slices(rows)
     return rows if where is None else rows.where(where)
 
@@ -71,17 +71,17 @@ def rows_below(table: OpenTable, files: NDArray[np.int64], limit: int) -> DataFr
     indexed files, if the table stores slices and their columns are unchanged, a filter on slices
     lets Parquet skip row groups and pages.
     """
-    return table.snapshot.without_slices(_stored_rows_below(table, files, limit))
+    return table.snapshot.without_slices(_rows_with_slices_below(table, files, limit))
 
 
-def _stored_rows_below(table: OpenTable, files: NDArray[np.int64], limit: int) -> DataFrame:
+def _rows_with_slices_below(table: OpenTable, files: NDArray[np.int64], limit: int) -> DataFrame:
     # Other writers compute a slice from a timestamp that their files then store less precisely.
     unindexed = np.isin(files, table.index.unindexed)
     if table.snapshot.stores_slices and unindexed.any() and not unindexed.all():
         parts = (files[~unindexed], files[unindexed])
-        one, other = (_stored_rows_below(table, part, limit) for part in parts)
+        one, other = (_rows_with_slices_below(table, part, limit) for part in parts)
         return one.union(other)
-    rows = table.snapshot.stored_rows(files)
+    rows = table.snapshot.rows_with_slices(files)
     if all(table.index.files[i].lies_below(limit) for i in files.tolist()):
         return rows
     by_slice = table.snapshot.stores_slices and table.index.have_present_columns(files)

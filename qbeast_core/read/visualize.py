@@ -44,9 +44,9 @@ FRACTIONS = (
 """The samples that the page's slider offers."""
 
 _GRID_DEPTH = 6
-_MOST_ENTRIES = 150_000
+_MAX_ENTRIES = 150_000
 """Above that the page has wider steps: 64 to a column become 32, and so on."""
-_MOST_PAIRS = 45
+_MAX_PAIRS = 45
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _data(contents: PageContents, first: tuple[int, ...]) -> dict[str, Any]:
     sizes = metrics.file_bytes
     steps, choices, entry_depth = _choices(contents)
     grids = density_grids(tree, _GRID_DEPTH)
-    shown = dict(itertools.islice(grids.items(), _MOST_PAIRS))
+    shown = dict(itertools.islice(grids.items(), _MAX_PAIRS))
     if len(first) == 2:
         pair = (min(first), max(first))
         shown[pair] = grids[pair]
@@ -206,7 +206,7 @@ def _choices(contents: PageContents) -> tuple[list[ColumnSteps], Readings, int]:
             for name, of in zip(revision.columns, transformations, strict=True)
         ]
         found = readings(contents.readable, revision, steps, grid_depth)
-        if len(found.weight) <= _MOST_ENTRIES:
+        if len(found.weight) <= _MAX_ENTRIES:
             break
     return steps, found, grid_depth
 

@@ -125,7 +125,7 @@ def known_part(
     table: str,
     *,
     updates: Callable[[str], bool],
-    keep_others: bool = False,
+    keeps_others: bool = False,
 ) -> DataFrame:
     """The columns and fields that both the rows and the table have, in the form the table stores.
 
@@ -134,7 +134,7 @@ def known_part(
     Args:
         updates: whether a column, as spelled in the schema, will be set in existing rows of the
             table. A missing field of a struct is then an error; otherwise it becomes null.
-        keep_others: whether to append columns that the table lacks, unchanged.
+        keeps_others: whether to append columns that the table lacks, unchanged.
 
     Raises:
         InvalidOptions: the rows have a duplicate column, lack a required field of a struct, or have
@@ -152,7 +152,7 @@ def known_part(
         chosen = {name: value for name, value in values.items() if updates(name) is not fill}
         stored |= assignment.of(rows, schema, chosen)
     known = {field.name.lower() for field in schema}
-    others = [name for key, name in given.items() if key not in known] if keep_others else []
+    others = [name for key, name in given.items() if key not in known] if keeps_others else []
     return _selected(rows, schema, stored, [column(name) for name in others])
 
 

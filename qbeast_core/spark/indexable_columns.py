@@ -21,7 +21,7 @@ from qbeast_core.tree.column_choice import SampledColumn
 SAMPLED_ROWS = 1 << 14
 _SAMPLED_VALUES = 1 << 22
 """The limit for all columns together; wide tables are sampled with fewer rows."""
-_FEWEST_ROWS = 1 << 10
+_MIN_ROWS = 1 << 10
 
 
 def indexable_columns(schema: StructType) -> list[tuple[str, DataType]]:
@@ -46,7 +46,7 @@ def sample_indexable_columns(rows: DataFrame, schema: StructType) -> list[Sample
     indexable = indexable_columns(schema)
     if not indexable:
         return []
-    at_most = max(_FEWEST_ROWS, min(SAMPLED_ROWS, _SAMPLED_VALUES // len(indexable)))
+    at_most = max(_MIN_ROWS, min(SAMPLED_ROWS, _SAMPLED_VALUES // len(indexable)))
     values = rows.select(
         *(_value(name, data_type).alias(f"x{i}") for i, (name, data_type) in enumerate(indexable))
     )

@@ -57,9 +57,9 @@ def sampled_groups(
     argument: Column | None,
     keys: Sequence[Column],
     cluster: Cluster,
-    most_groups: int,
+    max_groups: int,
 ) -> SampledGroups:
-    """Sum the rows of a sample; if there are more than `most_groups` groups, return one more.
+    """Sum the rows of a sample; if there are more than `max_groups` groups, return one more.
 
     Args:
         fraction: the probability that the rows of a weight are in the sample.
@@ -99,7 +99,7 @@ def sampled_groups(
             *(F.sum(_product(y, a, z, b)).alias(f"m{a}{b}") for a, b in POWERS),
         )
         .orderBy(F.desc(_WHOLE))
-        .limit(most_groups + 2)
+        .limit(max_groups + 2)
         .collect()
     )
     return _summed_up(collected, fraction, names)

@@ -46,8 +46,8 @@ class Source:
         self._held.close()
 
     @property
-    def is_stored(self) -> bool:
-        """Whether the rows for all attempts were stored."""
+    def is_checkpointed(self) -> bool:
+        """Whether the rows for all attempts were checkpointed."""
         return self._rows is not None and self._rows is not self._query
 
     def rows(self) -> DataFrame:

@@ -10,7 +10,7 @@ from qbeast_core.model.weight import fraction_of_weight
 TOO_MANY_ALIKE = 10.0
 """With this many rows per weight, a sample's errors are three times those of independent rows."""
 
-FEWEST_ROWS = 1000
+MIN_ROWS = 1000
 """Smaller tables are not worth sampling, so they cause no warning."""
 
 _ENOUGH_WEIGHTS = 200
@@ -37,7 +37,7 @@ def sampled_share(sample_weights: NDArray[np.int32], rows: int) -> float:
     `sample_weights` are the weights of a uniform sample of these rows. About one in 10^9 whole
     tables looks like a sample of 90 %.
     """
-    if rows < FEWEST_ROWS or len(np.unique(sample_weights)) < _ENOUGH_WEIGHTS:
+    if rows < MIN_ROWS or len(np.unique(sample_weights)) < _ENOUGH_WEIGHTS:
         return 1.0
     share = fraction_of_weight(int(sample_weights.max()))
     return share if share < _FAR_BELOW_ALL else 1.0
@@ -45,4 +45,4 @@ def sampled_share(sample_weights: NDArray[np.int32], rows: int) -> float:
 
 def is_cluster_sample(alike: float, rows: int) -> bool:
     """Whether users should be warned about samples of the table."""
-    return rows >= FEWEST_ROWS and alike >= TOO_MANY_ALIKE
+    return rows >= MIN_ROWS and alike >= TOO_MANY_ALIKE

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from qbeast_core.tree.path import PathLayout
 
 _STEP_BITS = 8
-_MOST_STEPS = 4
-_MOST_DIMENSIONS = 4
+_MAX_STEPS = 4
+_MAX_DIMENSIONS = 4
 """With more, the table has a hundred thousand entries, and a page is not compact anyway."""
 CELL_ROWS = 150
 """The order within this many rows, a small part of a page, does not matter."""
@@ -50,7 +50,7 @@ class HilbertCurve:
         Cached per process, because building its table takes 4 to 30 ms: too long for each of many
         small appends.
         """
-        return HilbertCurve(dimensions) if 2 <= dimensions <= _MOST_DIMENSIONS else None
+        return HilbertCurve(dimensions) if 2 <= dimensions <= _MAX_DIMENSIONS else None
 
     @property
     def step_levels(self) -> int:
@@ -65,7 +65,7 @@ class HilbertCurve:
     @property
     def most_steps(self) -> int:
         """The number of steps after which the order of paths is as good."""
-        return _MOST_STEPS
+        return _MAX_STEPS
 
     @cached_property
     def table(self) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ from qbeast_core.tree.curve import RowOrder
 from qbeast_core.tree.path import PathLayout
 from qbeast_core.tree.weighed_sample import WeighedSample
 
-_MOST_PLACE_BITS = 48
+_MAX_PLACE_BITS = 48
 _EVEN_ROWS = 1 << 17
 
 
@@ -53,7 +53,7 @@ class FileCuts:
     @property
     def place_bits(self) -> int:
         """The number of a place's first bits in a key."""
-        return min(self.order.bits, _MOST_PLACE_BITS)
+        return min(self.order.bits, _MAX_PLACE_BITS)
 
     def files_of(self, words: NDArray[np.int64], weights: NDArray[np.int32]) -> NDArray[np.int64]:
         """The number of each row's file, int64[rows].
@@ -72,7 +72,7 @@ def cut_into_files(
     Args:
         desired_rows: at least 1.
     """
-    place_bits = min(order.bits, _MOST_PLACE_BITS)
+    place_bits = min(order.bits, _MAX_PLACE_BITS)
     bands = band_numbers(sample.weights, band_ends)
     keys = np.sort(_keys(order, place_bits, sample.words, bands))
     starts = np.searchsorted(keys, np.arange(len(band_ends) + 2) << place_bits)
@@ -88,7 +88,7 @@ def cut_into_files(
 
 def one_file(order: RowOrder) -> FileCuts:
     """All rows in one file, whatever their weight."""
-    last = np.array([(1 << min(order.bits, _MOST_PLACE_BITS)) - 1], dtype=np.int64)
+    last = np.array([(1 << min(order.bits, _MAX_PLACE_BITS)) - 1], dtype=np.int64)
     return FileCuts(order, np.array([], dtype=np.int64), last, by_weight=False)
 
 

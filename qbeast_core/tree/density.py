@@ -15,7 +15,7 @@ from qbeast_core.tree.otree import OTree
 Grid = NDArray[np.float32]
 """float32[cells, cells] by the cells of the first and of the second column, or float32[cells]."""
 
-_LEAST_OF_AVERAGE = 0.01
+_MIN_SHARE_OF_AVERAGE = 0.01
 """Cells below this part of the average count as empty: nothing is known of any row there."""
 
 
@@ -69,5 +69,5 @@ def _grid(
         own = depth == level
         cells = np.minimum(lower[own] * (1 << level), (1 << level) - 1).astype(np.int64)
         np.add.at(total, tuple(cells.T), rows[own])
-    total[total < total.mean() * _LEAST_OF_AVERAGE] = 0.0
+    total[total < total.mean() * _MIN_SHARE_OF_AVERAGE] = 0.0
     return total.astype(np.float32)

@@ -13,7 +13,7 @@ from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, fraction_of_weight
 from qbeast_core.tree.metrics import FileBlocks
 from qbeast_core.tree.otree import OTree
 
-MOST_CUBES = 2000
+MAX_DRAWN_CUBES = 2000
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class TreePicture:
 
 
 def tree_picture(
-    files: Sequence[FileBlocks], tree: OTree, most_cubes: int = MOST_CUBES
+    files: Sequence[FileBlocks], tree: OTree, max_drawn_cubes: int = MAX_DRAWN_CUBES
 ) -> TreePicture:
     """The picture of the tree that these files make up, by its largest cubes.
 
@@ -77,7 +77,7 @@ def tree_picture(
             blocks_of[block.cube] += 1
             files_of[block.cube].add(number)
     by_size = sorted(tree.cubes, key=lambda cube: (-tree.tree_size[cube], cube.depth))
-    drawn = set(by_size[:most_cubes])
+    drawn = set(by_size[:max_drawn_cubes])
     begins = _beginnings(tree)
     all_rows = max(1, sum(tree.element_count.values()))
     pictures = [

@@ -28,11 +28,11 @@ from qbeast_core.model.transformation import (
 )
 from qbeast_core.names import quoted_text
 
-MOST_STEPS = 64
+MAX_STEPS = 64
 _EXACT = Context(prec=60)
 _SECOND = 1000
 _TIME_UNITS = (1, _SECOND, 60 * _SECOND, 3600 * _SECOND, MILLIS_PER_DAY)
-_LONGEST_LABEL = 24
+_MAX_LABEL_LENGTH = 24
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class ColumnSteps:
 def column_steps(
     column: str,
     transformation: Transformation | None,
-    most: int = MOST_STEPS,
+    most: int = MAX_STEPS,
     decimal_scale: int | None = None,
 ) -> ColumnSteps:
     """The steps of a column, not more than `most`.
@@ -240,7 +240,7 @@ def _floating_literal(number: Decimal, suffix: str) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
+    return text if len(text) <= _MAX_LABEL_LENGTH else text[: _MAX_LABEL_LENGTH - 1] + "…"
 
 
 def _plain(number: Decimal) -> str:

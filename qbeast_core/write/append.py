@@ -12,7 +12,8 @@ from qbeast_core.locate.table import WritableTable
 from qbeast_core.options import WriteMode
 from qbeast_core.write.files import DoesNotFit, WrittenFiles
 from qbeast_core.write.joined_index import JoinedIndex
-from qbeast_core.write.request import WriteRequest, WriteResult
+from qbeast_core.write.request import WriteRequest
+from qbeast_core.write.result import WriteResult, result_of, unchanged_result
 from qbeast_core.write.ways.single_file import write_single_file
 from qbeast_core.write.writer import IndexWriter
 
@@ -21,7 +22,7 @@ def append(request: WriteRequest, table: WritableTable, given: DataFrame) -> Wri
     """Append rows that are measured before they are written."""
     rows, index = _joined(request, table, given)
     writer = IndexWriter(table, index)
-    return _commit(request, writer, index, writer.write_rows(rows))
+    return _commit(request, writer, writer.write_rows(rows))
 
 
 def append_single_file(
@@ -31,10 +32,10 @@ def append_single_file(
     rows, index = _joined(request, table, given)
     writer = IndexWriter(table, index)
     with table.transaction.pinned_reads():
-        written = write_single_file(writer, index, rows)
+        written = write_single_file(writer, rows)
         if isinstance(written, DoesNotFit):
             return written
-        return _commit(request, writer, index, written)
+        return _commit(request, writer, written)
 
 
 def _joined(
@@ -64,21 +65,22 @@ def _joined(
         cube_size=request.options.cube_size,
         may_outgrow=True,
         column_stats=request.options.stats_of(transformers),
-        new_keys=request.options.given_stats(transformers),
+        new_keys=request.options.column_stats_key(transformers),
     )
     return rows, index
 
 
 def _commit(
-    request: WriteRequest, writer: IndexWriter, index: JoinedIndex, written: WrittenFiles
+    request: WriteRequest, writer: IndexWriter[JoinedIndex], written: WrittenFiles
 ) -> WriteResult:
     """Commit the files, if there is anything to commit."""
     if not written.rows and not writer.table.transaction.changes_more_than_rows:
-        return request.unchanged(writer.table)
-    result = request.result(
-        writer.commit(Operation.APPEND, written, user_metadata=request.user_metadata),
+        return unchanged_result(writer.table, request.started)
+    result = result_of(
         written,
+        writer.commit(Operation.APPEND, written, user_metadata=request.user_metadata),
         WriteMode.APPEND,
-        new_revision=written.revision.revision_id != index.revision.revision_id,
+        request.started,
+        new_revision=written.revision.revision_id != writer.index.revision.revision_id,
     )
-    return replace(result, column_choice=index.known.column_choice)
+    return replace(result, column_choice=writer.index.known.column_choice)

@@ -15,7 +15,8 @@ from qbeast_core.options import WriteMode
 from qbeast_core.write.files import DoesNotFit, WrittenFiles, check_none_lost
 from qbeast_core.write.new_index import NewIndex
 from qbeast_core.write.rebuild_key import may_reuse_tree
-from qbeast_core.write.request import WriteRequest, WriteResult
+from qbeast_core.write.request import WriteRequest
+from qbeast_core.write.result import WriteResult, result_of
 from qbeast_core.write.ways.reuse_tree import write_with_previous_tree
 from qbeast_core.write.writer import IndexWriter
 
@@ -37,30 +38,30 @@ def create(
     writer = IndexWriter(table, index)
     written = writer.write_rows(rows)
     check_none_lost(written.rows, rows_kept)
-    return _commit(request, writer, index, written)
+    return _commit(request, writer, written)
 
 
-def rebuild_by_tree(
+def rebuild_with_previous_tree(
     request: WriteRequest, table: WritableTable, rows: DataFrame
 ) -> WriteResult | DoesNotFit:
     """Rebuild a table with the tree that it has, if the tree suits the new rows."""
     if not may_reuse_tree(table):
         return DoesNotFit()
     schema = request.stored_schema(table, rows)
-    columns = request.options.columns_of_tree(table, schema)
+    columns = request.options.columns_for_previous_tree(table, schema)
     if columns is None:
         return DoesNotFit()
     index = NewIndex.of(request, table, schema, columns)
     writer = IndexWriter(table, index)
     with table.transaction.pinned_reads():
-        written = write_with_previous_tree(writer, index, rows)
+        written = write_with_previous_tree(writer, rows)
         if isinstance(written, DoesNotFit):
             return written
-        return _commit(request, writer, index, written)
+        return _commit(request, writer, written)
 
 
 def _commit(
-    request: WriteRequest, writer: IndexWriter, index: NewIndex, written: WrittenFiles
+    request: WriteRequest, writer: IndexWriter[NewIndex], written: WrittenFiles
 ) -> WriteResult:
     """Commit the files of a new or replaced table, and register it in the catalog."""
     table = writer.table
@@ -76,7 +77,7 @@ def _commit(
             user_metadata=request.user_metadata,
         )
     except CommitStateUnknown as problem:
-        raise table.address.unknown(problem) from problem.__cause__
+        raise table.address.with_registration(problem) from problem.__cause__
     table.address.register(table.spark, request.comment)
-    result = request.result(version, written, WriteMode.OVERWRITE, new_revision=True)
-    return replace(result, column_choice=index.column_choice, warnings=written.warnings)
+    result = result_of(written, version, WriteMode.OVERWRITE, request.started, new_revision=True)
+    return replace(result, column_choice=writer.index.column_choice, warnings=written.warnings)

@@ -88,7 +88,7 @@ def write_indexed(
     phases.enter(phases.WRITING)
     catalyst = Catalyst(Jvm(rows.sparkSession))
     row_layout = RowLayout.of(catalyst, plan)
-    in_files = placed(rows, plan, row_layout, transaction.stores_slices)
+    in_files = placed(rows, plan, row_layout, transaction.metadata.stores_slices)
     # Concurrently with Spark's write, because this is 5 % of the time of a small append.
     counting = in_background(
         rows.sparkSession, Counting.of, plan, row_layout, rows.columns, plan.expected_rows
@@ -149,7 +149,7 @@ def tagged(
         contents = [replace(first, blocks=[*first.blocks, *anchors]), *others]
     revision = plan.revision
     # Delta only decides within the transaction how a new table's columns are named in its files.
-    identity = transaction.identity_of(revision.layout_columns)
+    identity = transaction.metadata.identity_of(revision.layout_columns)
     tagged_files = (
         file.tagged(
             file_tags(

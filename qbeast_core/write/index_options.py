@@ -138,9 +138,9 @@ class IndexOptions:
         """
         if self.columns is None and is_guess(table):
             return None
-        return self.columns_of_tree(table, schema)
+        return self.columns_for_previous_tree(table, schema)
 
-    def columns_of_tree(
+    def columns_for_previous_tree(
         self, table: OpenTable, schema: StructType
     ) -> tuple[IndexedColumn, ...] | None:
         """The named columns, or those of the replaced table, for a rebuild with its tree.
@@ -204,7 +204,7 @@ class IndexOptions:
             return self.slices
         return table.snapshot.stores_slices and not self.says_columns
 
-    def left_open(self, table: OpenTable, choice: ColumnChoice | None) -> dict[str, str]:
+    def automatic_keys(self, table: OpenTable, choice: ColumnChoice | None) -> dict[str, str]:
         """The keys that record the options that the write chose by itself; empty for none.
 
         Args:
@@ -232,7 +232,7 @@ class IndexOptions:
             return dict(stored)
         return without_automatic(stored, Option.CUBE_SIZE)
 
-    def given_stats(self, transformers: Sequence[Transformer]) -> dict[str, str]:
+    def column_stats_key(self, transformers: Sequence[Transformer]) -> dict[str, str]:
         """The key that stores `column_stats`; empty if the option is not set."""
         text = column_stats_text(self.stats_of(transformers), transformers)
         return {COLUMN_STATS_KEY: text} if text else {}

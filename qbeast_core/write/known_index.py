@@ -99,7 +99,7 @@ class KnownIndex:
 
     def store(self, transaction: Transaction) -> None:
         """Store the configuration in the table, and the schema if it changes."""
-        transaction.update_configuration(self.stored, self.schema)
+        transaction.metadata.update_configuration(self.stored, self.schema)
 
     def _decided(self, choice: ColumnChoice) -> KnownIndex:
         columns = tuple(IndexedColumn(column.name, column.kind) for column in choice.columns)

@@ -90,9 +90,9 @@ class NewIndex:
         return self.request.options.stats_of(self.transformers)
 
     @property
-    def given_stats(self) -> dict[str, str]:
+    def column_stats_key(self) -> dict[str, str]:
         """The key that stores `column_stats`; empty if the option is not set."""
-        return self.request.options.given_stats(self.transformers)
+        return self.request.options.column_stats_key(self.transformers)
 
     def warnings(self, rows: DataFrame, statistics: InputStatistics) -> tuple[str, ...]:
         """Warnings about samples of a table with these rows."""
@@ -137,8 +137,8 @@ class NewIndex:
         configuration = {
             **own_properties(self.request, self.table, self.schema),
             **option_keys(self.columns, revision),
-            **self.given_stats,
-            **options.left_open(self.table, self.column_choice),
+            **self.column_stats_key,
+            **options.automatic_keys(self.table, self.column_choice),
             **stored_keys(IndexConfiguration.read({}), revision),
             **slices_key(slices),
             **rebuild,
@@ -147,9 +147,9 @@ class NewIndex:
             configuration[RELATION_KEY] = self.request.address.name
         stored = with_slices(self.schema, revision.weight_columns) if slices else self.schema
         if self.table.snapshot.exists:
-            transaction.replace_table(stored, configuration, self.request.comment)
+            transaction.metadata.replace_table(stored, configuration, self.request.comment)
         else:
-            transaction.create_table(stored, configuration, self.request.comment)
+            transaction.metadata.create_table(stored, configuration, self.request.comment)
 
     @property
     def _indexed(self) -> tuple[str, ...]:

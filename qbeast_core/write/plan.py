@@ -109,7 +109,7 @@ def plan_tree(
     )
 
 
-def plan_again(
+def plan_with_tree(
     revision: Revision,
     tree: OTree,
     schema: StructType,

@@ -26,7 +26,7 @@ from qbeast_core.spark.statistics import RowSample
 from qbeast_core.spark.working_columns import WorkingColumns
 from qbeast_core.tree.path import PathLayout
 from qbeast_core.write.plan import RowLayout, TreePlan
-from qbeast_core.write.sizing import MOST_SAMPLE_ROWS
+from qbeast_core.write.sizing import MAX_SAMPLE_ROWS
 
 _KEY_SEEDS = 16
 
@@ -66,7 +66,7 @@ class Counting:
         counting = Counting(plan, names, row_layout)
         # Built now, because this runs while Spark writes.
         _ = counting.of_row
-        if rows > MOST_SAMPLE_ROWS:
+        if rows > MAX_SAMPLE_ROWS:
             _ = counting.of_cube, counting.of_rows
         return counting
 
@@ -124,7 +124,7 @@ def contents_of(
     plan = counting.plan
     file_key, file_by_key = _file_key(columns.file_metadata(rows), file_bytes)
     file_column = file_key.alias(counting.names.file)
-    if row_count is not None and row_count <= MOST_SAMPLE_ROWS:
+    if row_count is not None and row_count <= MAX_SAMPLE_ROWS:
         groups = _grouped_by_driver(counting, rows, file_column)
     else:
         groups = _grouped_by_spark(counting, rows, file_column, is_one_file=len(file_bytes) == 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from qbeast_core.counts import counted
 from qbeast_core.delta.application import ApplicationTransaction
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import InvalidOptions
@@ -22,52 +20,10 @@ from qbeast_core.options import WriteMode, resolve_columns
 from qbeast_core.spark.alignment import aligned, with_padded_chars
 from qbeast_core.spark.schema import nullable
 from qbeast_core.spark.slices import has_slice_column, without_given_slices
-from qbeast_core.tree.column_choice import ColumnChoice
-from qbeast_core.write.files import WrittenFiles
 from qbeast_core.write.index_options import IndexOptions
 from qbeast_core.write.known_index import KnownIndex, columns_are_undecided
+from qbeast_core.write.result import WriteResult, unchanged_result
 from qbeast_core.write.revision import check_sample_key, check_slices, continued_transformers
-
-
-@dataclass(frozen=True)
-class WriteResult:
-    """The result of a write: what it added, its duration and the table's new version."""
-
-    version: int
-    """The table's version after the write."""
-    revision_id: int
-    """The revision that the rows were written under."""
-    rows: int
-    """The number of written rows."""
-    cubes: int
-    """The number of cubes that received rows."""
-    files: int
-    """The number of written files."""
-    bytes: int
-    """The size of these files."""
-    seconds: float
-    """The duration of the write."""
-    mode: WriteMode
-    """APPEND if the write kept the table's earlier rows, else OVERWRITE."""
-    new_revision: bool
-    """Whether the write added a revision to the index."""
-    column_choice: ColumnChoice | None = None
-    """The columns that `auto` chose in this write, and why; None if it chose none."""
-    warnings: tuple[str, ...] = ()
-    """Warnings about the precision of the table's samples."""
-    repeated: bool = False
-    """Whether nothing was written because the table already has this transaction, or a later one,
-    of the application in `txn_app_id`."""
-
-    def __str__(self) -> str:
-        if self.repeated:
-            return "nothing written: the table already has this transaction"
-        chosen = f"; {self.column_choice}" if self.column_choice else ""
-        return (
-            f"{counted(self.rows, 'row')} in {counted(self.cubes, 'cube')}, "
-            f"{counted(self.files, 'file')}, "
-            f"revision {self.revision_id}{chosen}"
-        )
 
 
 @dataclass(frozen=True)
@@ -112,14 +68,14 @@ class WriteRequest:
         if not table.transaction.claim(self.application):
             # The write may have ended before it registered a new table.
             self.address.register(spark, self.comment)
-            return self.unchanged(table, repeated=True)
+            return unchanged_result(table, self.started, repeated=True)
         exists = self._has_table(table) or (
             since is not None and table.snapshot.version != since.snapshot.version
         )
         if exists and self.mode is WriteMode.ERROR:
             raise InvalidOptions(f"{table.label} exists; use mode 'append' or 'overwrite'")
         if exists and self.mode is WriteMode.IGNORE:
-            return self.unchanged(table)
+            return unchanged_result(table, self.started)
         self.address.check_adoptable(table.snapshot, keeps_rows=self.mode is WriteMode.APPEND)
         if self.appends(table):
             check_writable(table)
@@ -143,7 +99,7 @@ class WriteRequest:
         except InvalidOptions:
             if self._has_table(table) and not self.options.says_columns:
                 # The write takes over the table's columns.
-                table.index.check_columns(table.label)
+                table.index.check_columns_exist(table.label)
             raise
 
     def aligned(self, table: WritableTable, given: DataFrame) -> DataFrame:
@@ -207,7 +163,7 @@ class WriteRequest:
         snapshot, label = table.snapshot, table.label
         known = KnownIndex.of(table)
         if known.configuration.last_revision_id is None:
-            raise table.unindexed
+            raise table.not_indexed_error
         schema, key = table.schema, self.options.sample_key
         if key is not None:
             check_sample_key(key, known.current, snapshot.configuration, schema, label)
@@ -216,37 +172,6 @@ class WriteRequest:
         if rows is not None and self.decides_columns(table):
             known = KnownIndex.for_rows(table, rows, self.options.automatic_columns)
         return known, continued_transformers(known.current, self.options.columns, schema, label)
-
-    def result(
-        self, version: int, written: WrittenFiles, mode: WriteMode, *, new_revision: bool
-    ) -> WriteResult:
-        """The result of this write."""
-        return WriteResult(
-            version=version,
-            revision_id=written.revision.revision_id,
-            rows=written.rows,
-            cubes=written.cubes,
-            files=len(written.staged),
-            bytes=written.bytes,
-            seconds=time.monotonic() - self.started,
-            mode=mode,
-            new_revision=new_revision,
-        )
-
-    def unchanged(self, table: OpenTable, *, repeated: bool = False) -> WriteResult:
-        """The result if the write had nothing to do."""
-        return WriteResult(
-            version=table.snapshot.version,
-            revision_id=table.configuration.last_revision_id or 0,
-            rows=0,
-            cubes=0,
-            files=0,
-            bytes=0,
-            seconds=time.monotonic() - self.started,
-            mode=WriteMode.APPEND,
-            new_revision=False,
-            repeated=repeated,
-        )
 
     def _has_table(self, table: OpenTable) -> bool:
         """Whether the table exists for the user: by name, only if it is in the catalog."""

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
-_SMALLEST_FILE_BYTES = 16 << 20
-_LARGEST_FILE_BYTES = 128 << 20
-_SMALLEST_BAND_BYTES = 128 << 10
+_MIN_FILE_BYTES = 16 << 20
+_MAX_FILE_BYTES = 128 << 20
+_MIN_BAND_BYTES = 128 << 10
 _FILES_WANTED = 21
 
 # A table outgrows its cube size when its rows want one this many times larger. It then gets this
 # share of the wanted size, if that is this many times the present one.
 _OUTGROWN = 8
 _SHARE_GRANTED = 0.25
-_LEAST_GROWTH = 2
+_MIN_GROWTH = 2
 
 # With this many sampled rows, a cube's share of the rows is known to about a tenth.
 _SAMPLE_ROWS_OF_A_CUBE = 1 << 7
-_FEWEST_SAMPLE_ROWS = 1 << 15
-MOST_SAMPLE_ROWS = 1 << 17
+_MIN_SAMPLE_ROWS = 1 << 15
+MAX_SAMPLE_ROWS = 1 << 17
 """The driver receives at most this many sampled rows, with a few columns each."""
 
 # Rough Parquet sizes in bytes. A factor of two either way only changes the size of files.
@@ -62,7 +62,7 @@ def outgrown_cube_size(present: int, rows: int, schema: StructType) -> int | Non
     _, largest = _limits(schema)
     wanted = rows // _FILES_WANTED
     grown = min(largest, int(wanted * _SHARE_GRANTED))
-    return grown if wanted >= _OUTGROWN * present and grown >= _LEAST_GROWTH * present else None
+    return grown if wanted >= _OUTGROWN * present and grown >= _MIN_GROWTH * present else None
 
 
 def planned_sample_size(rows: int, cube_size: int | None, schema: StructType) -> int:
@@ -75,12 +75,12 @@ def planned_sample_size(rows: int, cube_size: int | None, schema: StructType) ->
         cube_size: in rows; None for the automatic one.
     """
     wanted = _SAMPLE_ROWS_OF_A_CUBE * rows // (cube_size or automatic_cube_size(rows, schema))
-    return max(_FEWEST_SAMPLE_ROWS, min(MOST_SAMPLE_ROWS, wanted))
+    return max(_MIN_SAMPLE_ROWS, min(MAX_SAMPLE_ROWS, wanted))
 
 
 def smallest_band_rows(schema: StructType, cube_size: int) -> int:
     """The minimum number of rows of a band that are worth a separate file."""
-    return max(1, min(int(_SMALLEST_BAND_BYTES / row_bytes(schema)), cube_size // 4))
+    return max(1, min(int(_MIN_BAND_BYTES / row_bytes(schema)), cube_size // 4))
 
 
 def row_bytes(schema: StructType) -> float:
@@ -90,7 +90,7 @@ def row_bytes(schema: StructType) -> float:
 
 def _limits(schema: StructType) -> tuple[int, int]:
     of_row = row_bytes(schema)
-    smallest, largest = (int(b / of_row) for b in (_SMALLEST_FILE_BYTES, _LARGEST_FILE_BYTES))
+    smallest, largest = (int(b / of_row) for b in (_MIN_FILE_BYTES, _MAX_FILE_BYTES))
     return max(1, smallest), max(1, largest)
 
 

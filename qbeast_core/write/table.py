@@ -28,11 +28,12 @@ from qbeast_core.options import AUTO, WriteMode, parse_flag, parse_path, parse_u
 from qbeast_core.spark.evaluation import evaluated_once
 from qbeast_core.spark.source import Source
 from qbeast_core.write.append import append, append_single_file
-from qbeast_core.write.create import create, rebuild_by_tree
+from qbeast_core.write.create import create, rebuild_with_previous_tree
 from qbeast_core.write.files import DoesNotFit
 from qbeast_core.write.index_options import IndexOptions
 from qbeast_core.write.new_index import own_properties
-from qbeast_core.write.request import WriteRequest, WriteResult
+from qbeast_core.write.request import WriteRequest
+from qbeast_core.write.result import WriteResult
 
 logger = logging.getLogger(__name__)
 
@@ -178,26 +179,32 @@ def write_table(
         overwrite_schema=not merges if overwrites is None else overwrites,
         merge_schema=merges,
     )
-    checked = request.begin(spark)
-    if isinstance(checked, WriteResult):
-        return checked
-    # Before the rows are evaluated, because a column's default can be the current time.
-    given = request.aligned(checked, request.without_given_slices(df))
-    request.check(checked, given.schema)
-    if not request.appends(checked):
-        schema = request.stored_schema(checked, given)
-        check_planned(checked, schema, own_properties(request, checked, schema))
-    reads_itself = checked.snapshot.exists and reads_table(given, request.address.location)
-    attempts = _Attempts(request, checked, reads_itself)
-    result = until_committed(request.address.label, lambda: _try_one_pass(attempts, given))
+    begun = request.begin(spark)
+    if isinstance(begun, WriteResult):
+        return begun
+    rows = _prepare(request, begun, df)
+    reads_itself = begun.snapshot.exists and reads_table(rows, request.address.location)
+    attempts = _Attempts(request, begun, reads_itself)
+    result = until_committed(request.address.label, lambda: _try_one_pass(attempts, rows))
     if isinstance(result, DoesNotFit):
         if result.rows is not None and not reads_itself:
-            given = request.without_given_slices(result.rows)
-        result = _write_measured(attempts, given)
+            rows = request.without_given_slices(result.rows)
+        result = _write_measured(attempts, rows)
     if issue_warnings:
         # The caller is behind `typed_errors`.
         _issue(result.warnings, stacklevel=3)
     return result
+
+
+def _prepare(request: WriteRequest, table: WritableTable, given: DataFrame) -> DataFrame:
+    """Align the rows with the table and check the request, before anything is computed."""
+    # Before the rows are evaluated, because a column's default can be the current time.
+    rows = request.aligned(table, request.without_given_slices(given))
+    request.check(table, rows.schema)
+    if not request.appends(table):
+        schema = request.stored_schema(table, rows)
+        check_planned(table, schema, own_properties(request, table, schema))
+    return rows
 
 
 class _Attempts:
@@ -235,7 +242,7 @@ def _try_one_pass(attempts: _Attempts, rows: DataFrame) -> WriteResult | DoesNot
         return table
     result: WriteResult | DoesNotFit = DoesNotFit()
     if request.mode is WriteMode.OVERWRITE:
-        result = rebuild_by_tree(request, table, request.aligned(table, rows))
+        result = rebuild_with_previous_tree(request, table, request.aligned(table, rows))
     elif request.appends(table) and not request.decides_columns(table):
         result = append_single_file(request, table, rows)
     if isinstance(result, DoesNotFit) and result.rows is None:
@@ -243,14 +250,14 @@ def _try_one_pass(attempts: _Attempts, rows: DataFrame) -> WriteResult | DoesNot
     return result
 
 
-def _write_measured(attempts: _Attempts, given: DataFrame) -> WriteResult:
+def _write_measured(attempts: _Attempts, rows: DataFrame) -> WriteResult:
     """Write the rows in two passes."""
     request = attempts.request
-    columns = partial(request.measured_columns, attempts.checked, given)
+    columns = partial(request.measured_columns, attempts.checked, rows)
     store = partial(evaluated_once, read_first=columns)
-    with Source(given, store, attempts.reads_itself) as source:
-        if source.is_stored:
-            # Others may have committed while the rows were stored.
+    with Source(rows, store, attempts.reads_itself) as source:
+        if source.is_checkpointed:
+            # Others may have committed while the rows were checkpointed.
             attempts.discard()
         return until_committed(request.address.label, lambda: _try_measured(attempts, source))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,12 +97,15 @@ class WritePlan:
     """The number of rows it was made for; None if it was made for other, similar rows."""
 
 
+Index = TypeVar("Index", bound=TargetIndex)
+
+
 @dataclass(frozen=True)
-class IndexWriter:
+class IndexWriter(Generic[Index]):
     """Measures rows, chooses their revision, plans their tree, writes, reads back and commits."""
 
     table: WritableTable
-    index: TargetIndex
+    index: Index
 
     def write_rows(self, rows: DataFrame) -> WrittenFiles:
         """Measure the rows, then write them: two passes.

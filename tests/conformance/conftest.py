@@ -13,7 +13,6 @@ from dbt.tests.fixtures.project import *  # noqa: F403 - fixtures are found by n
 from dbt.tests.util import write_file
 from pyspark.sql import SparkSession
 
-from tests import spark_session
 from tests.conformance import dialect
 from tests.conformance.classes import CLASS_NAMES, class_name
 from tests.conformance.overrides import OVERRIDES
@@ -25,6 +24,7 @@ from tests.conformance.storage import (  # noqa: F401 - a fixture
     chosen_columns,
     with_index,
 )
+from tests.support import spark_session
 
 FILES = ("models", "macros", "snapshots", "properties", "tests", "analyses")
 

@@ -16,7 +16,7 @@ import pytest
 from packaging.metadata import Metadata
 
 from tests.integration.dbt.projects import write_project
-from tests.spark_session import JAVA_OPTIONS, SMALL_DATA
+from tests.support.spark_session import JAVA_OPTIONS, SMALL_DATA
 
 ROOT = Path(__file__).parents[2]
 

@@ -32,8 +32,8 @@ from qbeast_core.model.weight import weight_of_fraction
 from qbeast_core.tree.anchors import violations
 from tests.fuzz.rows import Batch, Condition, Row, as_frame, conditions, far, near
 from tests.integration.core.brute_force import assert_rows_of_blocks, last_version, plain
-from tests.spark_session import SMALL_DATA
 from tests.support.checksums import assert_checksum
+from tests.support.spark_session import SMALL_DATA
 from tests.support.views import viewed
 
 FRACTIONS = (0.01, 0.1, 0.35, 0.8)

@@ -22,11 +22,11 @@ from pyspark.sql import functions as F
 from qbeast_core import QbeastTable, convert_to_qbeast, migrate_format, write_table
 from qbeast_core.model.weight import weight_of_fraction
 from tests.integration.core.brute_force import assert_rows_in_their_cubes, assert_sound, plain
+from tests.support.reference_tables import REFERENCE, REPLICATED
 
 JARS = [jar for jar in os.environ.get("QBEAST_SPARK_JARS", "").split(",") if jar]
 PYTHON = os.environ.get("QBEAST_SPARK_PYTHON", "")
 ROOT = Path(__file__).parents[2]
-REFERENCE = Path(__file__).parents[1] / "reference"
 
 pytestmark = pytest.mark.skipif(
     not (JARS and PYTHON),
@@ -107,7 +107,7 @@ def converted(spark: SparkSession, path: str) -> None:
 
 
 def migrated(spark: SparkSession, path: str) -> None:
-    shutil.copytree(REFERENCE / "legacy_050_replicated", path)
+    shutil.copytree(REFERENCE / REPLICATED, path)
     migrate_format(spark, path)
 
 

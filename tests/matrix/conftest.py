@@ -24,7 +24,7 @@ def store(spark: SparkSession) -> Iterator[FaultyStore]:
 def statistics_as_of_large_writes() -> Iterator[None]:
     """Statistics come from the files' footers, where the schema allows it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(statistics, "LEAST_ROWS", 0)
+        patch.setattr(statistics, "MIN_ROWS", 0)
         yield
 
 

@@ -18,8 +18,8 @@ def test_ten_doublings_make_few_revisions_and_blocks(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The sizes of files are made a thousand times smaller, so that a million rows are gigabytes.
-    monkeypatch.setattr(sizing, "_SMALLEST_FILE_BYTES", 16 << 10)
-    monkeypatch.setattr(sizing, "_LARGEST_FILE_BYTES", 128 << 10)
+    monkeypatch.setattr(sizing, "_MIN_FILE_BYTES", 16 << 10)
+    monkeypatch.setattr(sizing, "_MAX_FILE_BYTES", 128 << 10)
     path, rows = str(tmp_path), 0
     for _ in range(DOUBLINGS + 1):
         more = spark.range(rows, max(2 * rows, FIRST)).selectExpr(

@@ -17,6 +17,9 @@ from qbeast_core.tree.extremes import Extremes
 from qbeast_core.tree.metrics import FileBlocks, TableSize, index_metrics
 from qbeast_core.tree.reading import ReadableFile
 
+EVIL = "</script><script>document.title='broken'</script><!-- {{data}} `'\""
+"""A name of a table or column that would break a page if it was not escaped."""
+
 
 def revision_over(*columns: str, cube_size: int = 100) -> Revision:
     """Whole numbers from 0 to 999 in each column."""

@@ -3,7 +3,8 @@
 import pytest
 
 from qbeast_core import counted
-from qbeast_core.write.request import WriteMode, WriteResult
+from qbeast_core.options import WriteMode
+from qbeast_core.write.result import WriteResult
 
 
 @pytest.mark.parametrize(

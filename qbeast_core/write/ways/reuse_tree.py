@@ -13,7 +13,7 @@ from qbeast_core.spark.alignment import is_filled_by_delta
 from qbeast_core.write.files import DoesNotFit, WrittenFiles
 from qbeast_core.write.index_keys import COLUMN_STATS_KEY, Option, is_automatic
 from qbeast_core.write.new_index import NewIndex
-from qbeast_core.write.plan import TreePlan, plan_again
+from qbeast_core.write.plan import TreePlan, plan_with_tree
 from qbeast_core.write.rebuild_key import ALWAYS_FIT, REBUILD_KEY, parse_rebuild_key
 from qbeast_core.write.revision import rebuilt_revision
 from qbeast_core.write.writer import IndexWriter, WritePlan
@@ -23,21 +23,17 @@ _CHECKED = (LinearTransformation, *ALWAYS_FIT)
 
 
 def write_with_previous_tree(
-    writer: IndexWriter, index: NewIndex, rows: DataFrame
+    writer: IndexWriter[NewIndex], rows: DataFrame
 ) -> WrittenFiles | DoesNotFit:
-    """Write rows that are distributed like those that they replace, in one pass. Commits nothing.
-
-    Args:
-        index: that of the writer.
-    """
-    stored = index.table.snapshot.configuration
+    """Write rows that are distributed like those they replace, in one pass. Commits nothing."""
+    index, stored = writer.index, writer.table.snapshot.configuration
     # If the tree does not suit the files, they are read back as rows, and such rows cannot
     # supply identity values.
     if is_filled_by_delta(rows, index.schema):
         return DoesNotFit()
-    if index.given_stats.get(COLUMN_STATS_KEY, "") != stored.get(COLUMN_STATS_KEY, ""):
+    if index.column_stats_key.get(COLUMN_STATS_KEY, "") != stored.get(COLUMN_STATS_KEY, ""):
         return DoesNotFit()
-    plan = _plan_by_tree(index)
+    plan = _plan_with_previous_tree(index)
     if plan is None:
         return DoesNotFit()
     rebuild = {REBUILD_KEY: stored[REBUILD_KEY]}
@@ -45,7 +41,7 @@ def write_with_previous_tree(
     return writer.try_write(rows, WritePlan(plan))
 
 
-def _plan_by_tree(index: NewIndex) -> TreePlan | None:
+def _plan_with_previous_tree(index: NewIndex) -> TreePlan | None:
     """The plan that places rows with the tree of the replaced table.
 
     None if the index options differ, if the table's files are not all in one tree, or if the tree
@@ -69,5 +65,5 @@ def _plan_by_tree(index: NewIndex) -> TreePlan | None:
     kept = parse_rebuild_key(stored[REBUILD_KEY], last)
     if kept is None or not any(tree.element_count.values()):
         return None
-    plan = plan_again(rebuilt_revision(last), tree, index.schema, *kept)
+    plan = plan_with_tree(rebuilt_revision(last), tree, index.schema, *kept)
     return plan if plan.fits(plan.in_cubes) else None

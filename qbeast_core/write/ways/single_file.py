@@ -29,7 +29,7 @@ from qbeast_core.write.files import DoesNotFit, WrittenFiles, tagged
 from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.plan import RowLayout, TreePlan, in_order
 from qbeast_core.write.read_back import Counting, FileContents, contents_of, contents_of_all
-from qbeast_core.write.sizing import MOST_SAMPLE_ROWS, row_bytes
+from qbeast_core.write.sizing import MAX_SAMPLE_ROWS, row_bytes
 from qbeast_core.write.writer import IndexWriter
 
 _LEVELS_BELOW = 4
@@ -38,21 +38,18 @@ append has few of the rows of such a cube."""
 
 
 def write_single_file(
-    writer: IndexWriter, index: JoinedIndex, rows: DataFrame
+    writer: IndexWriter[JoinedIndex], rows: DataFrame
 ) -> WrittenFiles | DoesNotFit:
     """Write rows that fit in one file, in one pass. Commits nothing.
-
-    Args:
-        index: that of the writer.
 
     Raises:
         SourceChanged: the number of rows in the file differs from the number written.
     """
-    table = writer.table
+    table, index = writer.table, writer.index
     if is_filled_by_delta(rows, table.schema):
         # Delta then changes the metadata itself, so a new revision could not change it again.
         return DoesNotFit()
-    if table.transaction.changes_schema:
+    if table.transaction.metadata.changes_schema:
         # The metadata then changes before the file is written, with the same effect.
         return DoesNotFit()
     if not fits_single_file(rows, index):
@@ -91,7 +88,7 @@ def fits_single_file(rows: DataFrame, index: JoinedIndex) -> bool:
     if len(revision.transformations) != len(index.transformers):
         return False
     expected_bytes = about_bytes(rows)
-    most_rows = min(index.expected_cube_size, MOST_SAMPLE_ROWS)
+    most_rows = min(index.expected_cube_size, MAX_SAMPLE_ROWS)
     return expected_bytes <= min(ONE_TASK_BYTES, most_rows * row_bytes(rows.schema))
 
 
@@ -114,7 +111,7 @@ def _write_one_file(
     levels = min(_deepest(table, revision) + _LEVELS_BELOW, layout.first_levels)
     order = RowOrder(layout, levels)
     place = columns.place(catalyst, cells_of_row, order)
-    in_file = in_order(rows.coalesce(1), revision, order, place, transaction.stores_slices)
+    in_file = in_order(rows.coalesce(1), revision, order, place, transaction.metadata.stores_slices)
     # Concurrently with Spark's write.
     every_row = in_background(rows.sparkSession, EveryRow.of, catalyst, revision, cells_of_row)
     staged = transaction.write_files(in_file, expected_rows=0)
@@ -122,7 +119,7 @@ def _write_one_file(
         return None
     stored = transaction.read_staged(staged.files)
     row_count = staged.files[0].file.rows
-    if len(staged.files) > 1 or row_count is None or row_count > MOST_SAMPLE_ROWS:
+    if len(staged.files) > 1 or row_count is None or row_count > MAX_SAMPLE_ROWS:
         return DoesNotFit(stored)
     statistics = every_row.result().collect(stored)
     if statistics.rows != row_count:

@@ -15,7 +15,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DecimalType
 
@@ -259,3 +259,47 @@ def as_number(rows: DataFrame, name: str) -> Any:
         micros = F.unix_micros(column)
         return ((micros - F.pmod(micros, F.lit(1000))) / 1000).cast("bigint")
     return F.unix_date(column).cast("bigint") * 86_400_000 if kind == "date" else column
+
+
+def assert_walkable(spark: SparkSession, path: str) -> None:
+    """A reader that walks the tree from its root finds the rows of each sample."""
+    for fraction in (0.003, 0.02, 0.1, 0.35, 0.8):
+        sampled = QbeastTable.for_path(spark, path).sample(fraction).select("id").collect()
+        assert _walked_sample(spark, path, fraction) == Counter(row.id for row in sampled), fraction
+
+
+def _files_of_a_walk(table: QbeastTable, fraction: float) -> set[str]:
+    """The files that a reader finds which walks the tree as docs/format.md 9.3 says.
+
+    It goes below a cube only where the sample reaches beyond the cube's weight, the smallest of
+    its blocks; a cube that is not there is passed through.
+    """
+    dimensions, limit = len(table.columns_to_index), weight_of_fraction(fraction)
+    chosen: set[str] = set()
+    by_revision: dict[int, list[Row]] = {}
+    for row in table.blocks().collect():
+        by_revision.setdefault(row.revision, []).append(row)
+    for rows in by_revision.values():
+        blocks: dict[CubeId, list[Row]] = {}
+        for row in rows:
+            blocks.setdefault(CubeId.parse(row.cubeId, dimensions), []).append(row)
+        known = set(blocks) | {around for cube in blocks for around in cube.ancestors()}
+        waiting = [CubeId.root(dimensions)]
+        while waiting:
+            cube = waiting.pop()
+            if cube in blocks:
+                chosen |= {row.path for row in blocks[cube] if row.minWeight < limit}
+                if limit <= min(row.maxWeight for row in blocks[cube]):
+                    continue
+            waiting += [child for child in cube.children() if child in known]
+    return chosen
+
+
+def _walked_sample(spark: SparkSession, path: str, fraction: float) -> Counter[int]:
+    """The ids of a sample as a walking reader gives it."""
+    table = QbeastTable.for_path(spark, path)
+    files = _files_of_a_walk(table, fraction)
+    weight = F.hash(*table.columns_to_index)
+    rows = plain(spark, path).where(weight < weight_of_fraction(fraction))
+    names = rows.select("id", F.col("_metadata.file_name").alias("file")).collect()
+    return Counter(row.id for row in names if row.file in files)

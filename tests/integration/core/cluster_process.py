@@ -16,8 +16,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from qbeast_core import QbeastTable, write_table
-from tests import spark_session
 from tests.integration.core.faulty_tasks import CLASS, LOSE_EXECUTOR, RETRY, SPECULATE
+from tests.support import spark_session
 
 SETTINGS = {
     "spark.hadoop.fs.file.impl": CLASS,

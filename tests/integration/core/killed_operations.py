@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, convert_to_qbeast, failpoints, migrate_format, write_table
+from tests.support.reference_tables import REFERENCE, REPLICATED
 
 MEASURED = (
     failpoints.BETWEEN_PASSES,
@@ -84,8 +85,7 @@ def make_tables(spark: SparkSession, directory: Path) -> None:
     rows(spark, 0, 100).write.parquet(place(PARQUET))
     mapping = {"delta.columnMapping.mode": "name"}
     write_table(rows(spark, 0, 100), path=place(MAPPED), properties=mapping, **index)
-    reference = Path(__file__).parents[2] / "reference" / "legacy_050_replicated"
-    shutil.copytree(reference, place(LEGACY))
+    shutil.copytree(REFERENCE / REPLICATED, place(LEGACY))
 
 
 def _table(spark: SparkSession, path: str) -> QbeastTable:

@@ -11,10 +11,10 @@ import os
 import sys
 
 from qbeast_core import failpoints
-from tests import spark_session
 from tests.integration.core import faulty_files
 from tests.integration.core.killed_operations import KILLABLE
 from tests.integration.core.killing import kill_all
+from tests.support import spark_session
 
 WHILE_WRITING = "while_writing"
 """A data file has its beginning."""

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, RewriteResult, WriteResult, write_table
-from tests import spark_session
 from tests.integration.core.killing import kill_all
+from tests.support import spark_session
 
 APPLICATION = "events-stream"
 

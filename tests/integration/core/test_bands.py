@@ -71,7 +71,7 @@ def test_a_sample_reads_its_fraction(spark: SparkSession, path: str) -> None:
 def test_spark_counts_the_same_blocks_as_the_driver(
     spark: SparkSession, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qbeast_core.write.read_back.MOST_SAMPLE_ROWS", ROWS - 1)
+    monkeypatch.setattr("qbeast_core.write.read_back.MAX_SAMPLE_ROWS", ROWS - 1)
     by_spark = str(tmp_path / "by Spark")
     given = rows(spark, 0, ROWS)
     write_table(given, path=by_spark, columns_to_index=["a", "b"], cube_size=CUBE_SIZE)

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.delta.cache import refresh_cached
+from qbeast_core.delta.spark_cache import refresh_cached
 from qbeast_core.jvm.gateway import Jvm
 
 INDEXED, PLAIN = "cached_tables.indexed", "cached_tables.plain"

@@ -22,7 +22,7 @@ from qbeast_core import (
 from qbeast_core.errors import CommitVetoed, InvalidOptions
 from tests.integration.core.brute_force import actions, assert_sound, last_version, live_adds
 from tests.integration.core.other_threads import Once
-from tests.integration.core.test_migrate import PLAIN, copied
+from tests.support.reference_tables import PLAIN, copied
 
 
 def rows(spark: SparkSession, first: int, last: int) -> DataFrame:

@@ -24,6 +24,7 @@ from qbeast_core.locate.table import WritableTable
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,
+    assert_walkable,
     last_version,
     live_adds,
     plain,
@@ -36,7 +37,6 @@ from tests.integration.core.other_threads import (
     in_other_thread,
     together,
 )
-from tests.integration.core.test_few_values import assert_walkable
 
 
 def rows(spark: SparkSession, first: int, count: int, shift: int = 0) -> Any:

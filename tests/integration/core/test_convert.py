@@ -31,6 +31,7 @@ from tests.integration.core.brute_force import (
     log_of,
     plain,
 )
+from tests.support.reference_tables import REFERENCE
 
 EMPTY = "io.qbeast.core.transform.Empty"
 
@@ -103,8 +104,7 @@ def test_optimize_alone_indexes_a_converted_table(spark: SparkSession, delta_tab
 def test_the_commit_is_the_one_that_qbeast_spark_makes(
     spark: SparkSession, delta_table: str
 ) -> None:
-    reference = Path(__file__).parents[2] / "reference" / "staging"
-    theirs = actions(reference, 1, "metaData")[0]["configuration"]
+    theirs = actions(REFERENCE / "staging", 1, "metaData")[0]["configuration"]
     convert_to_qbeast(spark, f"delta.`{delta_table}`", "a,s", 200)
     assert [next(iter(action)) for action in log_of(delta_table, 1)] == ["commitInfo", "metaData"]
     assert actions(delta_table, 1, "commitInfo")[0]["operation"] == "SET TBLPROPERTIES"

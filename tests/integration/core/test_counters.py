@@ -19,7 +19,7 @@ from benchmarks.scans import scanned
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.jvm import catalyst
 from qbeast_core.read import sample as sampling
-from tests.counters import counting
+from tests.support.counters import counting
 
 pytestmark = pytest.mark.usefixtures("as_for_large_data")
 

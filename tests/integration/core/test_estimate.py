@@ -354,7 +354,7 @@ def test_spark_sums_up_the_sample_as_numpy_does(spark: SparkSession, shared: Qbe
             argument=F.col("fare"),
             keys=[F.expr("id % 3")],
             cluster=Cluster(y, z),
-            most_groups=10,
+            max_groups=10,
         )
         assert found.rows == len(local)
         assert found.squared_rows == (local.groupby("w").size() ** 2).sum()

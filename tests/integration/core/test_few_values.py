@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,52 +9,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.model.cube import CubeId
-from qbeast_core.model.weight import weight_of_fraction
-from tests.integration.core.brute_force import assert_rows_in_their_cubes, assert_sound, plain
-
-
-def files_of_a_walk(table: QbeastTable, fraction: float) -> set[str]:
-    """The files that a reader finds which walks the tree as docs/format.md 9.3 says.
-
-    It goes below a cube only where the sample reaches beyond the cube's weight, the smallest of
-    its blocks; a cube that is not there is passed through.
-    """
-    dimensions, limit = len(table.columns_to_index), weight_of_fraction(fraction)
-    chosen: set[str] = set()
-    by_revision: dict[int, list] = {}
-    for row in table.blocks().collect():
-        by_revision.setdefault(row.revision, []).append(row)
-    for rows in by_revision.values():
-        blocks: dict[CubeId, list] = {}
-        for row in rows:
-            blocks.setdefault(CubeId.parse(row.cubeId, dimensions), []).append(row)
-        known = set(blocks) | {around for cube in blocks for around in cube.ancestors()}
-        waiting = [CubeId.root(dimensions)]
-        while waiting:
-            cube = waiting.pop()
-            if cube in blocks:
-                chosen |= {row.path for row in blocks[cube] if row.minWeight < limit}
-                if limit <= min(row.maxWeight for row in blocks[cube]):
-                    continue
-            waiting += [child for child in cube.children() if child in known]
-    return chosen
-
-
-def walked_sample(spark: SparkSession, path: str, fraction: float) -> Counter:
-    """The ids of a sample as a walking reader gives it."""
-    table = QbeastTable.for_path(spark, path)
-    files = files_of_a_walk(table, fraction)
-    weight = F.hash(*table.columns_to_index)
-    rows = plain(spark, path).where(weight < weight_of_fraction(fraction))
-    names = rows.select("id", F.col("_metadata.file_name").alias("file")).collect()
-    return Counter(row.id for row in names if row.file in files)
-
-
-def assert_walkable(spark: SparkSession, path: str) -> None:
-    for fraction in (0.003, 0.02, 0.1, 0.35, 0.8):
-        sampled = QbeastTable.for_path(spark, path).sample(fraction).select("id").collect()
-        assert walked_sample(spark, path, fraction) == Counter(row.id for row in sampled), fraction
+from tests.integration.core.brute_force import (
+    assert_rows_in_their_cubes,
+    assert_sound,
+    assert_walkable,
+    plain,
+)
 
 
 @pytest.mark.parametrize("distinct", [3, 50, 1000])

@@ -17,8 +17,8 @@ from qbeast_core import write_table
 from qbeast_core.delta import statistics as late_statistics
 from qbeast_core.delta import transaction
 from qbeast_core.jvm.settings import changed_settings, session_with
-from tests.counters import counting
 from tests.integration.core.brute_force import assert_sound, live_adds
+from tests.support.counters import counting
 
 COLUMNS = {
     "id": "id",
@@ -56,7 +56,7 @@ COLUMNS = {
 @pytest.fixture(autouse=True)
 def _as_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small writes are treated as large ones, whose statistics are found later."""
-    monkeypatch.setattr(late_statistics, "LEAST_ROWS", 0)
+    monkeypatch.setattr(late_statistics, "MIN_ROWS", 0)
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_they_are_those_of_a_plain_write(
     monkeypatch: pytest.MonkeyPatch,
     found_later_from: int,
 ) -> None:
-    monkeypatch.setattr(late_statistics, "LEAST_ROWS", found_later_from)
+    monkeypatch.setattr(late_statistics, "MIN_ROWS", found_later_from)
     write_table(rows, path=str(tmp_path / "t"), columns_to_index=["id", "x"], cube_size=400)
     ours = statistics(tmp_path / "t")
     assert len(ours) > 2
@@ -130,7 +130,7 @@ def test_footers_are_read_by_tasks(
 ) -> None:
     jobs = []
     for name, found_later_from in (("later", 0), ("by Delta", 1501)):
-        monkeypatch.setattr(late_statistics, "LEAST_ROWS", found_later_from)
+        monkeypatch.setattr(late_statistics, "MIN_ROWS", found_later_from)
         with counting(spark) as asked:
             write_table(rows, path=str(tmp_path / name), columns_to_index="id", cube_size=400)
         jobs.append(asked.jobs)

@@ -19,7 +19,7 @@ from tests.integration.core.brute_force import (
     live_adds,
     plain,
 )
-from tests.integration.core.test_merge import rows
+from tests.integration.core.merge_tables import rows
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 

@@ -18,8 +18,8 @@ def test_a_new_size_opens_one_revision_and_numbers_are_kept(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A table of a few thousand rows, as one of gigabytes: cubes of 50 to 400 rows of 8 bytes.
-    monkeypatch.setattr(sizing, "_SMALLEST_FILE_BYTES", 400)
-    monkeypatch.setattr(sizing, "_LARGEST_FILE_BYTES", 3200)
+    monkeypatch.setattr(sizing, "_MIN_FILE_BYTES", 400)
+    monkeypatch.setattr(sizing, "_MAX_FILE_BYTES", 3200)
     path, fixed = str(tmp_path / "auto"), str(tmp_path / "fixed")
     rows = 0
 

@@ -192,7 +192,7 @@ def test_slices_follow_the_columns_that_were_chosen(spark: SparkSession, tmp_pat
 def test_the_first_rows_decide_the_automatic_cube_size(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sizing, "_SMALLEST_FILE_BYTES", 60)
+    monkeypatch.setattr(sizing, "_MIN_FILE_BYTES", 60)
     at_once, path = str(tmp_path / "at_once"), str(tmp_path / "t")
     write_table(rows(spark), path=at_once, columns_to_index="id")
     expected = QbeastTable.for_path(spark, at_once).cube_size

@@ -34,7 +34,7 @@ from tests.integration.core.faulty_store import (
     FaultyStore,
     installed,
 )
-from tests.integration.core.test_migrate import PLAIN, ROWS, copied
+from tests.support.reference_tables import PLAIN, ROWS, copied
 
 AFTER_THE_WRITE = pytest.mark.parametrize("fault", [REPLY_LOST, CONNECTION_LOST])
 

@@ -10,52 +10,27 @@ from typing import Any
 
 import pytest
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, failpoints, write_table
 from qbeast_core.errors import AmbiguousMerge, InvalidOptions, ReplaceMismatch, UnknownColumn
 from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.spark.keys import key_condition
-from tests.counters import counting
 from tests.integration.core.brute_force import (
     actions,
     assert_rows_in_their_cubes,
     assert_sound,
+    assert_walkable,
     last_version,
     live_adds,
     plain,
 )
+from tests.integration.core.merge_tables import contents, create, files_holding, rows
 from tests.integration.core.other_threads import Once
-from tests.integration.core.test_few_values import assert_walkable
+from tests.support.counters import counting
 
 pytestmark = pytest.mark.usefixtures("as_for_large_data")
-
-CUBE_SIZE = 150
-
-
-def rows(spark: SparkSession, first: int, count: int, shift: int = 0) -> DataFrame:
-    return spark.range(first, first + count, 1, 1).selectExpr(
-        "id",
-        f"pmod(hash(id), 1000) + {shift} as a",
-        "pmod(hash(id, 1), 1000) as b",
-        "'old' as s",
-    )
-
-
-def create(spark: SparkSession, path: Path, **properties: str) -> str:
-    write_table(
-        rows(spark, 0, 1500),
-        path=str(path),
-        columns_to_index=["a", "b"],
-        cube_size=CUBE_SIZE,
-        properties=properties,
-    )
-    return str(path)
-
-
-def contents(spark: SparkSession, path: str) -> Counter[tuple[Any, ...]]:
-    return Counter(map(tuple, plain(spark, path).collect()))
 
 
 def merged(
@@ -65,11 +40,6 @@ def merged(
     known = {row[0] for row in before}
     after = Counter({source.get(row[0], row): count for row, count in before.items()})
     return after + Counter(row for key, row in source.items() if key not in known)
-
-
-def files_holding(spark: SparkSession, path: str, condition: str) -> set[str]:
-    found = plain(spark, path).where(condition).select(F.col("_metadata.file_name"))
-    return {row[0] for row in found.distinct().collect()}
 
 
 def test_an_upsert_rewrites_exactly_the_files_that_hold_a_key(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,21 +28,17 @@ from tests.integration.core.brute_force import (
     log_of,
     plain,
 )
+from tests.support.reference_tables import (
+    PLAIN,
+    REFERENCE,
+    REPLICATED,
+    ROWS,
+    copied,
+    count_and_sum,
+    sidecar,
+)
 
-REFERENCE = Path(__file__).parents[2] / "reference"
-PLAIN, REPLICATED = "legacy_050_plain", "legacy_050_replicated"
-ROWS = {PLAIN: 1200, REPLICATED: 1000}
 FILES = {PLAIN: 42, REPLICATED: 82}
-
-
-def copied(name: str, to: Path) -> str:
-    shutil.copytree(REFERENCE / name, to / name)
-    return str(to / name)
-
-
-def sidecar(name: str) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads((REFERENCE / f"{name}.json").read_text())
-    return read
 
 
 def rewrite_log(path: str, change: Callable[[dict[str, Any]], object]) -> None:
@@ -88,12 +83,6 @@ def assert_as_recorded(table: QbeastTable, name: str) -> None:
     for query in expected["queries"]:
         rows = table.sample(query["sample"] or 1.0, query["filter"])
         assert count_and_sum(rows) == (query["count"], query["sum_id"]), query
-
-
-def count_and_sum(rows: DataFrame) -> tuple[int, int]:
-    found = rows.selectExpr("count(*)", "sum(id)").head()
-    assert found is not None
-    return found[0], found[1]
 
 
 @pytest.mark.parametrize("name", [PLAIN, REPLICATED])

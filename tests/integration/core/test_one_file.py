@@ -16,7 +16,6 @@ from qbeast_core import QbeastTable, WriteResult, failpoints, phases, write_tabl
 from qbeast_core.errors import SourceChanged
 from qbeast_core.spark.statistics import EveryRow
 from qbeast_core.write.ways import single_file
-from tests.counters import counting
 from tests.integration.core.brute_force import (
     actions,
     assert_rows_in_their_cubes,
@@ -28,6 +27,7 @@ from tests.integration.core.brute_force import (
     plain,
 )
 from tests.integration.core.other_threads import Meeting, Once, together
+from tests.support.counters import counting
 
 ROWS, MORE = 4_000, 300
 WRITTEN_FIRST = [phases.WRITING, phases.MEASURING, phases.PLANNING, phases.COMMITTING]
@@ -159,7 +159,7 @@ def test_column_stats_set_the_range_of_the_revision(spark: SparkSession, path: P
 def test_rows_that_turn_out_to_be_many_are_measured_and_written_again(
     spark: SparkSession, path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
-    monkeypatch.setattr(single_file, "MOST_SAMPLE_ROWS", limit)
+    monkeypatch.setattr(single_file, "MAX_SAMPLE_ROWS", limit)
     monkeypatch.setattr("qbeast_core.write.ways.single_file.fits_single_file", lambda *_: True)
     calls = spark.sparkContext.accumulator(0)
 

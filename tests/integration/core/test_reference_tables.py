@@ -5,8 +5,6 @@ The sidecar of each table says how it was made, and what each sample and filter 
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +19,10 @@ from tests.integration.core.brute_force import (
     last_version,
     plain,
 )
+from tests.support.reference_tables import REFERENCE, copied, count_and_sum, sidecar
 
 pytestmark = pytest.mark.usefixtures("as_for_large_data")
 
-REFERENCE = Path(__file__).parents[2] / "reference"
 TABLES = ["linear_2d", "mixed", "hash_only", "optimized", "revisions", "staging", "quantiles"]
 
 # For each table that can be written: columns of new rows made from its own, inside of the ranges of
@@ -47,16 +45,6 @@ OUT_OF_RANGE = {
 }
 
 
-def sidecar(name: str) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads((REFERENCE / f"{name}.json").read_text())
-    return read
-
-
-def copied(name: str, to: Path) -> str:
-    shutil.copytree(REFERENCE / name, to / name)
-    return str(to / name)
-
-
 @pytest.fixture(scope="module", params=TABLES)
 def reference(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
@@ -64,11 +52,6 @@ def reference(
     """A table that is only read, with its sidecar."""
     path = copied(request.param, tmp_path_factory.mktemp("reference"))
     return QbeastTable.for_path(spark, path), sidecar(request.param)
-
-
-def count_and_sum(rows: Any) -> tuple[int, int | None]:
-    found = rows.selectExpr("count(*)", "sum(id)").head()
-    return found[0], found[1]
 
 
 def file_names(table: QbeastTable, fraction: float | None, where: str | None) -> set[str]:

@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from tests.counters import counting
 from tests.integration.core.brute_force import assert_sound, plain
+from tests.support.counters import counting
 
 
 def rows(spark: SparkSession, first: int, end: int) -> DataFrame:

@@ -13,7 +13,7 @@ from qbeast_core.options import parse_columns, resolve_columns
 from qbeast_core.spark import drawing
 from qbeast_core.spark.statistics import Bounds
 from qbeast_core.write.measure import measure
-from tests.counters import counting
+from tests.support.counters import counting
 
 
 @pytest.mark.parametrize("partitions", [1, 3])

@@ -411,7 +411,7 @@ def test_the_cube_size_is_worked_out_where_it_is_left_open(
 def test_files_whose_keys_collide_are_distinguished_by_their_names(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_rows: int
 ) -> None:
-    monkeypatch.setattr(contents, "MOST_SAMPLE_ROWS", most_rows)
+    monkeypatch.setattr(contents, "MAX_SAMPLE_ROWS", most_rows)
     monkeypatch.setattr(contents, "_KEY_SEEDS", 0)
     write_table(events(spark, 500), path=str(tmp_path), columns_to_index=["a"], cube_size=50)
     assert_sound(spark, tmp_path, range(500))

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from tests.spark_session import JAVA_OPTIONS, SMALL_DATA
+from tests.support.spark_session import JAVA_OPTIONS, SMALL_DATA
 
 SPARK_CONFIG = {
     "spark.driver.memory": "1g",

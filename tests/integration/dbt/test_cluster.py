@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.dbt.projects import write_project
-from tests.spark_session import JAVA_OPTIONS
+from tests.support.spark_session import JAVA_OPTIONS
 from tests.support.standalone_cluster import standalone_cluster
 
 SPARK_CONFIG = {

@@ -122,7 +122,7 @@ def test_a_sample_has_the_columns_of_the_stored_table(
     options: dict[str, Any] = {"columns_to_index": "id", "cube_size": 200, "slices": True}
     write_table(rows, table="sampling.sliced", mode="overwrite", **options)
     stored = spark.table("sampling.sliced")
-    tenth = QbeastTable.for_name(spark, "sampling.sliced").sample(0.1, stored=True)
+    tenth = QbeastTable.for_name(spark, "sampling.sliced").sample(0.1, with_slices=True)
     expected = ids(tenth.where(where.removeprefix("where ") or "true"))
     assert expected
 

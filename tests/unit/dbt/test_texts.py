@@ -13,7 +13,7 @@ from qbeast_core import one_line, quoted
 from qbeast_core.change.rewrite import RewriteResult
 from qbeast_core.errors import UnknownColumn
 from qbeast_core.options import WriteMode
-from qbeast_core.write.request import WriteResult
+from qbeast_core.write.result import WriteResult
 
 
 def test_the_cause_of_a_failed_job_is_shown_in_one_line() -> None:

@@ -114,14 +114,14 @@ def test_a_column_that_is_gone_is_named() -> None:
     with pytest.raises(IncompatibleTable, match=r"the index of db.t needs.*'a' .* not exist"):
         _ = found.weight_columns("db.t")
     with pytest.raises(IncompatibleTable, match=r"the index of db.t needs.*'a' .* not exist"):
-        found.check_columns("db.t")
+        found.check_columns_exist("db.t")
 
 
 def test_a_column_without_an_index_for_its_type_can_be_weighed() -> None:
     found = index(file(None), columns=schema(BooleanType(), "a"))
     assert found.weight_columns("db.t") == ("a",)
     with pytest.raises(IncompatibleTable, match=r"boolean cannot be indexed"):
-        found.check_columns("db.t")
+        found.check_columns_exist("db.t")
 
 
 @given(

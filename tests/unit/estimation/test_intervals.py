@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qbeast_core.estimation.growing import MOST_LOOKS
+from qbeast_core.estimation.growing import MAX_LOOKS
 from qbeast_core.estimation.intervals import (
     ratio_intervals,
     rows_off,
@@ -242,7 +242,7 @@ def test_a_sample_grows_no_further_than_pays() -> None:
     outcome = table.estimate("avg", 0.01, known_extremes=False, largest_fraction=0.3)
     assert outcome.exact_because
     assert asked == sorted(asked)
-    assert len(asked) <= MOST_LOOKS
+    assert len(asked) <= MAX_LOOKS
     assert max(asked) <= 0.3
 
 
@@ -260,7 +260,7 @@ def test_numpy_is_all_that_estimation_imports() -> None:
 
     code = (
         "import sys, qbeast_core.estimation.growing as growing\n"
-        "print(growing.MOST_LOOKS, sorted({n.split('.')[0] for n in sys.modules}"
+        "print(growing.MAX_LOOKS, sorted({n.split('.')[0] for n in sys.modules}"
         " & {'pyspark', 'py4j', 'delta'}))"
     )
     run = subprocess.run(
@@ -270,7 +270,7 @@ def test_numpy_is_all_that_estimation_imports() -> None:
         cwd=Path(__file__).parents[3],
         check=True,
     )
-    assert run.stdout.strip() == f"{MOST_LOOKS} []"
+    assert run.stdout.strip() == f"{MAX_LOOKS} []"
 
 
 @pytest.mark.parametrize(("tolerance", "confidence"), [(1e-200, 0.95), (5e-324, 0.999999999)])

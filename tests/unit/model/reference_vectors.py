@@ -4,10 +4,9 @@ import datetime
 import json
 from decimal import Decimal
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-REFERENCE = Path(__file__).parents[2] / "reference"
+from tests.support.reference_tables import REFERENCE
 
 VECTORS: dict[str, Any] = json.loads((REFERENCE / "vectors.json").read_text("utf-8"))
 

@@ -1,8 +1,5 @@
 """The tags of versions up to 0.5 (docs/format.md 10.1)."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from qbeast_core.model.block import Block
@@ -18,8 +15,8 @@ from qbeast_core.model.legacy import (
     replicated_revisions,
     without_replicated_sets,
 )
+from tests.support.reference_tables import PLAIN, REPLICATED, sidecar
 
-REFERENCE = Path(__file__).parents[2] / "reference"
 SOUND = {
     "state": "FLOODED",
     "cube": "gw",
@@ -103,9 +100,9 @@ def test_a_revision_alone_is_read_without_the_rest():
     assert parse_revision_id({"revision": "12"}) == 12
 
 
-@pytest.mark.parametrize("name", ["legacy_050_plain", "legacy_050_replicated"])
+@pytest.mark.parametrize("name", [PLAIN, REPLICATED])
 def test_the_tags_of_the_old_tables_are_understood(name):
-    recorded = json.loads((REFERENCE / f"{name}.json").read_text())
+    recorded = sidecar(name)
     states = dict.fromkeys(recorded["states"], 0)
     rows = 0
     for tags in recorded["tags"]:

@@ -11,7 +11,8 @@ from qbeast_core.model.block import parse_blocks
 from qbeast_core.model.murmur import spark_hash
 from qbeast_core.model.revision import Revision
 from tests.support.oracles import cube_containing, point_of
-from tests.unit.model.reference_vectors import REFERENCE, sidecars, spark_types
+from tests.support.reference_tables import REFERENCE
+from tests.unit.model.reference_vectors import sidecars, spark_types
 
 TABLES = [name for name, table in sidecars().items() if "vectors" in table]
 DEEPEST = 12

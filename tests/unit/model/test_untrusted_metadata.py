@@ -14,9 +14,9 @@ from qbeast_core.errors import CorruptMetadata, InvalidOptions
 from qbeast_core.model import json_text
 from qbeast_core.model.block import parse_blocks
 from qbeast_core.model.column_stats import parse_column_stats, resolve_column_stats
-from qbeast_core.model.cube import DEEPEST_LEVEL, CubeId
+from qbeast_core.model.cube import MAX_LEVELS, CubeId
 from qbeast_core.model.datatypes import DataType
-from qbeast_core.model.json_text import DEEPEST, LONGEST_TEXT, parse_id, parse_json
+from qbeast_core.model.json_text import MAX_NESTING, MAX_TEXT_LENGTH, parse_id, parse_json
 from qbeast_core.model.legacy import replicated_revisions
 from qbeast_core.model.quantiles import StringQuantiles
 from qbeast_core.model.revision import (
@@ -35,7 +35,7 @@ from qbeast_core.model.transformer import (
 HUGE = "9" * 5000
 """More digits than Python converts to a number by default."""
 DEEP = "[" * 100_000 + "]" * 100_000
-TOO_LONG = '"' + " " * LONGEST_TEXT + '"'
+TOO_LONG = '"' + " " * MAX_TEXT_LENGTH + '"'
 PACKAGE = "io.qbeast.core.transform."
 
 NUMBERS = st.one_of(
@@ -195,18 +195,18 @@ def test_texts_beyond_the_limits_are_refused(text: str) -> None:
 
 @pytest.mark.parametrize(("dimensions", "symbols"), [(2, 1), (8, 2)])
 def test_a_cube_is_as_deep_as_doubles_can_tell_points_apart(dimensions: int, symbols: int) -> None:
-    assert CubeId.parse("A" * DEEPEST_LEVEL * symbols, dimensions).depth == DEEPEST_LEVEL
+    assert CubeId.parse("A" * MAX_LEVELS * symbols, dimensions).depth == MAX_LEVELS
     with pytest.raises(ValueError, match="more than 1,074 levels"):
-        CubeId.parse("A" * (DEEPEST_LEVEL + 1) * symbols, dimensions)
+        CubeId.parse("A" * (MAX_LEVELS + 1) * symbols, dimensions)
 
 
 def test_json_is_as_deep_and_as_long_as_allowed_and_no_more() -> None:
-    deepest = "[" * DEEPEST + "]" * DEEPEST
+    deepest = "[" * MAX_NESTING + "]" * MAX_NESTING
     assert parse_json(deepest)
     with pytest.raises(ValueError, match="nested too deeply"):
         parse_json(f"[{deepest}]")
     with pytest.raises(ValueError, match="nested too deeply"):
-        parse_json('{"a":' * (DEEPEST + 1) + "1" + "}" * (DEEPEST + 1))
+        parse_json('{"a":' * (MAX_NESTING + 1) + "1" + "}" * (MAX_NESTING + 1))
     with pytest.raises(ValueError, match="characters; 33,554,432 are allowed"):
         parse_json(TOO_LONG)
 
@@ -233,7 +233,7 @@ def test_a_revision_that_could_not_be_read_again_is_not_written(
         1, 0, "t", 10, (StringQuantilesTransformer("b"),), (StringQuantiles(("a" * 900, "b")),)
     )
     assert len(revision.to_json_text()) < 2000
-    monkeypatch.setattr(json_text, "LONGEST_TEXT", 1000)
+    monkeypatch.setattr(json_text, "MAX_TEXT_LENGTH", 1000)
     with pytest.raises(InvalidOptions, match=r"'b' is too large .* by hash instead of quantiles"):
         revision.to_json_text()
 

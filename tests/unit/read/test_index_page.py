@@ -15,9 +15,8 @@ from qbeast_core.read.visualize import FRACTIONS, write_page
 from qbeast_core.tree.extremes import Extremes
 from qbeast_core.tree.metrics import FileBlocks
 from tests.support.index_page import OpenPage, opened
-from tests.support.pages import contents_of, readable, revision_over, small_files
+from tests.support.pages import EVIL, contents_of, readable, revision_over, small_files
 from tests.support.trees import grown_blocks, in_files, random_weights
-from tests.unit.read.test_visualize import EVIL
 
 EVERYTHING = FRACTIONS.index(1.0)
 WIDE = {"width": 1400, "height": 900}

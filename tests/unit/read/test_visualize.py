@@ -15,9 +15,7 @@ from qbeast_core.errors import InvalidOptions
 from qbeast_core.model.cube import CubeId
 from qbeast_core.read import visualize
 from qbeast_core.read.visualize import write_page
-from tests.support.pages import contents_of, small_files
-
-EVIL = "</script><script>document.title='broken'</script><!-- {{data}} `'\""
+from tests.support.pages import EVIL, contents_of, small_files
 
 
 def page(tmp_path: Path, *columns: str, title: str = "events", **options: Any) -> str:
@@ -89,7 +87,7 @@ def test_two_columns_are_chosen_by_name(tmp_path: Path) -> None:
 def test_chosen_columns_are_drawn_also_where_there_are_many_pairs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visualize, "_MOST_PAIRS", 1)
+    monkeypatch.setattr(visualize, "_MAX_PAIRS", 1)
     drawn = Elements(page(tmp_path, "a", "b", "c", columns=["c", "b"]))
     assert [grid["pair"] for grid in drawn.data["grids"]] == [[0, 1], [1, 2]]
 
@@ -116,7 +114,7 @@ def test_a_page_of_too_many_entries_has_wider_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert Elements(page(tmp_path, "a", "b")).data["entryDepth"] == 6
-    monkeypatch.setattr(visualize, "_MOST_ENTRIES", 2)
+    monkeypatch.setattr(visualize, "_MAX_ENTRIES", 2)
     data = Elements(page(tmp_path, "a", "b")).data
     assert data["entryDepth"] == 0
     assert [len(column["lower"]) for column in data["columns"]] == [0, 0]

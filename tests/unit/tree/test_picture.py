@@ -23,7 +23,7 @@ def test_only_the_largest_cubes_are_drawn_and_none_without_its_parents() -> None
     listed = [
         FileBlocks(1, tuple(Block(CubeId(1, depth, 0), 0, MAX_WEIGHT, 1) for depth in range(1, 40)))
     ]
-    picture = picture_of(listed, 1, most_cubes=10)
+    picture = picture_of(listed, 1, max_drawn_cubes=10)
     assert [cube.cube.depth for cube in picture.cubes] == list(range(10))
     assert picture.left_out == 30
     assert (picture.cubes[0].rows, picture.cubes[0].rows_below) == (0, 39)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-from pathlib import Path
 
 import pytest
 
@@ -20,8 +19,8 @@ from qbeast_core.tree.query import (
     may_match,
 )
 from tests.support.oracles import cube_bounds
+from tests.support.reference_tables import sidecar
 
-REFERENCE = Path(__file__).parents[2] / "reference"
 OCTOBER = datetime.datetime(2020, 10, 1, tzinfo=datetime.timezone.utc)
 PREDICATES: dict[str, Predicate] = {
     "a < 2000": Comparison("a", "<", 2000),
@@ -61,10 +60,6 @@ def sampled_queries() -> list[tuple[str, int]]:
         for number, query in enumerate(sidecar(table)["queries"])
         if query["sample"] is not None
     ]
-
-
-def sidecar(table: str) -> dict:
-    return json.loads((REFERENCE / f"{table}.json").read_text())
 
 
 @pytest.mark.parametrize(("table", "number"), sampled_queries())

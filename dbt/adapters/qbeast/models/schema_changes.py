@@ -48,7 +48,7 @@ def fit_to_table(
     """
     rows = bring_up_to_date(query, table, on_schema_change, model)
     schema = table_schema(rows.sparkSession, table)
-    return known_part(rows, schema, model, updates=updates, keep_others=keeps_others)
+    return known_part(rows, schema, model, updates=updates, keeps_others=keeps_others)
 
 
 def fit_increment(

@@ -149,13 +149,13 @@ def _with_views(spark: SparkSession, sql: str, indexed: Sequence[_IndexedSample]
     frames: dict[str, DataFrame] = {}
     try:
         for item, view in zip(indexed, views, strict=True):
-            frames[view] = item.table.sample(item.sample.fraction, stored=True)
+            frames[view] = item.table.sample(item.sample.fraction, with_slices=True)
             frames[view].createOrReplaceTempView(view)
         pushed = filters_of_statement(spark, edited, frames)
         for item, view in zip(indexed, views, strict=True):
             if view in pushed:
                 fraction = item.sample.fraction
-                fewer = item.table.sample(fraction, pushed=pushed[view], stored=True)
+                fewer = item.table.sample(fraction, pushed=pushed[view], with_slices=True)
                 fewer.createOrReplaceTempView(view)
     except AnalysisException as error:
         drop_views(spark, frames)

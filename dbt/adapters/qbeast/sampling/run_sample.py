@@ -122,7 +122,7 @@ class RunSample:
         def read(table: str) -> "DataFrame":
             if _plain(table) in left_whole or not is_to_be_sampled(self.session, table):
                 return self.session.table(table)
-            return QbeastTable.for_name(self.session, table).sample(fraction, stored=True)
+            return QbeastTable.for_name(self.session, table).sample(fraction, with_slices=True)
 
         return read
 

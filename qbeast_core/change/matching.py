@@ -1,0 +1,85 @@
+"""The matches between the rows of a table and those of a source, for a merge or a replacement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+
+from qbeast_core.change.candidates import Candidates
+from qbeast_core.change.columns import table_spelling
+from qbeast_core.delta.filters import filters_on
+from qbeast_core.errors import InvalidOptions
+from qbeast_core.locate.table import OpenTable
+from qbeast_core.options import parse_texts
+from qbeast_core.spark.columns import column_from
+from qbeast_core.spark.conditions import parse_condition
+from qbeast_core.spark.keys import key_condition
+
+
+@dataclass(frozen=True)
+class Match:
+    """The condition on which a row of the source matches a row of the table."""
+
+    on: Sequence[str]
+    where: Sequence[str] = ()
+    source: str = "source"
+    """The alias of the source in conditions and expressions."""
+    target: str = "target"
+
+    @staticmethod
+    def of(
+        on: str | Iterable[str], where: str | Iterable[str] | None, source: str, target: str
+    ) -> Match:
+        """Parse the user's arguments. Raises InvalidOptions."""
+        names = parse_texts("on", on, "the name of a column")
+        if not names:
+            raise InvalidOptions("on names no column; name the columns of the key")
+        if source.lower() == target.lower():
+            raise InvalidOptions(
+                f"source_alias={source!r} and target_alias={target!r} are the same name (case does "
+                "not matter); use two different names"
+            )
+        conditions = () if where is None else parse_texts("where", where, "a SQL condition")
+        return Match(names, conditions, source, target)
+
+
+class Matching:
+    """The matches between the rows of a table and those of a source."""
+
+    def __init__(self, table: OpenTable, source: DataFrame, match: Match):
+        schema = table.snapshot.schema
+        self.match = match
+        self.table = table
+        self.source = source.alias(match.source)
+        self.keys = [table_spelling(schema, name, "on", table.label) for name in match.on]
+        for name in self.keys:
+            table_spelling(source.schema, name, "on", "the source")
+        self.both = table.snapshot.dataframe().alias(match.target).crossJoin(self.source)
+        conditions = [parse_condition(self.both, text, "where") for text in match.where]
+        same = [
+            column_from(name, match.target) == column_from(name, match.source) for name in self.keys
+        ]
+        self.condition = reduce(Column.__and__, [*same, *(each.column for each in conditions)])
+        self.uses_python = any(each.uses_python for each in conditions)
+
+    def candidates(self) -> Candidates:
+        """The files that may contain a match, according to the index and Delta's statistics."""
+        schema = self.table.snapshot.schema
+        known = key_condition(self.source, self.keys, schema, self.match.target)
+        if known is None:
+            return self.within(np.array([], dtype=np.int64))
+        rows = self.table.snapshot.dataframe()
+        matching = rows.alias(self.match.target).where(known).join(self.source, self.condition)
+        return self.within(Candidates.of(self.table, filters_on(matching, rows)).files)
+
+    def within(self, files: NDArray[np.int64]) -> Candidates:
+        """The given files as candidates for a join with the source."""
+        return Candidates(self.table, files, tuple(self.source.columns))
+
+    def target_rows(self, files: NDArray[np.int64]) -> DataFrame:
+        return self.table.rows(files).alias(self.match.target)

@@ -15,6 +15,7 @@ from qbeast_core.model.transformation import (
     IdentityTransformation,
     LinearTransformation,
     NumericQuantiles,
+    StringHistogram,
     StringQuantiles,
     Transformation,
 )
@@ -22,6 +23,7 @@ from qbeast_core.model.transformer import (
     HashTransformer,
     LinearTransformer,
     NumericQuantilesTransformer,
+    StringHistogramTransformer,
     StringQuantilesTransformer,
     Transformer,
 )
@@ -135,6 +137,16 @@ def test_nulls_whose_value_is_not_stored_lie_anywhere() -> None:
     )
     assert quarters(IsNull("a"), revision(of)) == [0, 1, 2, 3]
     assert quarters(Comparison("a", "=", 2), revision(of)) == [1]
+
+
+def test_nulls_of_string_quantiles_may_be_those_of_a_histogram() -> None:
+    """qbeast-spark's updateTransformationTypes turns histograms into quantiles in place."""
+    texts = ("a", "f", "k", "p", "z")
+    quantiles = revision((StringQuantilesTransformer("s"), StringQuantiles(texts)))
+    histogram = revision((StringHistogramTransformer("s", DataType.STRING), StringHistogram(texts)))
+    assert quarters(IsNull("s"), histogram) == [2]
+    assert quarters(IsNull("s"), quantiles) == [0, 2]
+    assert quarters(And((IsNull("s"), Comparison("s", ">", "g"))), quantiles) == [2]
 
 
 @pytest.mark.parametrize("zero", [0, 0.0, -0.0, Decimal("0.0")])

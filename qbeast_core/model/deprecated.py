@@ -22,6 +22,7 @@ from qbeast_core.model.quantiles import (
     texts_of,
     utf16_order,
 )
+from qbeast_core.model.unsorted_quantiles import UnsortedQuantiles, is_ascending
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,7 @@ class StringHistogram(Transformation):
     histogram: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        ordered = sorted(self.histogram, key=utf16_order)
-        if len(ordered) < 2 or tuple(ordered) != self.histogram:
+        if len(self.histogram) < 2 or not is_ascending(self.histogram, utf16_order):
             raise ValueError(
                 f"a histogram needs at least two sorted strings, got {self.histogram!r:.200}"
             )
@@ -50,8 +50,11 @@ class StringHistogram(Transformation):
         return self._named(histogram=self.histogram)
 
     @staticmethod
-    def from_json(json_object: Mapping[str, Any]) -> StringHistogram:
-        return StringHistogram(texts_of(json_object, "histogram"))
+    def from_json(json_object: Mapping[str, Any]) -> StringHistogram | UnsortedQuantiles:
+        texts = texts_of(json_object, "histogram")
+        if not is_ascending(texts, utf16_order):
+            return UnsortedQuantiles(json_object)
+        return StringHistogram(texts)
 
     def is_superseded_by(self, other: Transformation) -> bool:
         if isinstance(other, StringHistogram):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from qbeast_core.errors import CorruptMetadata
@@ -20,6 +21,7 @@ from qbeast_core.model.linear import (
 )
 from qbeast_core.model.null_values import draw_hash_null_value, draw_null_value
 from qbeast_core.model.quantiles import NumericQuantiles, StringQuantiles
+from qbeast_core.model.unsorted_quantiles import UnsortedQuantiles
 
 __all__ = [
     "EmptyTransformation",
@@ -33,13 +35,14 @@ __all__ = [
     "StringHistogram",
     "StringQuantiles",
     "Transformation",
+    "UnsortedQuantiles",
     "draw_hash_null_value",
     "draw_null_value",
     "range_transformation",
     "transformation_from_json",
 ]
 
-_READERS = {
+_READERS: dict[str, Callable[[Mapping[str, Any]], Transformation]] = {
     PACKAGE + kind.class_name: kind.from_json
     for kind in (
         LinearTransformation,

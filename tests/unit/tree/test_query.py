@@ -18,6 +18,7 @@ from qbeast_core.model.transformation import (
     StringHistogram,
     StringQuantiles,
     Transformation,
+    UnsortedQuantiles,
 )
 from qbeast_core.model.transformer import (
     HashTransformer,
@@ -254,6 +255,18 @@ def test_bytes_below_a_text_may_lie_above_it(op: str) -> None:
     assert quarters(Comparison("s", op, "°"), texts) == [0, 1, 2, 3]
     assert quarters(Comparison("s", op, "b°"), texts) == [0]
     assert quarters(Comparison("s", ">=", "°"), texts) == [2, 3]
+
+
+def test_unsorted_quantiles_match_everything() -> None:
+    unsorted = UnsortedQuantiles({"quantiles": ["a", "！", "😀"]})
+    of = revision((StringQuantilesTransformer("s"), unsorted))
+    for predicate in (
+        Comparison("s", "=", "a"),
+        Comparison("s", ">", "b"),
+        IsNull("s"),
+        In("s", ("a",)),
+    ):
+        assert quarters(predicate, of) == [0, 1, 2, 3]
 
 
 def test_a_constant_column_matches_everything() -> None:

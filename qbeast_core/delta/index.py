@@ -393,5 +393,5 @@ def _untrusted(problem: str) -> IndexedFile:
 
 _UNINDEXED = IndexedFile(STAGING_REVISION_ID, ())
 _Ranges = dict[str, LinearTransformation]
-_LEGACY = "it has the tags of qbeast-spark 0.5 or older; migrate_format converts them to blocks"
+_LEGACY = "it has the tags of qbeast-spark 0.2 to 0.5; migrate_format converts them to blocks"
 _indexes: VersionCache[TableIndex] = VersionCache()

@@ -60,7 +60,7 @@ def check_writable(table: OpenTable) -> None:
     legacy = sum(has_legacy_tags(file.tags) for file in table.snapshot.files)
     if legacy:
         raise IncompatibleTable(
-            f"{table.label} has {legacy} files with tags of qbeast-spark 0.5 or older, some of "
+            f"{table.label} has {legacy} files with tags of qbeast-spark 0.2 to 0.5, some of "
             "which may contain copies of rows; run migrate_format on the table first"
         )
     if table.configuration.last_revision_id is not None:

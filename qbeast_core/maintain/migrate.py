@@ -1,4 +1,4 @@
-"""Migrate tables of qbeast-spark 0.5 and older to the current tags (docs/format.md 10).
+"""Migrate tables of qbeast-spark 0.2 to 0.5 to the current tags (docs/format.md 10).
 
 If no cube was ever replicated or announced, the tags of a file become its single block, and no data
 file is rewritten. Otherwise the table has files that contain only copies of rows, and the files
@@ -86,7 +86,7 @@ class MigrateResult:
 
 @typed_errors
 def migrate_format(spark: SparkSession, table: str, dry_run: bool = False) -> MigrateResult:
-    """Migrate a table of qbeast-spark 0.5 or older to the current format, in one commit.
+    """Migrate a table of qbeast-spark 0.2 to 0.5 to the current format, in one commit.
 
     A table without files in the old format is not changed, so a second call does nothing. Unless
     the commit's state is unknown, an error leaves the table unchanged.

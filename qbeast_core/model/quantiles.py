@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from qbeast_core.errors import CorruptMetadata
 from qbeast_core.model.coordinate import EmptyTransformation, Transformation, field_of
 from qbeast_core.model.datatypes import DataType, to_ordinate
-from qbeast_core.model.unsorted_quantiles import UnsortedQuantiles, is_ascending
+from qbeast_core.model.unusable import UnusableTransformation
 
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -149,14 +149,14 @@ class NumericQuantiles(Transformation):
         return self._named(quantiles=self.quantiles, dataType=self.data_type.value)
 
     @staticmethod
-    def from_json(json_object: Mapping[str, Any]) -> NumericQuantiles | UnsortedQuantiles:
+    def from_json(json_object: Mapping[str, Any]) -> NumericQuantiles | UnusableTransformation:
         numbers = field_of(json_object, "quantiles")
         if not isinstance(numbers, list) or not all(type(q) in (int, float) for q in numbers):
             raise CorruptMetadata(f"quantiles must be a list of numbers, got {numbers!r:.200}")
         quantiles = tuple(map(float, numbers))
         data_type = DataType.of_name(field_of(json_object, "dataType"))
         if all(map(math.isfinite, quantiles)) and not is_ascending(quantiles, float):
-            return UnsortedQuantiles(json_object)
+            return unsorted(json_object)
         return NumericQuantiles(quantiles, data_type)
 
     def is_superseded_by(self, other: Transformation) -> bool:
@@ -194,10 +194,10 @@ class StringQuantiles(Transformation):
         return self._named(quantiles=self.quantiles)
 
     @staticmethod
-    def from_json(json_object: Mapping[str, Any]) -> StringQuantiles | UnsortedQuantiles:
+    def from_json(json_object: Mapping[str, Any]) -> StringQuantiles | UnusableTransformation:
         texts = texts_of(json_object, "quantiles")
         if not is_ascending(texts, utf16_order):
-            return UnsortedQuantiles(json_object)
+            return unsorted(json_object)
         return StringQuantiles(texts)
 
     def is_superseded_by(self, other: Transformation) -> bool:
@@ -234,6 +234,21 @@ def search(ordered: Sequence[K], value: K) -> tuple[bool, int]:
 def utf16_order(text: str) -> bytes:
     """A key that sorts strings as Java does."""
     return text.encode("utf-16-be", "surrogatepass")
+
+
+def is_ascending(values: Sequence[T], key: Callable[[T], K]) -> bool:
+    """Whether the values are in ascending order of their keys; values may repeat."""
+    keys = [key(value) for value in values]
+    return not any(low > high for low, high in pairwise(keys))
+
+
+def unsorted(json_object: Mapping[str, Any]) -> UnusableTransformation:
+    """Quantiles or a histogram whose coordinates do not follow the order of the values.
+
+    qbeast-spark does not check the order. It sorts the strings that it measures by their UTF-8
+    bytes, but searches them by their UTF-16 units.
+    """
+    return UnusableTransformation(json_object, "its values are not in ascending order")
 
 
 def texts_of(json_object: Mapping[str, Any], field: str) -> tuple[str, ...]:

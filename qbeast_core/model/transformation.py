@@ -12,7 +12,13 @@ from qbeast_core.model.coordinate import (
     NullValueDraw,
     Transformation,
 )
-from qbeast_core.model.deprecated import IdentityToZero, NullToZero, StringHistogram
+from qbeast_core.model.deprecated import (
+    IDENTITY_OF_0_2,
+    IdentityToZero,
+    NullToZero,
+    StringHistogram,
+    read_identity_of_0_2,
+)
 from qbeast_core.model.hashing import HashTransformation
 from qbeast_core.model.linear import (
     IdentityTransformation,
@@ -21,7 +27,7 @@ from qbeast_core.model.linear import (
 )
 from qbeast_core.model.null_values import draw_hash_null_value, draw_null_value
 from qbeast_core.model.quantiles import NumericQuantiles, StringQuantiles
-from qbeast_core.model.unsorted_quantiles import UnsortedQuantiles
+from qbeast_core.model.unusable import UnusableTransformation
 
 __all__ = [
     "EmptyTransformation",
@@ -35,7 +41,7 @@ __all__ = [
     "StringHistogram",
     "StringQuantiles",
     "Transformation",
-    "UnsortedQuantiles",
+    "UnusableTransformation",
     "draw_hash_null_value",
     "draw_null_value",
     "range_transformation",
@@ -43,18 +49,21 @@ __all__ = [
 ]
 
 _READERS: dict[str, Callable[[Mapping[str, Any]], Transformation]] = {
-    PACKAGE + kind.class_name: kind.from_json
-    for kind in (
-        LinearTransformation,
-        IdentityTransformation,
-        HashTransformation,
-        NumericQuantiles,
-        StringQuantiles,
-        EmptyTransformation,
-        StringHistogram,
-        IdentityToZero,
-        NullToZero,
-    )
+    **{
+        PACKAGE + kind.class_name: kind.from_json
+        for kind in (
+            LinearTransformation,
+            IdentityTransformation,
+            HashTransformation,
+            NumericQuantiles,
+            StringQuantiles,
+            EmptyTransformation,
+            StringHistogram,
+            IdentityToZero,
+            NullToZero,
+        )
+    },
+    PACKAGE + IDENTITY_OF_0_2: read_identity_of_0_2,
 }
 
 

@@ -23,7 +23,7 @@ from qbeast_core.model.transformation import (
     NumericQuantiles,
     StringQuantiles,
     Transformation,
-    UnsortedQuantiles,
+    UnusableTransformation,
     draw_hash_null_value,
     draw_null_value,
     range_transformation,
@@ -140,8 +140,8 @@ def _replaced_kind(old: Transformer, transformation: Transformation | None) -> s
 
     Histograms are no longer measured, so one that is not sorted cannot get a new one.
     """
-    is_unsorted = isinstance(transformation, UnsortedQuantiles)
-    return "quantiles" if is_unsorted and isinstance(old, StringHistogramTransformer) else None
+    is_unusable = isinstance(transformation, UnusableTransformation)
+    return "quantiles" if is_unusable and isinstance(old, StringHistogramTransformer) else None
 
 
 def _continued(old: Transformer, kind: str | None, schema: StructType) -> Transformer:

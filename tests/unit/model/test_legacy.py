@@ -7,6 +7,8 @@ import pytest
 
 from qbeast_core.model.block import Block
 from qbeast_core.model.cube import CubeId
+from qbeast_core.model.datatypes import DataType
+from qbeast_core.model.json_text import to_json_text
 from qbeast_core.model.legacy import (
     LegacyFile,
     State,
@@ -17,6 +19,12 @@ from qbeast_core.model.legacy import (
     parse_state,
     replicated_revisions,
     without_replicated_sets,
+)
+from qbeast_core.model.revision import Revision, next_revision
+from qbeast_core.model.transformation import (
+    HashTransformation,
+    IdentityTransformation,
+    NullToZero,
 )
 
 REFERENCE = Path(__file__).parents[2] / "reference"
@@ -132,3 +140,43 @@ def test_replicated_sets_are_found_and_left_out():
         "qbeast.revision.1": "{}",
         "delta.appendOnly": "false",
     }
+
+
+def test_revisions_of_version_0_2_are_read() -> None:
+    """It stored a constant column as a Scala object, and a text for the nulls of a hash."""
+    package = "io.qbeast.core.transform."
+    text = to_json_text(
+        {
+            "revisionID": 1,
+            "timestamp": 1650000000000,
+            "tableID": "/t",
+            "desiredCubeSize": 100,
+            "columnTransformers": [
+                {"className": f"{package}LinearTransformer", "columnName": name, "dataType": kind}
+                for name, kind in (("a", "IntegerDataType"), ("b", "LongDataType"))
+            ]
+            + [
+                {
+                    "className": f"{package}HashTransformer",
+                    "columnName": "s",
+                    "dataType": "StringDataType",
+                }
+            ],
+            "transformations": [
+                {"className": f"{package}IdentityTransformation$"},
+                {"className": f"{package}NullToZeroTransformation$"},
+                {"className": f"{package}HashTransformation", "nullValue": "ᅐ7"},
+            ],
+        }
+    )
+    revision = Revision.from_json_text(text)
+    assert revision.columns == ("a", "b", "s")
+    assert revision.to_json_text() == text
+    seen = (
+        IdentityTransformation(1, DataType.INTEGER),
+        IdentityTransformation(None, DataType.LONG),
+        HashTransformation(5),
+    )
+    following = next_revision(revision, seen, 0, revision_id=2)
+    assert following is not None
+    assert following.transformations == (seen[0], NullToZero(), seen[2])

@@ -18,7 +18,7 @@ from qbeast_core.model.transformation import (
     StringHistogram,
     StringQuantiles,
     Transformation,
-    UnsortedQuantiles,
+    UnusableTransformation,
 )
 from qbeast_core.model.transformer import (
     HashTransformer,
@@ -257,9 +257,9 @@ def test_bytes_below_a_text_may_lie_above_it(op: str) -> None:
     assert quarters(Comparison("s", ">=", "°"), texts) == [2, 3]
 
 
-def test_unsorted_quantiles_match_everything() -> None:
-    unsorted = UnsortedQuantiles({"quantiles": ["a", "！", "😀"]})
-    of = revision((StringQuantilesTransformer("s"), unsorted))
+def test_a_transformation_that_places_no_rows_matches_everything() -> None:
+    unusable = UnusableTransformation({"quantiles": ["a", "！", "😀"]}, "they are not sorted")
+    of = revision((StringQuantilesTransformer("s"), unusable))
     for predicate in (
         Comparison("s", "=", "a"),
         Comparison("s", ">", "b"),

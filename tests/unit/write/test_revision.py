@@ -14,7 +14,7 @@ from qbeast_core.model.transformation import (
     LinearTransformation,
     NumericQuantiles,
     StringQuantiles,
-    UnsortedQuantiles,
+    UnusableTransformation,
 )
 from qbeast_core.model.transformer import (
     HashTransformer,
@@ -102,7 +102,7 @@ def test_quantiles_are_those_of_the_rows_where_none_are_given() -> None:
 def test_unsorted_quantiles_are_replaced_by_those_of_the_next_rows(
     transformer: Transformer,
 ) -> None:
-    unsorted = UnsortedQuantiles({"quantiles": ["a", "！", "😀"]})
+    unsorted = UnusableTransformation({"quantiles": ["a", "！", "😀"]}, "they are not sorted")
     before = replace(
         FIRST,
         transformers=(QUANTILES[0], transformer),

@@ -1,6 +1,7 @@
 """The tags of versions up to 0.5 (docs/format.md 10.1)."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from qbeast_core.model.json_text import to_json_text
 from qbeast_core.model.legacy import (
     LegacyFile,
     State,
+    current_blocks,
     has_legacy_tags,
     is_copy,
     parse_legacy_tags,
@@ -26,6 +28,7 @@ from qbeast_core.model.transformation import (
     IdentityTransformation,
     NullToZero,
 )
+from qbeast_core.tree.otree import OTree
 
 REFERENCE = Path(__file__).parents[2] / "reference"
 SOUND = {
@@ -140,6 +143,18 @@ def test_replicated_sets_are_found_and_left_out():
         "qbeast.revision.1": "{}",
         "delta.appendOnly": "false",
     }
+
+
+def test_the_rows_of_a_compaction_may_be_above_its_weight() -> None:
+    """It has the lowest weight of the files that it merged."""
+    block = parse_legacy_tags(SOUND, 2).block
+    rows, lowest = current_blocks(block, is_written_whole=False)
+    assert rows == replace(block, max_weight=2**31 - 1)
+    assert lowest == Block(block.cube, 1254740128, 1254740128, 0)
+    assert OTree.of([rows, lowest], 2).max_weight == {block.cube: 1254740128}
+    assert current_blocks(block, is_written_whole=True) == [block]
+    leaf = replace(block, max_weight=2**31 - 1)
+    assert current_blocks(leaf, is_written_whole=False) == [leaf]
 
 
 def test_revisions_of_version_0_2_are_read() -> None:

@@ -39,7 +39,6 @@ from qbeast_core.model.cube import CubeId
 from qbeast_core.model.json_text import parse_id
 from qbeast_core.model.legacy import has_legacy_tags, is_copy
 from qbeast_core.model.revision import (
-    FIRST_REVISION_ID,
     STAGING_REVISION_ID,
     IndexConfiguration,
     Revision,
@@ -314,13 +313,12 @@ class TableIndex:
     def _column_beyond(self, revision: Revision, file: DataFile) -> str | None:
         """A column with values outside the range of the file's revision, by its statistics.
 
-        Concurrent writes by qbeast-spark can give two revisions the same number. The second
-        replaces the first in the configuration, but not in the files (docs/format.md 7.5).
+        A write of qbeast-spark that loses against another writer can replace that writer's
+        revision in the configuration, but not in the files (docs/format.md 7.5).
         """
-        # The first revision has no rival, and only this library writes the tag.
-        if revision.revision_id == FIRST_REVISION_ID or HIGHEST_WEIGHT_TAG in file.tags:
-            return None
         ranges, stored = self._ranges[revision.revision_id]
+        if not ranges:
+            return None
         for column, known in file_extremes(file.stats, stored).items():
             if not ranges[column].may_have(known.minimum, known.maximum):
                 return column
@@ -328,7 +326,10 @@ class TableIndex:
 
     @cached_property
     def _ranges(self) -> dict[int, tuple[_Ranges, dict[str, StoredColumn]]]:
-        """The columns of each revision that have a range, and where statistics have them."""
+        """The columns of each revision that have a range, and where statistics have them.
+
+        Without columns for a revision that has not been replaced.
+        """
         found = {}
         for revision in self.configuration.revisions.values():
             ranges = {
@@ -337,6 +338,7 @@ class TableIndex:
                     revision.transformers, revision.transformations, strict=False
                 )
                 if isinstance(transformation, LinearTransformation)
+                and not self.configuration.is_from_first_write(revision)
             }
             found[revision.revision_id] = (ranges, stored_columns(self._schema, ranges))
         return found
@@ -391,5 +393,5 @@ def _untrusted(problem: str) -> IndexedFile:
 
 _UNINDEXED = IndexedFile(STAGING_REVISION_ID, ())
 _Ranges = dict[str, LinearTransformation]
-_LEGACY = "it has the tags of qbeast-spark 0.5 or older; migrate_format converts them to blocks"
+_LEGACY = "it has the tags of qbeast-spark 0.2 to 0.5; migrate_format converts them to blocks"
 _indexes: VersionCache[TableIndex] = VersionCache()

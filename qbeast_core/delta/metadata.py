@@ -123,16 +123,21 @@ def features_of(protocol: Any) -> frozenset[str]:
 
 
 def stores_slices(fields: Mapping[str, Any]) -> bool:
-    """Whether the table has a slice column that Delta computes.
+    """Whether the table has a slice column that Delta computes."""
+    return stored_slice_expression(fields) is not None
+
+
+def stored_slice_expression(fields: Mapping[str, Any]) -> str | None:
+    """The SQL by which Delta computes the slice column; None if the table has none.
 
     A program that replaced the schema may have left an ordinary column of this name.
     """
     if fields["configuration"].get(SLICES_KEY) != "true":
-        return False
-    return any(
-        field["name"] == SLICE_COLUMN and GENERATION_KEY in field["metadata"]
-        for field in json.loads(fields["schemaString"])["fields"]
-    )
+        return None
+    for field in json.loads(fields["schemaString"])["fields"]:
+        if field["name"] == SLICE_COLUMN and GENERATION_KEY in field["metadata"]:
+            return str(field["metadata"][GENERATION_KEY])
+    return None
 
 
 def names_in_files(fields: Mapping[str, Any]) -> dict[str, str]:

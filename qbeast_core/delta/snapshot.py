@@ -16,7 +16,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from qbeast_core.delta.filters import PushedFilters
-from qbeast_core.delta.metadata import features_of, fields_of, has_change_feed, stores_slices
+from qbeast_core.delta.metadata import (
+    features_of,
+    fields_of,
+    has_change_feed,
+    stored_slice_expression,
+)
 from qbeast_core.delta.stored_statistics import (
     file_extremes,
     parse_statistics,
@@ -88,8 +93,8 @@ class TableSnapshot:
         self.configuration: dict[str, str] = metadata["configuration"]
         self.partition_columns = tuple(metadata["partitionColumns"])
         self._schema_json: str = metadata.get("schemaString") or ""
-        self.stores_slices = stores_slices(metadata)
-        """Whether the table has a slice column in addition to the columns of its rows."""
+        self.slice_expression = stored_slice_expression(metadata)
+        """The SQL by which Delta computes the slices; None if the table stores none."""
 
     @classmethod
     def load(cls, spark: SparkSession, location: str) -> TableSnapshot:
@@ -111,6 +116,11 @@ class TableSnapshot:
     def exists(self) -> bool:
         """False if there is no Delta table at the location."""
         return self.version >= 0
+
+    @property
+    def stores_slices(self) -> bool:
+        """Whether the table has a slice column in addition to the columns of its rows."""
+        return self.slice_expression is not None
 
     @cached_property
     def schema(self) -> StructType:

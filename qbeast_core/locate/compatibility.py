@@ -11,6 +11,7 @@ from qbeast_core.delta.planned import planned_table
 from qbeast_core.errors import IncompatibleTable, Remedy
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.legacy import has_legacy_tags
+from qbeast_core.model.revision import SAMPLE_KEY
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.names import quoted
 
@@ -59,11 +60,12 @@ def check_writable(table: OpenTable) -> None:
     legacy = sum(has_legacy_tags(file.tags) for file in table.snapshot.files)
     if legacy:
         raise IncompatibleTable(
-            f"{table.label} has {legacy} files with tags of qbeast-spark 0.5 or older, some of "
+            f"{table.label} has {legacy} files with tags of qbeast-spark 0.2 to 0.5, some of "
             "which may contain copies of rows; run migrate_format on the table first"
         )
     if table.configuration.last_revision_id is not None:
         table.index.check_columns_exist(table.label)
+        _check_slices(table)
 
 
 def check_supported(table: OpenTable) -> None:
@@ -156,6 +158,21 @@ def _refuse_outside(table: OpenTable, is_outside: Callable[[str], bool]) -> None
             "it shares them with the table that it was cloned from. Rewrite all its rows first",
             Remedy.REWRITE,
         )
+
+
+def _check_slices(table: OpenTable) -> None:
+    """Raise IncompatibleTable if Delta would compute slices from other columns than the weights."""
+    stored = table.snapshot.slice_expression
+    if stored is None or table.slices_fit_weights:
+        return
+    sliced = stored.removeprefix("CASE WHEN ").partition(" >= ")[0]
+    sampled = ", ".join(map(quoted, table.configuration.latest.weight_columns))
+    raise IncompatibleTable(
+        f"{table.label} computes its slices from {sliced:.200}, but its samples from "
+        f"hash({sampled}). If the table property {SAMPLE_KEY} was changed, change it back. "
+        "Otherwise rebuild the table with write_table(..., mode='overwrite')",
+        Remedy.REWRITE,
+    )
 
 
 def check_no_slice_column(table: OpenTable) -> None:

@@ -16,6 +16,7 @@ from qbeast_core.errors import NotAQbeastTable
 from qbeast_core.locate.address import TableAddress
 from qbeast_core.model.revision import IndexConfiguration
 from qbeast_core.spark.alignment import widened
+from qbeast_core.spark.slices import is_slice_of
 
 
 class OpenTable:
@@ -75,6 +76,12 @@ class OpenTable:
     def configuration(self) -> IndexConfiguration:
         """The revisions of the table's index; empty for a table without an index."""
         return IndexConfiguration.read(self.snapshot.configuration)
+
+    @property
+    def slices_fit_weights(self) -> bool:
+        """Whether the table stores slices, and Delta computes them from the rows' weights."""
+        stored = self.snapshot.slice_expression
+        return stored is not None and is_slice_of(stored, self.configuration.latest.weight_columns)
 
     @cached_property
     def index(self) -> TableIndex:

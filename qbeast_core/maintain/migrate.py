@@ -1,4 +1,4 @@
-"""Migrate tables of qbeast-spark 0.5 and older to the current tags (docs/format.md 10).
+"""Migrate tables of qbeast-spark 0.2 to 0.5 to the current tags (docs/format.md 10).
 
 If no cube was ever replicated or announced, the tags of a file become its single block, and no data
 file is rewritten. Otherwise the table has files that contain only copies of rows, and the files
@@ -17,7 +17,6 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core.counts import counted
-from qbeast_core.delta.index import TableIndex
 from qbeast_core.delta.operations import Operation
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.staged import StagedFile
@@ -30,6 +29,7 @@ from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.model.block import Block, file_tags
 from qbeast_core.model.legacy import (
     CUBE_TAG,
+    current_blocks,
     has_legacy_tags,
     parse_legacy_tags,
     parse_revision_id,
@@ -86,7 +86,7 @@ class MigrateResult:
 
 @typed_errors
 def migrate_format(spark: SparkSession, table: str, dry_run: bool = False) -> MigrateResult:
-    """Migrate a table of qbeast-spark 0.5 or older to the current format, in one commit.
+    """Migrate a table of qbeast-spark 0.2 to 0.5 to the current format, in one commit.
 
     A table without files in the old format is not changed, so a second call does nothing. Unless
     the commit's state is unknown, an error leaves the table unchanged.
@@ -158,7 +158,7 @@ def _migrate(table: WritableTable, dry_run: bool) -> MigrateResult:
     removed = [
         i for id_ in survey.copies for i in (*survey.copies[id_], *survey.counting.get(id_, ()))
     ]
-    retags = _retags(table.index, survey)
+    retags = _retags(table, survey)
     result = MigrateResult(
         version=snapshot.version,
         changed=True,
@@ -321,13 +321,19 @@ def _verdict(snapshot: TableSnapshot, parts: Sequence[tuple[int, str, str]]) -> 
     return {name: found[name] or 0 for name in ("lost", "unclear")}
 
 
-def _retags(index: TableIndex, survey: _Survey) -> dict[int, dict[str, str]]:
+def _retags(table: OpenTable, survey: _Survey) -> dict[int, dict[str, str]]:
     """The new tags of the files that are not rewritten."""
+    index, files_in_log = table.index, table.snapshot.files
     retags: dict[int, dict[str, str]] = {i: {} for i in survey.lost}
     for revision_id, files in survey.counting.items():
         if revision_id in survey.copies:
             continue
-        blocks = {i: [block] for i, block in files.items() if block is not None}
+        # The old compaction, unlike a write, left no statistics.
+        blocks = {
+            i: current_blocks(block, is_written_whole=bool(files_in_log[i].stats))
+            for i, block in files.items()
+            if block is not None
+        }
         revision = index.configuration.revisions[revision_id]
         live = [*index.blocks_of(revision), *(block for held in blocks.values() for block in held)]
         if blocks:

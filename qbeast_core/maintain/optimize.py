@@ -156,15 +156,25 @@ def _optimize_revision(
 def _rewrite(
     table: WritableTable, revision: Revision, chosen: NDArray[np.int64]
 ) -> tuple[IndexWriter[JoinedIndex], WrittenFiles]:
-    """Write the rows of the chosen files to new files; the commit removes the old ones."""
+    """Write the rows of the chosen files to new files; the commit removes the old ones.
+
+    Rows that do not fit their older revision, because its writer placed dates otherwise, join the
+    latest one.
+    """
     rows = table.snapshot.dataframe(chosen)
     known = KnownIndex.of(table)
     if revision.is_staging:
         known = KnownIndex.for_rows(table, None)
         revision = known.configuration.latest
-    index = JoinedIndex.of(known, revision, removed=chosen)
-    writer = IndexWriter(table, replace(index, keeps_weights=False))
-    written = writer.write_rows(rows)
+    index = replace(JoinedIndex.of(known, revision, removed=chosen), keeps_weights=False)
+    writer = IndexWriter(table, index)
+    statistics = writer.measure(rows)
+    is_older = revision.revision_id < known.configuration.latest.revision_id
+    if is_older and index.revision_for(statistics) is not revision:
+        index = replace(JoinedIndex.of(known, removed=chosen), keeps_weights=False)
+        writer = IndexWriter(table, index)
+        statistics = writer.measure(rows)
+    written = writer.write_measured(rows, statistics)
     check_none_lost(written.rows, table.snapshot.row_count_in_log(chosen))
     return writer, written
 

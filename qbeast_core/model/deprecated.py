@@ -17,11 +17,14 @@ from qbeast_core.model.datatypes import DataType, Number
 from qbeast_core.model.linear import IdentityTransformation, LinearTransformation
 from qbeast_core.model.quantiles import (
     TextPlaces,
+    is_ascending,
     string_step,
     text_places,
     texts_of,
+    unsorted,
     utf16_order,
 )
+from qbeast_core.model.unusable import UnusableTransformation
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +36,7 @@ class StringHistogram(Transformation):
     histogram: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        ordered = sorted(self.histogram, key=utf16_order)
-        if len(ordered) < 2 or tuple(ordered) != self.histogram:
+        if len(self.histogram) < 2 or not is_ascending(self.histogram, utf16_order):
             raise ValueError(
                 f"a histogram needs at least two sorted strings, got {self.histogram!r:.200}"
             )
@@ -50,8 +52,11 @@ class StringHistogram(Transformation):
         return self._named(histogram=self.histogram)
 
     @staticmethod
-    def from_json(json_object: Mapping[str, Any]) -> StringHistogram:
-        return StringHistogram(texts_of(json_object, "histogram"))
+    def from_json(json_object: Mapping[str, Any]) -> StringHistogram | UnusableTransformation:
+        texts = texts_of(json_object, "histogram")
+        if not is_ascending(texts, utf16_order):
+            return unsorted(json_object)
+        return StringHistogram(texts)
 
     def is_superseded_by(self, other: Transformation) -> bool:
         if isinstance(other, StringHistogram):
@@ -115,3 +120,12 @@ class NullToZero(Transformation):
         if isinstance(other, IdentityTransformation):
             return other.identity_value is not None
         return not isinstance(other, (NullToZero, EmptyTransformation))
+
+
+IDENTITY_OF_0_2 = "IdentityTransformation$"
+"""The class name of a column with a single value in version 0.2."""
+
+
+def read_identity_of_0_2(json_object: Mapping[str, Any]) -> UnusableTransformation:
+    """The transformation of a column with a single value in version 0.2."""
+    return UnusableTransformation(json_object, "version 0.2 used the lowest byte of the value")

@@ -13,6 +13,7 @@ from qbeast_core.errors import CorruptMetadata
 from qbeast_core.model.coordinate import EmptyTransformation, Transformation, field_of
 from qbeast_core.model.json_text import java_double_text, java_float_text
 from qbeast_core.model.murmur import scala_bytes_hash
+from qbeast_core.model.unusable import UnusableTransformation
 
 _LARGEST = 2147483647.0
 
@@ -37,8 +38,10 @@ class HashTransformation(Transformation):
         return self._named(nullValue=self.null_value)
 
     @staticmethod
-    def from_json(json_object: Mapping[str, Any]) -> HashTransformation:
+    def from_json(json_object: Mapping[str, Any]) -> HashTransformation | UnusableTransformation:
         null_value = field_of(json_object, "nullValue")
+        if isinstance(null_value, str):
+            return UnusableTransformation(json_object, "version 0.2 stored a text for nulls")
         if type(null_value) is not int:
             raise CorruptMetadata(
                 f"nullValue of a hash must be an integer, got {null_value!r:.200}"

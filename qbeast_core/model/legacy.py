@@ -9,7 +9,7 @@ of the FLOODED files.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from qbeast_core.model.block import BLOCKS_TAG, REVISION_TAG, Block
@@ -104,6 +104,19 @@ def parse_legacy_tags(tags: Mapping[str, str], dimensions: int) -> LegacyFile:
         element_count=_integer(tags, "elementCount", 0, 2**63 - 1),
     )
     return LegacyFile(parse_state(tags), parse_revision_id(tags), block)
+
+
+def current_blocks(block: Block, *, is_written_whole: bool) -> list[Block]:
+    """The current blocks of a file that had this block in the old form.
+
+    Args:
+        is_written_whole: False if the file may be a compaction of several files. It then has the
+            lowest of their maximum weights, though rows of the others may be above it.
+    """
+    if is_written_whole or block.max_weight == MAX_WEIGHT:
+        return [block]
+    lowest = Block(block.cube, block.max_weight, block.max_weight, 0)
+    return [replace(block, max_weight=MAX_WEIGHT), lowest]
 
 
 def replicated_revisions(configuration: Mapping[str, str]) -> frozenset[int]:

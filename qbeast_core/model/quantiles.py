@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from qbeast_core.errors import CorruptMetadata
 from qbeast_core.model.coordinate import EmptyTransformation, Transformation, field_of
 from qbeast_core.model.datatypes import DataType, to_ordinate
+from qbeast_core.model.unusable import UnusableTransformation
 
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -148,13 +149,15 @@ class NumericQuantiles(Transformation):
         return self._named(quantiles=self.quantiles, dataType=self.data_type.value)
 
     @staticmethod
-    def from_json(json_object: Mapping[str, Any]) -> NumericQuantiles:
+    def from_json(json_object: Mapping[str, Any]) -> NumericQuantiles | UnusableTransformation:
         numbers = field_of(json_object, "quantiles")
         if not isinstance(numbers, list) or not all(type(q) in (int, float) for q in numbers):
             raise CorruptMetadata(f"quantiles must be a list of numbers, got {numbers!r:.200}")
-        return NumericQuantiles(
-            tuple(map(float, numbers)), DataType.of_name(field_of(json_object, "dataType"))
-        )
+        quantiles = tuple(map(float, numbers))
+        data_type = DataType.of_name(field_of(json_object, "dataType"))
+        if all(map(math.isfinite, quantiles)) and not is_ascending(quantiles, float):
+            return unsorted(json_object)
+        return NumericQuantiles(quantiles, data_type)
 
     def is_superseded_by(self, other: Transformation) -> bool:
         if isinstance(other, NumericQuantiles):
@@ -191,8 +194,11 @@ class StringQuantiles(Transformation):
         return self._named(quantiles=self.quantiles)
 
     @staticmethod
-    def from_json(json_object: Mapping[str, Any]) -> StringQuantiles:
-        return StringQuantiles(texts_of(json_object, "quantiles"))
+    def from_json(json_object: Mapping[str, Any]) -> StringQuantiles | UnusableTransformation:
+        texts = texts_of(json_object, "quantiles")
+        if not is_ascending(texts, utf16_order):
+            return unsorted(json_object)
+        return StringQuantiles(texts)
 
     def is_superseded_by(self, other: Transformation) -> bool:
         if isinstance(other, StringQuantiles):
@@ -230,6 +236,21 @@ def utf16_order(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
+def is_ascending(values: Sequence[T], key: Callable[[T], K]) -> bool:
+    """Whether the values are in ascending order of their keys; values may repeat."""
+    keys = [key(value) for value in values]
+    return not any(low > high for low, high in pairwise(keys))
+
+
+def unsorted(json_object: Mapping[str, Any]) -> UnusableTransformation:
+    """Quantiles or a histogram whose coordinates do not follow the order of the values.
+
+    qbeast-spark does not check the order. It sorts the strings that it measures by their UTF-8
+    bytes, but searches them by their UTF-16 units.
+    """
+    return UnusableTransformation(json_object, "its values are not in ascending order")
+
+
 def texts_of(json_object: Mapping[str, Any], field: str) -> tuple[str, ...]:
     """A JSON field that is a list of strings. Raises CorruptMetadata."""
     texts = field_of(json_object, field)
@@ -250,8 +271,7 @@ def text_places(ordered: Sequence[str]) -> TextPlaces:
 def _check_quantiles(quantiles: Sequence[T], key: Callable[[T], K]) -> None:
     if len(quantiles) < 2:
         raise ValueError(f"at least two quantiles are needed, got {list(quantiles)}")
-    keys = [key(q) for q in quantiles]
-    if any(low > high for low, high in pairwise(keys)):
+    if not is_ascending(quantiles, key):
         raise ValueError(f"quantiles must be in ascending order, got {list(quantiles)!r:.200}")
 
 

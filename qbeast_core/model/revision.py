@@ -267,6 +267,14 @@ class IndexConfiguration:
             raise CorruptMetadata(f"revision {self.last_revision_id} cannot be read: {reason}")
         return found
 
+    def is_from_first_write(self, revision: Revision) -> bool:
+        """Whether the revision was stored together with revision 0.
+
+        A writer that replaces revision 1 later leaves revision 0 unchanged (docs/format.md 7.5).
+        """
+        staging = self.revisions.get(STAGING_REVISION_ID)
+        return revision.revision_id == FIRST_REVISION_ID and staging == Revision.staging(revision)
+
     @property
     def unused_id(self) -> int:
         """The number for the next revision: above all stored ones, including broken ones."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from qbeast_core.errors import CorruptMetadata
@@ -11,7 +12,13 @@ from qbeast_core.model.coordinate import (
     NullValueDraw,
     Transformation,
 )
-from qbeast_core.model.deprecated import IdentityToZero, NullToZero, StringHistogram
+from qbeast_core.model.deprecated import (
+    IDENTITY_OF_0_2,
+    IdentityToZero,
+    NullToZero,
+    StringHistogram,
+    read_identity_of_0_2,
+)
 from qbeast_core.model.hashing import HashTransformation
 from qbeast_core.model.linear import (
     IdentityTransformation,
@@ -20,6 +27,7 @@ from qbeast_core.model.linear import (
 )
 from qbeast_core.model.null_values import draw_hash_null_value, draw_null_value
 from qbeast_core.model.quantiles import NumericQuantiles, StringQuantiles
+from qbeast_core.model.unusable import UnusableTransformation
 
 __all__ = [
     "EmptyTransformation",
@@ -33,25 +41,29 @@ __all__ = [
     "StringHistogram",
     "StringQuantiles",
     "Transformation",
+    "UnusableTransformation",
     "draw_hash_null_value",
     "draw_null_value",
     "range_transformation",
     "transformation_from_json",
 ]
 
-_READERS = {
-    PACKAGE + kind.class_name: kind.from_json
-    for kind in (
-        LinearTransformation,
-        IdentityTransformation,
-        HashTransformation,
-        NumericQuantiles,
-        StringQuantiles,
-        EmptyTransformation,
-        StringHistogram,
-        IdentityToZero,
-        NullToZero,
-    )
+_READERS: dict[str, Callable[[Mapping[str, Any]], Transformation]] = {
+    **{
+        PACKAGE + kind.class_name: kind.from_json
+        for kind in (
+            LinearTransformation,
+            IdentityTransformation,
+            HashTransformation,
+            NumericQuantiles,
+            StringQuantiles,
+            EmptyTransformation,
+            StringHistogram,
+            IdentityToZero,
+            NullToZero,
+        )
+    },
+    PACKAGE + IDENTITY_OF_0_2: read_identity_of_0_2,
 }
 
 

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ByteType, StructField, StructType
 
+from qbeast_core.errors import UnsupportedColumnType
 from qbeast_core.model.slices import SLICE_COLUMN, slice_expression
 from qbeast_core.spark.columns import weight_text
 from qbeast_core.spark.schema import GENERATION_KEY
@@ -23,6 +24,16 @@ def with_slices(schema: StructType, weight_columns: Sequence[str]) -> StructType
     computed = slice_expression(weight_text(weight_columns))
     metadata = {GENERATION_KEY: computed, "comment": _COMMENT}
     return StructType([*schema.fields, StructField(SLICE_COLUMN, ByteType(), True, metadata)])
+
+
+def is_slice_of(expression: str, weight_columns: Sequence[str]) -> bool:
+    """Whether this stored SQL computes a row's slice from the weight of these columns."""
+    try:
+        computed = slice_expression(weight_text(weight_columns))
+    except UnsupportedColumnType:
+        return False
+    # Spark ignores the case of names.
+    return expression.lower() == computed.lower()
 
 
 def without_slices(schema: StructType) -> StructType:

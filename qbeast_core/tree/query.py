@@ -187,8 +187,12 @@ class _Cubes:
                     transformation.null_value is None
                 ):
                     return _EVERYWHERE
-                place = _clamped(transformation.transform(None))
-                return [(place, place)]
+                nulls: list[Any] = [None]
+                if isinstance(transformation, StringQuantiles):
+                    # qbeast-spark can turn a histogram, whose nulls lie at "null", into quantiles.
+                    nulls.append("null")
+                places = [_clamped(transformation.transform(null)) for null in nulls]
+                return _joined([(place, place) for place in places])
 
 
 _PLACING = (

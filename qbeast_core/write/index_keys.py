@@ -35,6 +35,12 @@ class Option(Enum):
     SAMPLE_KEY = "sample_key"
 
 
+_IN_LOWER_CASE = {
+    Option.COLUMNS: COLUMNS_KEY.lower(),
+    Option.CUBE_SIZE: CUBE_SIZE_KEY.lower(),
+}
+
+
 def stored_keys(configuration: IndexConfiguration, revision: Revision) -> dict[str, str]:
     """The `qbeast.*` keys of the configuration with the revision as its last one."""
     if revision.revision_id == FIRST_REVISION_ID and not configuration.revisions:
@@ -56,8 +62,13 @@ def option_keys(columns: Sequence[IndexedColumn], revision: Revision) -> dict[st
 
 
 def is_automatic(configuration: Mapping[str, str], option: Option) -> bool:
-    """Whether the table's first write chose the option automatically."""
-    return option.value in _automatic_names(configuration)
+    """Whether the table's first write chose the option automatically.
+
+    A later write of qbeast-spark keeps the key, and stores the options that its user gave in lower
+    case too.
+    """
+    given_later = _IN_LOWER_CASE.get(option) in configuration
+    return option.value in _automatic_names(configuration) and not given_later
 
 
 def automatic_key(names: Iterable[str]) -> dict[str, str]:

@@ -23,6 +23,7 @@ from qbeast_core.model.transformation import (
     NumericQuantiles,
     StringQuantiles,
     Transformation,
+    UnusableTransformation,
     draw_hash_null_value,
     draw_null_value,
     range_transformation,
@@ -127,8 +128,20 @@ def continued_transformers(
             )
     kinds = [column.kind for column in wanted] if wanted else [None] * len(current.columns)
     return tuple(
-        _continued(old, kind, schema) for old, kind in zip(current.transformers, kinds, strict=True)
+        _continued(old, kind or _replaced_kind(old, transformation), schema)
+        for old, kind, transformation in zip_longest(
+            current.transformers, kinds, current.transformations
+        )
     )
+
+
+def _replaced_kind(old: Transformer, transformation: Transformation | None) -> str | None:
+    """The kind of a column that cannot keep its own; None if it can.
+
+    Histograms are no longer measured, so one that is not sorted cannot get a new one.
+    """
+    is_unusable = isinstance(transformation, UnusableTransformation)
+    return "quantiles" if is_unusable and isinstance(old, StringHistogramTransformer) else None
 
 
 def _continued(old: Transformer, kind: str | None, schema: StructType) -> Transformer:

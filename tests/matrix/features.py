@@ -95,6 +95,7 @@ _WRITES = ("append", "merge", "update", "delete", "replace", "optimize")
 _COMPUTED = _all(("merge", "update", "replace"))
 """Only Delta computes the values of such columns for changed rows."""
 _MAPPED = {"delta.columnMapping.mode": "name"}
+_NO_QBEAST_SPARK = "Do not use qbeast-spark on such a table."
 _TWO_COMMITS = {"delta.checkpointInterval": "2"}
 
 NOTHING = Feature("none")
@@ -106,6 +107,7 @@ FEATURES: tuple[Feature, ...] = (
         columns={"more": ("double", "id / 4.0D")},
         alterations=["rename column more to w", "drop column s", "add column s struct<y:string>"],
         changed={"w": "id / 8.0D", "s": "struct(concat('n', id) as y)"},
+        note=_NO_QBEAST_SPARK,
     ),
     Feature(
         "column mapping by id",
@@ -113,7 +115,7 @@ FEATURES: tuple[Feature, ...] = (
         alterations=["drop column b", "rename column v to b", "add column v string first"],
         changed={"b": "id / 2.0D", "v": "concat('z', id)"},
         index="numbers",
-        note="The index follows the columns, not their names.",
+        note=f"The index follows the columns, not their names. {_NO_QBEAST_SPARK}",
     ),
     Feature(
         "an indexed column is dropped and added again",
@@ -138,6 +140,7 @@ FEATURES: tuple[Feature, ...] = (
         {"delta.enableDeletionVectors": "true"},
         # Without data skipping, Delta does not read a table with deletion vectors.
         settings={"spark.databricks.delta.stats.skipping": "true"},
+        note="qbeast-spark returns the deleted rows too.",
     ),
     Feature("change data feed", {"delta.enableChangeDataFeed": "true"}),
     Feature(

@@ -19,6 +19,7 @@ from qbeast_core.jvm.catalyst import ONE_TASK_BYTES, Catalyst, about_bytes
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.model.revision import Revision
+from qbeast_core.model.transformation import UnusableTransformation
 from qbeast_core.spark import columns
 from qbeast_core.spark.alignment import is_filled_by_delta
 from qbeast_core.spark.paths import cells
@@ -86,6 +87,8 @@ def fits_single_file(rows: DataFrame, index: JoinedIndex) -> bool:
     if index.transformers != revision.transformers:
         return False
     if len(revision.transformations) != len(index.transformers):
+        return False
+    if any(isinstance(each, UnusableTransformation) for each in revision.transformations):
         return False
     expected_bytes = about_bytes(rows)
     most_rows = min(index.expected_cube_size, MAX_SAMPLE_ROWS)

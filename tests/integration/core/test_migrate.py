@@ -152,6 +152,25 @@ def test_without_copies_only_tags_change(spark: SparkSession, tmp_path: Path) ->
     assert_rows_in_their_cubes(spark, path)
 
 
+def test_the_rows_of_a_compaction_stay_in_their_block(spark: SparkSession, tmp_path: Path) -> None:
+    path = copied(PLAIN, tmp_path)
+    of_root = first_with(cube="")
+    compacted: list[str] = []
+
+    def compact(action: dict[str, Any]) -> None:
+        for tags in of_root(action):
+            compacted.append(action["add"]["path"])
+            action["add"]["stats"] = ""
+            # That of another file, which was merged with this one.
+            tags["maxWeight"] = str((int(tags["minWeight"]) + int(tags["maxWeight"])) // 2)
+
+    rewrite_log(path, compact)
+    assert migrate_format(spark, path).files_retagged == 42
+    add = live_adds(path)[compacted[0]]
+    assert len(json.loads(add["tags"]["blocks"])) == 2
+    assert_sound(spark, path, range(1200), where="a < 300")
+
+
 def test_copies_are_dropped_and_the_original_rows_rewritten(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -197,6 +197,30 @@ def test_an_older_revision_is_optimized_where_it_is(spark: SparkSession, tmp_pat
     assert_rows_in_their_cubes(spark, path)
 
 
+def test_rows_beyond_their_older_revision_join_the_latest(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    days = "date_add(date'2020-01-01', cast(id div 4 as int)) as d"
+    dated = spark.range(0, 600, 1, 1).selectExpr("id", days)
+    for part in range(4):
+        appended = dated.where(f"id % 4 = {part}")
+        write_table(appended, path=path, columns_to_index=["d"], cube_size=CUBE_SIZE)
+    write_table(dated.selectExpr("id + 600 as id", "d"), path=path, cube_size=900)
+    last = QbeastTable.for_path(spark, path).latest_revision
+    assert last.revision_id == 2
+    # As by a qbeast-spark in another time zone.
+    stored = json.loads(configuration(path)["qbeast.revision.1"])
+    stored["transformations"][0]["maxNumber"] -= 86_400_000
+    text = json.dumps(stored, separators=(",", ":"))
+    spark.sql(f"alter table delta.`{path}` set tblproperties ('qbeast.revision.1' = '{text}')")
+    assert QbeastTable.for_path(spark, path).optimize(revision_id=1).changed
+    after = assert_sound(spark, path, range(1200), where="d > '2020-05-01'")
+    assert {file.revision_id for file in after.files()} == {2}
+    assert after.latest_revision == last
+    assert_rows_in_their_cubes(spark, path)
+
+
 @pytest.mark.parametrize("wanted", [7, -1, 0, "alll", True, 1.5])
 def test_a_revision_that_is_not_there_is_refused(
     spark: SparkSession, fragmented: tuple[str, Any], wanted: Any

@@ -129,6 +129,38 @@ def test_decimals_are_divided_too(spark: SparkSession, tmp_path: Path) -> None:
     assert_rows_in_their_cubes(spark, path)
 
 
+@pytest.mark.parametrize("is_histogram", [False, True], ids=["quantiles", "histogram"])
+def test_quantiles_out_of_order_are_read_and_replaced(
+    spark: SparkSession, tmp_path: Path, is_histogram: bool
+) -> None:
+    """qbeast-spark measures quantiles in the order of UTF-8, in which '！' is below '😀'."""
+    path = str(tmp_path)
+    texts = "element_at(array('a', '！', '😀', null), cast(id % 4 as int) + 1)"
+    rows = spark.range(300).selectExpr("id", f"{texts} as s", "id as a")
+    write_table(rows, path=path, columns_to_index="s:quantiles,a", cube_size=1000)
+    text = configuration(path)["qbeast.revision.1"].replace('"😀","！"', '"！","😀"')
+    if is_histogram:
+        text = text.replace(
+            'CDFStringQuantilesTransformer","columnName":"s"',
+            'StringHistogramTransformer","columnName":"s","dataType":"StringDataType"',
+        ).replace("CDFStringQuantilesTransformation", "StringHistogramTransformation")
+        text = text.replace('"quantiles":', '"histogram":')
+    spark.sql(f"alter table delta.`{path}` set tblproperties ('qbeast.revision.1' = '{text}')")
+    table = QbeastTable.for_path(spark, path)
+    assert [file.revision_id for file in table.files(where="s = 'a'")] == [1]
+    assert table.sample(1.0, "s > '！'").count() == 75
+    assert 0 < table.sample(0.3, "s is null").count() < 75
+    assert "not in ascending order" in str(table.check())
+    appended = write_table(rows.selectExpr("id + 300 as id", "s", "a"), path=path)
+    assert (appended.new_revision, appended.revision_id) == (True, 2)
+    quantiles, range_of_a = QbeastTable.for_path(spark, path).latest_revision.transformations
+    assert quantiles == StringQuantiles(("a", "😀", "！"))
+    assert isinstance(range_of_a, LinearTransformation) and range_of_a.minimum == 0
+    assert QbeastTable.for_path(spark, path).optimize().changed
+    assert_sound(spark, path, range(600), where="s > 'b' or s is null")
+    assert_rows_in_their_cubes(spark, path)
+
+
 def test_what_is_given_of_columns_is_used_and_stored(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path)
     rows = spark.range(300).selectExpr("id", "id as a", "concat('n', id % 10) as s")

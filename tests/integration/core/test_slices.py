@@ -19,6 +19,7 @@ from qbeast_core.delta.metadata import names_in_files
 from qbeast_core.errors import IncompatibleTable, IndexMismatch, InvalidOptions, UnknownColumn
 from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.model.slices import SLICE_COLUMN, slice_of_weight
+from qbeast_core.model.weight import weight_of_fraction
 from tests.integration.core.brute_force import (
     actions,
     assert_rows_in_their_cubes,
@@ -306,6 +307,56 @@ def test_a_column_of_that_name_stays_a_users_own(spark: SparkSession, tmp_path: 
     overwrite.option("overwriteSchema", "true").save(own)
     assert not QbeastTable.for_path(spark, own).slices
     assert_sound(spark, own, range(200))
+
+
+KEY_CHANGES = {
+    "removed": "unset tblproperties ('qbeast.sampleKey')",
+    "changed": """set tblproperties ('qbeast.sampleKey' = '["id"]')""",
+}
+
+
+@pytest.mark.parametrize("change", KEY_CHANGES.values(), ids=KEY_CHANGES)
+def test_a_table_whose_slices_do_not_fit_its_samples_takes_no_rows(
+    spark: SparkSession, tmp_path: Path, change: str
+) -> None:
+    path = sliced_table(spark, str(tmp_path), sample_key="a")
+    spark.sql(f"alter table delta.`{path}` {change}")
+    table = QbeastTable.for_path(spark, path)
+    refused = (
+        lambda: write_table(rows(spark, 10, 9000), path=path),
+        lambda: table.delete("id = 5"),
+        lambda: table.optimize(revision_id="all"),
+    )
+    for write in refused:
+        with pytest.raises(IncompatibleTable, match=r"from hash\(`a`\), but its samples from .*id"):
+            write()
+    assert_sampled_by_weight(spark, path)
+    write_table(rows(spark, 4000), path=path, mode="overwrite")
+    assert_slices(spark, path, list(range(4000)))
+
+
+@pytest.mark.parametrize("change", KEY_CHANGES.values(), ids=KEY_CHANGES)
+def test_slices_of_another_key_lose_no_sampled_row(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    path = sliced_table(spark, str(tmp_path), sample_key="a")
+    spark.sql(f"alter table delta.`{path}` {change}")
+    # An earlier version accepted rows then.
+    monkeypatch.setattr("qbeast_core.locate.compatibility._check_slices", lambda _: None)
+    write_table(rows(spark, 4000, 4000), path=path)
+    assert any(file.revision_id for file in QbeastTable.for_path(spark, path).files())
+    assert_sampled_by_weight(spark, path)
+
+
+def assert_sampled_by_weight(spark: SparkSession, path: str) -> None:
+    """Samples have all rows whose present weight is in them, and no others."""
+    weight = F.hash(*weight_columns(path)).alias("weight")
+    read = plain(spark, path).select("id", weight).collect()
+    table = QbeastTable.for_path(spark, path)
+    for fraction in (0.1, 0.02):
+        limit = weight_of_fraction(fraction)
+        sampled = sorted(row.id for row in table.sample(fraction).collect())
+        assert sampled == sorted(row.id for row in read if row.weight < limit)
 
 
 def test_check_finds_a_wrong_slice(spark: SparkSession, tmp_path: Path) -> None:

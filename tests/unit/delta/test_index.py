@@ -82,8 +82,8 @@ def test_another_type_makes_a_revision_one_of_other_values() -> None:
         (2, {}, 0, 10, False),
         (2, {}, -1, 9, False),
         (2, {}, None, None, True),
-        (2, {"highestWeight": "9"}, 0, 10, True),
-        (1, {}, 0, 10, True),
+        (2, {"highestWeight": "9"}, 0, 10, False),
+        (1, {}, 0, 10, False),
     ],
 )
 def test_values_outside_the_range_show_that_a_revision_was_replaced(
@@ -99,7 +99,27 @@ def test_values_outside_the_range_show_that_a_revision_was_replaced(
     data_file = DataFile("f", 1, 0, 1, 0, of_file | tags, stats)
     found = TableIndex(IndexConfiguration(revisions, 2), schema(), [data_file])
     assert found.files[0].is_indexed == is_indexed
-    assert is_indexed or "outside the range of revision 2" in str(found.files[0].problem)
+    problem = str(found.files[0].problem)
+    assert is_indexed or f"outside the range of revision {revision_id}" in problem
+
+
+@pytest.mark.parametrize(
+    ("staging", "is_indexed"),
+    [
+        (Revision.staging(REVISION), True),
+        (Revision.staging(replace(REVISION, timestamp_millis=-1)), False),
+        (replace(REVISION, revision_id=0, timestamp_millis=-1, transformations=()), False),
+    ],
+    ids=["stored with revision 1", "stored before revision 1", "of a table without rows"],
+)
+def test_revision_1_may_be_replaced_unless_it_was_stored_with_revision_0(
+    staging: Revision, is_indexed: bool
+) -> None:
+    tags = file_tags(1, [Block(CubeId.root(1), 0, 9, 1)], columns=PRESENT)
+    stats = json.dumps({"minValues": {"col-2": 10}, "maxValues": {"col-2": 19}})
+    data_file = DataFile("f", 1, 0, 1, 0, tags, stats)
+    found = TableIndex(IndexConfiguration({0: staging, 1: REVISION}, 1), schema(), [data_file])
+    assert found.files[0].is_indexed == is_indexed
 
 
 def test_blocks_without_rows_do_not_hide_a_file_whose_rows_nobody_counted() -> None:

@@ -1,12 +1,17 @@
 """The tags of versions up to 0.5 (docs/format.md 10.1)."""
 
+from dataclasses import replace
+
 import pytest
 
 from qbeast_core.model.block import Block
 from qbeast_core.model.cube import CubeId
+from qbeast_core.model.datatypes import DataType
+from qbeast_core.model.json_text import to_json_text
 from qbeast_core.model.legacy import (
     LegacyFile,
     State,
+    current_blocks,
     has_legacy_tags,
     is_copy,
     parse_legacy_tags,
@@ -15,6 +20,13 @@ from qbeast_core.model.legacy import (
     replicated_revisions,
     without_replicated_sets,
 )
+from qbeast_core.model.revision import Revision, next_revision
+from qbeast_core.model.transformation import (
+    HashTransformation,
+    IdentityTransformation,
+    NullToZero,
+)
+from qbeast_core.tree.otree import OTree
 from tests.support.reference_tables import PLAIN, REPLICATED, sidecar
 
 SOUND = {
@@ -129,3 +141,55 @@ def test_replicated_sets_are_found_and_left_out():
         "qbeast.revision.1": "{}",
         "delta.appendOnly": "false",
     }
+
+
+def test_the_rows_of_a_compaction_may_be_above_its_weight() -> None:
+    """It has the lowest weight of the files that it merged."""
+    block = parse_legacy_tags(SOUND, 2).block
+    rows, lowest = current_blocks(block, is_written_whole=False)
+    assert rows == replace(block, max_weight=2**31 - 1)
+    assert lowest == Block(block.cube, 1254740128, 1254740128, 0)
+    assert OTree.of([rows, lowest], 2).max_weight == {block.cube: 1254740128}
+    assert current_blocks(block, is_written_whole=True) == [block]
+    leaf = replace(block, max_weight=2**31 - 1)
+    assert current_blocks(leaf, is_written_whole=False) == [leaf]
+
+
+def test_revisions_of_version_0_2_are_read() -> None:
+    """It stored a constant column as a Scala object, and a text for the nulls of a hash."""
+    package = "io.qbeast.core.transform."
+    text = to_json_text(
+        {
+            "revisionID": 1,
+            "timestamp": 1650000000000,
+            "tableID": "/t",
+            "desiredCubeSize": 100,
+            "columnTransformers": [
+                {"className": f"{package}LinearTransformer", "columnName": name, "dataType": kind}
+                for name, kind in (("a", "IntegerDataType"), ("b", "LongDataType"))
+            ]
+            + [
+                {
+                    "className": f"{package}HashTransformer",
+                    "columnName": "s",
+                    "dataType": "StringDataType",
+                }
+            ],
+            "transformations": [
+                {"className": f"{package}IdentityTransformation$"},
+                {"className": f"{package}NullToZeroTransformation$"},
+                {"className": f"{package}HashTransformation", "nullValue": "ᅐ7"},
+            ],
+        }
+    )
+    revision = Revision.from_json_text(text)
+    assert revision.columns == ("a", "b", "s")
+    assert revision.to_json_text() == text
+    seen = (
+        IdentityTransformation(1, DataType.INTEGER),
+        IdentityTransformation(None, DataType.LONG),
+        HashTransformation(5),
+    )
+    following = next_revision(revision, seen, 0, revision_id=2)
+    assert following is not None
+    assert following.transformations == (seen[0], NullToZero(), seen[2])

@@ -243,10 +243,27 @@ P = '{"className":"io.qbeast.core.transform.'
         P + 'StringHistogramTransformation","histogram":["a","m","z"]}',
         P + 'IdentityToZeroTransformation","identityValue":7}',
         P + 'NullToZeroTransformation$"}',
+        P + 'CDFNumericQuantilesTransformation","quantiles":[0.0,399.0,10.0],'
+        '"dataType":"DoubleDataType"}',
+        P + 'CDFStringQuantilesTransformation","quantiles":["a","！","😀"]}',
+        P + 'StringHistogramTransformation","histogram":["a","！","😀"]}',
+        P + 'IdentityTransformation$"}',
+        P + 'HashTransformation","nullValue":"ᅐ7"}',
     ],
 )
 def test_json_that_is_read_is_written_unchanged(text):
     assert to_json_text(transformation_from_json(json.loads(text)).to_json()) == text
+
+
+@pytest.mark.parametrize("seen", [EmptyTransformation(), StringQuantiles(("a", "b"))])
+def test_quantiles_in_the_order_of_utf8_are_read_but_place_no_rows(seen):
+    """qbeast-spark sorts strings by their UTF-8 bytes, and searches them by their UTF-16 units."""
+    text = P + 'CDFStringQuantilesTransformation","quantiles":["a","！","😀"]}'
+    read = transformation_from_json(json.loads(text))
+    with pytest.raises(CorruptMetadata, match=r"no row can be placed.*！.*not in ascending order"):
+        read.transform("a")
+    assert read.is_superseded_by(seen)
+    assert read.merged_with(seen, middle) is seen
 
 
 def test_bounds_of_a_float_column_are_read_as_floats():
@@ -279,7 +296,7 @@ def test_bounds_of_a_float_column_are_read_as_floats():
         P + 'LinearTransformation","minNumber":0,"maxNumber":1,"nullValue":0,'
         '"orderedDataType":"ShortDataType"}',
         P + 'IdentityTransformation","identityValue":"x","orderedDataType":"LongDataType"}',
-        P + 'HashTransformation","nullValue":"7"}',
+        P + 'HashTransformation","nullValue":7.5}',
         P + 'HashTransformation"}',
         P + 'CDFNumericQuantilesTransformation","quantiles":["a","b"],"dataType":"DoubleDataType"}',
         P + 'CDFNumericQuantilesTransformation","quantiles":[],"dataType":"DoubleDataType"}',

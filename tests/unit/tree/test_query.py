@@ -15,13 +15,16 @@ from qbeast_core.model.transformation import (
     IdentityTransformation,
     LinearTransformation,
     NumericQuantiles,
+    StringHistogram,
     StringQuantiles,
     Transformation,
+    UnusableTransformation,
 )
 from qbeast_core.model.transformer import (
     HashTransformer,
     LinearTransformer,
     NumericQuantilesTransformer,
+    StringHistogramTransformer,
     StringQuantilesTransformer,
     Transformer,
 )
@@ -137,6 +140,16 @@ def test_nulls_whose_value_is_not_stored_may_be_anywhere() -> None:
     assert quarters(Comparison("a", "=", 2), revision(of)) == [1]
 
 
+def test_nulls_of_string_quantiles_may_be_those_of_a_histogram() -> None:
+    """qbeast-spark's updateTransformationTypes turns histograms into quantiles in place."""
+    texts = ("a", "f", "k", "p", "z")
+    quantiles = revision((StringQuantilesTransformer("s"), StringQuantiles(texts)))
+    histogram = revision((StringHistogramTransformer("s", DataType.STRING), StringHistogram(texts)))
+    assert quarters(IsNull("s"), histogram) == [2]
+    assert quarters(IsNull("s"), quantiles) == [0, 2]
+    assert quarters(And((IsNull("s"), Comparison("s", ">", "g"))), quantiles) == [2]
+
+
 @pytest.mark.parametrize("zero", [0, 0.0, -0.0, Decimal("0.0")])
 def test_both_zeros_are_found_among_repeated_quantiles(zero: Any) -> None:
     quantiles = NumericQuantiles((-8.0, 0.0, 0.0, 0.0, 4.0), DataType.DOUBLE)
@@ -242,6 +255,18 @@ def test_bytes_below_a_text_may_be_placed_above_it(op: str) -> None:
     assert quarters(Comparison("s", op, "°"), texts) == [0, 1, 2, 3]
     assert quarters(Comparison("s", op, "b°"), texts) == [0]
     assert quarters(Comparison("s", ">=", "°"), texts) == [2, 3]
+
+
+def test_a_transformation_that_places_no_rows_matches_everything() -> None:
+    unusable = UnusableTransformation({"quantiles": ["a", "！", "😀"]}, "they are not sorted")
+    of = revision((StringQuantilesTransformer("s"), unusable))
+    for predicate in (
+        Comparison("s", "=", "a"),
+        Comparison("s", ">", "b"),
+        IsNull("s"),
+        In("s", ("a",)),
+    ):
+        assert quarters(predicate, of) == [0, 1, 2, 3]
 
 
 def test_a_constant_column_matches_everything() -> None:

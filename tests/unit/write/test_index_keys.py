@@ -16,6 +16,13 @@ def test_options_are_automatic_if_the_table_names_them() -> None:
     assert not is_automatic({}, Option.CUBE_SIZE)
 
 
+def test_options_that_qbeast_spark_was_given_later_are_not_automatic() -> None:
+    overwritten = {**STORED, "columnsToIndex": "a", "columnstoindex": "a", "cubeSize": "50"}
+    assert not is_automatic(overwritten, Option.COLUMNS)
+    assert is_automatic(overwritten, Option.CUBE_SIZE)
+    assert not is_automatic({**STORED, "cubesize": "50"}, Option.CUBE_SIZE)
+
+
 def test_the_options_are_stored_in_order_by_their_names() -> None:
     assert automatic_key(option.value for option in Option) == {
         "qbeast.automatic": "columns_to_index,cube_size,sample_key"

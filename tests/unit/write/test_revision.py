@@ -14,6 +14,7 @@ from qbeast_core.model.transformation import (
     LinearTransformation,
     NumericQuantiles,
     StringQuantiles,
+    UnusableTransformation,
 )
 from qbeast_core.model.transformer import (
     HashTransformer,
@@ -92,6 +93,37 @@ def test_quantiles_are_those_of_the_rows_where_none_are_given() -> None:
     )
     points = of_values([1.0, 2.5], ["a", None]).sample.coordinates(revision)
     assert points.tolist() == [[0.0, 0.0], [0.75, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "transformer",
+    [StringQuantilesTransformer("s"), StringHistogramTransformer("s", DataType.STRING)],
+)
+def test_unsorted_quantiles_are_replaced_by_those_of_the_next_rows(
+    transformer: Transformer,
+) -> None:
+    unsorted = UnusableTransformation({"quantiles": ["a", "！", "😀"]}, "they are not sorted")
+    before = replace(
+        FIRST,
+        transformers=(QUANTILES[0], transformer),
+        transformations=(NumericQuantiles((0.0, 9.0), DataType.DOUBLE), unsorted),
+    )
+    schema = types.StructType(
+        [
+            types.StructField("x", types.DoubleType()),
+            types.StructField("s", types.StringType()),
+        ]
+    )
+    continued = continued_transformers(before, None, schema, "t")
+    assert continued == QUANTILES
+    rows = of_values([3.0, 1.0], ["b", "a"])
+    known = IndexConfiguration({1: before}, 1)
+    found = continued_revision(known, before, continued, rows, cube_size=None)
+    assert found.revision_id == 2
+    assert found.transformations == (
+        NumericQuantiles((0.0, 9.0), DataType.DOUBLE),
+        StringQuantiles(("a", "b")),
+    )
 
 
 def test_given_quantiles_come_before_those_of_the_rows() -> None:

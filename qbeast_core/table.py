@@ -50,7 +50,8 @@ class QbeastTable:
     """An indexed table, pinned to its version at the time the object was made.
 
     Get one with `for_name` or `for_path`. Reads always return this version. Changes and `optimize`
-    work on the newest version. Make a new object to read later commits.
+    work on the newest version. Make a new object to read later commits. All methods use the Spark
+    session that the table was opened in, whichever is active.
 
     If Spark, Delta or storage fails, every method raises `ExecutionFailed` or one of its
     subclasses, such as `ConstraintViolated` or `StorageRefused`.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, write_table
@@ -91,3 +92,57 @@ def test_a_sample_has_the_functions_and_the_views_of_its_tables_session(
 
     table.sample(1.0, where="is_even(id)").createTempView("even")
     assert here.table("even").count() == 2400
+
+
+def test_a_merge_of_rows_of_another_session_matches_the_rows_that_deltas_merge_matches(
+    here: SparkSession, elsewhere: SparkSession, path: str, tmp_path: Path
+) -> None:
+    twin = str(tmp_path / "twin")
+    moments(here, 0, 4800, "old").write.format("delta").save(twin)
+    source, where = moments(elsewhere, 1000, 2000, "new"), f"target.{WHERE}"
+
+    result = QbeastTable.for_path(here, path).merge(source, "id", where=where)
+    merge = (
+        DeltaTable.forPath(here, twin)
+        .alias("target")
+        .merge(source.alias("source"), f"target.id = source.id and {where}")
+    )
+    merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+
+    assert (result.rows_updated, result.rows_inserted) == (880, 120)
+    assert sorted(plain(here, path).collect()) == sorted(plain(here, twin).collect())
+
+
+def test_rows_of_another_session_replace_the_rows_that_their_own_condition_selects(
+    here: SparkSession, elsewhere: SparkSession, path: str
+) -> None:
+    source = moments(elsewhere, 1120, 2000, "new")
+    result = QbeastTable.for_path(here, path).replace_where(source, WHERE)
+
+    assert (result.rows_deleted, result.rows_inserted) == (3680, 880)
+    expected = [
+        *moments(here, 0, 1120, "old").collect(),
+        *moments(here, 1120, 2000, "new").collect(),
+    ]
+    assert sorted(plain(here, path).collect()) == sorted(expected)
+
+
+def test_the_rows_of_a_streams_batch_are_merged_in_the_session_of_the_table(
+    here: SparkSession, path: str, tmp_path: Path
+) -> None:
+    moments(here, 1000, 2000, "new").write.parquet(str(tmp_path / "source"))
+    table, results = QbeastTable.for_path(here, path), []
+
+    def write(batch: DataFrame, _: int) -> None:
+        # A stream runs in a copy of its session.
+        batch.sparkSession.conf.set("spark.sql.session.timeZone", "Pacific/Honolulu")
+        results.append(table.merge(batch, "id", where=f"target.{WHERE}"))
+
+    source = here.readStream.schema("id long, ts timestamp, s string")
+    stream = source.parquet(str(tmp_path / "source")).writeStream.foreachBatch(write)
+    stream = stream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    stream.trigger(availableNow=True).start().awaitTermination()
+
+    (result,) = results
+    assert (result.rows_updated, result.rows_inserted) == (880, 120)
+    assert plain(here, path).where("s = 'new'").count() == 1000

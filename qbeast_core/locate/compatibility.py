@@ -188,7 +188,9 @@ def climbs(path: str) -> bool:
 
 def _sql_name(table: OpenTable) -> str:
     """The table's name in SQL, which accepts a path only as delta.`path`."""
-    return f"delta.{quoted(table.snapshot.location)}" if "/" in table.label else table.label
+    if "/" in table.label:
+        return f"delta.{quoted(table.snapshot.location)}"
+    return table.address.sql_name
 
 
 def _uniform(features: Collection[str], configuration: Mapping[str, str]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from qbeast_core import QbeastTable, quoted, write_table
+from qbeast_core import QbeastTable, convert_to_qbeast, quoted, write_table
 from qbeast_core.errors import (
     IncompatibleTable,
     InvalidOptions,
     UnknownColumn,
     UnsupportedColumnType,
 )
+from qbeast_core.jvm.settings import changed_settings
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,
@@ -307,6 +309,34 @@ def test_a_name_of_another_catalog_is_refused(spark: SparkSession) -> None:
     finally:
         spark.sql("use spark_catalog")
     assert not spark.catalog.tableExists("default.sales")
+
+
+@pytest.mark.parametrize("name", ["2024", "1e5", "12d", "order"])
+def test_a_tables_name_may_need_backticks(spark: SparkSession, name: str) -> None:
+    table = f"default.{quoted(name)}"
+    with changed_settings(spark, {"spark.sql.ansi.enforceReservedKeywords": "true"}):
+        try:
+            write_table(spark.range(5), table=table, columns_to_index="id")
+            write_table(spark.range(5, 9), table=table)
+            assert QbeastTable.for_name(spark, table).sample(1.0).count() == 9
+            assert_advice_is_right(spark, table)
+            spark.sql(f"drop table {table}")
+            spark.sql(f"create table {table} using parquet as select id from range(5)")
+            convert_to_qbeast(spark, table, "id")
+            assert QbeastTable.for_name(spark, table).sample(1.0).count() == 5
+        finally:
+            spark.sql(f"drop table if exists {table}")
+
+
+def assert_advice_is_right(spark: SparkSession, table: str) -> None:
+    """The statement in the error for an append-only table is for this table."""
+    spark.sql(f"alter table {table} set tblproperties ('delta.appendOnly' = 'true')")
+    with pytest.raises(IncompatibleTable, match="append-only") as told:
+        QbeastTable.for_name(spark, table).delete("id = 1")
+    statement = re.search(r"ALTER TABLE .*(?= first)", str(told.value))
+    assert statement is not None
+    spark.sql(statement[0])
+    assert QbeastTable.for_name(spark, table).delete("id = 1").rows_deleted == 1
 
 
 def test_a_relative_location_is_refused(spark: SparkSession) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
-from qbeast_core.delta.catalog import Catalog, CatalogEntry
+from qbeast_core.delta.catalog import SESSION_CATALOG, Catalog, CatalogEntry
 from qbeast_core.delta.snapshot import TableSnapshot, is_same_location
 from qbeast_core.errors import (
     CommitStateUnknown,
@@ -54,11 +54,11 @@ class TableAddress:
 
     @property
     def sql_name(self) -> str:
-        """The table in SQL: its name or path, quoted."""
+        """The table in SQL, whichever catalog is the current one: its name or path, quoted."""
         if self.name is None:
             return f"{self.format}.{quoted(self.location)}"
         # The schema and the table, which has no dots in its name.
-        return ".".join(map(quoted, self.name.rsplit(".", 1)))
+        return ".".join(map(quoted, (SESSION_CATALOG, *self.name.rsplit(".", 1))))
 
     def register(self, spark: SparkSession, comment: str | None = None) -> None:
         """Register the table in the catalog, if it is committed but has no entry yet.

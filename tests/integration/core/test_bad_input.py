@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -297,18 +297,41 @@ def test_a_session_catalog_that_is_not_sparks_takes_paths_only(
     assert QbeastTable.for_path(other, path).dataframe().count() == 9
 
 
-def test_a_name_of_another_catalog_is_refused(spark: SparkSession) -> None:
+@pytest.fixture
+def other_catalog(spark: SparkSession) -> Iterator[None]:
+    """Makes another catalog the current one."""
     other, jdbc = "spark.sql.catalog.other", "org.apache.spark.sql.execution.datasources.v2.jdbc"
     spark.conf.set(other, f"{jdbc}.JDBCTableCatalog")
     spark.conf.set(f"{other}.url", "jdbc:derby:memory:other;create=true")
+    spark.sql("use other")
+    yield
+    spark.sql("use spark_catalog")
+
+
+@pytest.mark.usefixtures("other_catalog")
+def test_a_name_of_another_catalog_is_refused(spark: SparkSession) -> None:
+    for name in ("sales", "default.sales"):
+        with pytest.raises(InvalidOptions, match=r"spark_catalog\.schema\.table"):
+            write_table(rows(spark), table=name, columns_to_index="price")
+    assert not spark.catalog.tableExists("spark_catalog.default.sales")
+
+
+@pytest.mark.usefixtures("other_catalog")
+def test_a_table_is_found_by_its_full_name_while_another_catalog_is_current(
+    spark: SparkSession,
+) -> None:
+    table = "spark_catalog.default.sales"
     try:
-        spark.sql("use other")
-        for name in ("sales", "default.sales"):
-            with pytest.raises(InvalidOptions, match=r"spark_catalog\.schema\.table"):
-                write_table(rows(spark), table=name, columns_to_index="price")
+        write_table(rows(spark), table=table, columns_to_index="price")
+        write_table(rows(spark), table=table)
+        assert spark.table(table).count() == 200
+        assert_advice_is_right(spark, table)
+        spark.sql(f"drop table {table}")
+        spark.sql(f"create table {table} using parquet as select id from range(5)")
+        convert_to_qbeast(spark, table, "id")
+        assert QbeastTable.for_name(spark, table).sample(1.0).count() == 5
     finally:
-        spark.sql("use spark_catalog")
-    assert not spark.catalog.tableExists("default.sales")
+        spark.sql(f"drop table if exists {table}")
 
 
 @pytest.mark.parametrize("name", ["2024", "1e5", "12d", "order"])
@@ -336,7 +359,7 @@ def assert_advice_is_right(spark: SparkSession, table: str) -> None:
     statement = re.search(r"ALTER TABLE .*(?= first)", str(told.value))
     assert statement is not None
     spark.sql(statement[0])
-    assert QbeastTable.for_name(spark, table).delete("id = 1").rows_deleted == 1
+    assert QbeastTable.for_name(spark, table).delete("id = 1").changed
 
 
 def test_a_relative_location_is_refused(spark: SparkSession) -> None:

@@ -11,6 +11,7 @@ from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.compatibility import check_no_slice_column, check_removable, is_inside
 
 ROOT = "file:/data/t/"
+NAME = r"`spark_catalog`\.`db`\.`t`"
 
 
 @pytest.mark.parametrize(
@@ -56,13 +57,13 @@ def table(**snapshot: Any) -> Any:
 
 
 def test_the_error_for_an_append_only_table_names_the_statement_that_ends_it() -> None:
-    with pytest.raises(IncompatibleTable, match=r"run ALTER TABLE `db`\.`t` SET") as error:
+    with pytest.raises(IncompatibleTable, match=rf"run ALTER TABLE {NAME} SET") as error:
         check_removable(table(configuration={"delta.appendOnly": "true"}))
     assert error.value.remedy is Remedy.IN_PLACE
 
 
 def test_the_error_for_a_slice_column_names_the_statement_that_renames_it() -> None:
     schema = StructType().add("_qbeast_slice", ByteType())
-    with pytest.raises(IncompatibleTable, match=r"ALTER TABLE `db`\.`t` RENAME COLUMN") as error:
+    with pytest.raises(IncompatibleTable, match=rf"ALTER TABLE {NAME} RENAME COLUMN") as error:
         check_no_slice_column(table(schema=schema))
     assert error.value.remedy is Remedy.IN_PLACE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -325,7 +326,7 @@ def test_a_table_is_found_by_its_full_name_while_another_catalog_is_current(
         write_table(rows(spark), table=table, columns_to_index="price")
         write_table(rows(spark), table=table)
         assert spark.table(table).count() == 200
-        assert_advice_is_right(spark, table)
+        assert_advice_is_right(spark, table, lambda: QbeastTable.for_name(spark, table))
         spark.sql(f"drop table {table}")
         spark.sql(f"create table {table} using parquet as select id from range(5)")
         convert_to_qbeast(spark, table, "id")
@@ -342,7 +343,7 @@ def test_a_tables_name_may_need_backticks(spark: SparkSession, name: str) -> Non
             write_table(spark.range(5), table=table, columns_to_index="id")
             write_table(spark.range(5, 9), table=table)
             assert QbeastTable.for_name(spark, table).sample(1.0).count() == 9
-            assert_advice_is_right(spark, table)
+            assert_advice_is_right(spark, table, lambda: QbeastTable.for_name(spark, table))
             spark.sql(f"drop table {table}")
             spark.sql(f"create table {table} using parquet as select id from range(5)")
             convert_to_qbeast(spark, table, "id")
@@ -351,15 +352,27 @@ def test_a_tables_name_may_need_backticks(spark: SparkSession, name: str) -> Non
             spark.sql(f"drop table if exists {table}")
 
 
-def assert_advice_is_right(spark: SparkSession, table: str) -> None:
+def assert_advice_is_right(
+    spark: SparkSession, name: str, opened: Callable[[], QbeastTable]
+) -> None:
     """The statement in the error for an append-only table is for this table."""
-    spark.sql(f"alter table {table} set tblproperties ('delta.appendOnly' = 'true')")
+    spark.sql(f"alter table {name} set tblproperties ('delta.appendOnly' = 'true')")
     with pytest.raises(IncompatibleTable, match="append-only") as told:
-        QbeastTable.for_name(spark, table).delete("id = 1")
+        opened().delete("id = 1")
     statement = re.search(r"ALTER TABLE .*(?= first)", str(told.value))
     assert statement is not None
     spark.sql(statement[0])
-    assert QbeastTable.for_name(spark, table).delete("id = 1").changed
+    assert opened().delete("id = 1").changed
+
+
+def test_the_advice_for_a_table_at_a_relative_path_is_for_no_other_table(
+    spark: SparkSession,
+) -> None:
+    with TemporaryDirectory(dir=Path.cwd()) as place:
+        path = Path(place).name
+        write_table(spark.range(5), path=path, columns_to_index="id")
+        assert (Path(place) / "_delta_log").is_dir()
+        assert_advice_is_right(spark, f"delta.`{place}`", lambda: QbeastTable.for_path(spark, path))
 
 
 def test_a_relative_location_is_refused(spark: SparkSession) -> None:

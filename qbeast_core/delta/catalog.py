@@ -118,6 +118,11 @@ class Catalog:
 
     def _missing(self, name: str, identifier: Any) -> CatalogEntry:
         """The entry of a name that does not exist yet."""
+        if identifier.database().get().lower() == "delta" and "/" in identifier.table():
+            raise InvalidOptions(
+                f"{name} is a path, not a name; set path={self.parts(name)[-1]!r} in write_table, "
+                "or open the table with QbeastTable.for_path"
+            )
         if not self._catalog.databaseExists(identifier.database().get()):
             raise UnknownSchema(
                 f"schema {identifier.database().get()!r} of {name} does not exist; create it first"

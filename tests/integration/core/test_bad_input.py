@@ -375,6 +375,17 @@ def test_the_advice_for_a_table_at_a_relative_path_is_for_no_other_table(
         assert_advice_is_right(spark, f"delta.`{place}`", lambda: QbeastTable.for_path(spark, path))
 
 
+def test_a_path_in_place_of_a_name_is_refused_with_what_takes_paths(
+    spark: SparkSession, indexed: str
+) -> None:
+    name, words = f"delta.`{indexed}`", f"is a path, .*path='{indexed}'.*for_path"
+    with pytest.raises(InvalidOptions, match=words):
+        write_table(rows(spark), table=name)
+    with pytest.raises(InvalidOptions, match=words):
+        QbeastTable.for_name(spark, name)
+    assert not QbeastTable.is_qbeast(spark, name)
+
+
 def test_a_relative_location_is_refused(spark: SparkSession) -> None:
     with pytest.raises(InvalidOptions, match="'data/t' of relative is not absolute"):
         write_table(rows(spark), table="relative", location="data/t", columns_to_index="price")

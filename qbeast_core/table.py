@@ -51,7 +51,8 @@ class QbeastTable:
     """An indexed table, pinned to its version at the time the object was made.
 
     Get one with `for_name` or `for_path`. Reads always return this version. Changes and `optimize`
-    work on the newest version. Make a new object to read later commits.
+    work on the newest version. Make a new object to read later commits. All methods run in the
+    Spark session that opened the table, even if another one is active or made the new rows.
 
     If Spark, Delta or storage fails, every method raises `ExecutionFailed` or one of its
     subclasses, such as `ConstraintViolated` or `StorageRefused`.

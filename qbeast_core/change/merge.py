@@ -38,7 +38,7 @@ from qbeast_core.spark.conditions import (
 )
 from qbeast_core.spark.evaluation import checkpointed, is_repeatable
 from qbeast_core.spark.slices import without_given_slices
-from qbeast_core.spark.source import Source
+from qbeast_core.spark.source import Source, in_session
 from qbeast_core.spark.texts import row_text, value_text
 
 Choice = bool | str | Iterable[str] | Mapping[str, str]
@@ -90,6 +90,7 @@ def merge_rows(
     newest = begin_change(table, commit)
     if isinstance(newest, RewriteResult):
         return newest
+    source = in_session(table.spark, source)
     given = without_given_slices(source, newest.snapshot.stores_slices)
     _check(newest, given, merge)
     reads_itself = reads_table(given, table.address.location)

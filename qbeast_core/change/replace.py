@@ -27,7 +27,7 @@ from qbeast_core.spark.columns import column
 from qbeast_core.spark.conditions import Condition, parse_condition
 from qbeast_core.spark.evaluation import checkpointed, evaluated_once
 from qbeast_core.spark.slices import without_given_slices
-from qbeast_core.spark.source import Source
+from qbeast_core.spark.source import Source, in_session
 from qbeast_core.spark.texts import row_text, value_text
 
 
@@ -39,7 +39,7 @@ def replace_rows_where(
     if isinstance(newest, RewriteResult):
         return newest
     condition = parse_condition(newest.snapshot.dataframe(), where, "where")
-    given = without_given_slices(df, newest.snapshot.stores_slices)
+    given = without_given_slices(in_session(table.spark, df), newest.snapshot.stores_slices)
     fitting = _fitting(newest, given, merge_schema)
     reads_itself = reads_table(fitting, table.address.location)
     with Source(fitting, evaluated_once, reads_itself) as source:
@@ -61,7 +61,7 @@ def replace_rows_matching(
     newest = _begin(table, commit)
     if isinstance(newest, RewriteResult):
         return newest
-    given = without_given_slices(df, newest.snapshot.stores_slices)
+    given = without_given_slices(in_session(table.spark, df), newest.snapshot.stores_slices)
     Matching(newest, given, match)
     _fitting(newest, given, merge_schema)
     with Source(given, checkpointed, reads_table(given, table.address.location)) as source:

@@ -15,7 +15,8 @@ from qbeast_core.errors import InvalidOptions, UnknownSchema
 from qbeast_core.jvm.gateway import Jvm
 
 _ALLOWED_NAME = re.compile(r"[A-Za-z0-9_]+")
-_SESSION_CATALOG = "spark_catalog"
+SESSION_CATALOG = "spark_catalog"
+"""The name of the catalog that has indexed tables, whichever is the current one."""
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
 _SPARKS_CATALOGS = (
     "org.apache.spark.sql.connector.catalog.CatalogExtension",
@@ -117,6 +118,11 @@ class Catalog:
 
     def _missing(self, name: str, identifier: Any) -> CatalogEntry:
         """The entry of a name that does not exist yet."""
+        if identifier.database().get().lower() == "delta" and "/" in identifier.table():
+            raise InvalidOptions(
+                f"{name} is a path, not a name; set path={self.parts(name)[-1]!r} in write_table, "
+                "or open the table with QbeastTable.for_path"
+            )
         if not self._catalog.databaseExists(identifier.database().get()):
             raise UnknownSchema(
                 f"schema {identifier.database().get()!r} of {name} does not exist; create it first"
@@ -153,7 +159,7 @@ class Catalog:
     def _identifier(self, name: str) -> Any:
         self._require_sparks_tables()
         parts = self.parts(name)
-        if len(parts) == 3 and parts[0].lower() == _SESSION_CATALOG:
+        if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
             parts = parts[1:]
         else:
             self._require_session_catalog(name)
@@ -172,22 +178,22 @@ class Catalog:
     def _require_sparks_tables(self) -> None:
         """Some catalogs that are configured as the session catalog keep their tables elsewhere."""
         manager = self._jvm.session.sessionState().catalogManager()
-        catalog = manager.catalog(_SESSION_CATALOG)
+        catalog = manager.catalog(SESSION_CATALOG)
         if not any(self._jvm.java_class(each).isInstance(catalog) for each in _SPARKS_CATALOGS):
             raise InvalidOptions(
-                f"{_SESSION_CATALOG} is {catalog.getClass().getName()}, which does not extend "
+                f"{SESSION_CATALOG} is {catalog.getClass().getName()}, which does not extend "
                 "Spark's own catalog, so indexed tables can have no names there. Use paths, or set "
-                f"spark.sql.catalog.{_SESSION_CATALOG} to a catalog that extends Spark's, such as "
+                f"spark.sql.catalog.{SESSION_CATALOG} to a catalog that extends Spark's, such as "
                 "org.apache.spark.sql.delta.catalog.DeltaCatalog"
             )
 
     def _require_session_catalog(self, name: str) -> None:
         """Spark would look the name up in another catalog, if that is the current one."""
         current = self._jvm.session.sessionState().catalogManager().currentCatalog().name()
-        if current != _SESSION_CATALOG:
+        if current != SESSION_CATALOG:
             raise InvalidOptions(
                 f"{name!r} names a table of the current catalog {current}, and indexed tables are "
-                f"in {_SESSION_CATALOG}; name it {_SESSION_CATALOG}.schema.table"
+                f"in {SESSION_CATALOG}; name it {SESSION_CATALOG}.schema.table"
             )
 
     def _is_temporary_view(self, name: str) -> bool:

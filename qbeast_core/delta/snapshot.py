@@ -29,7 +29,7 @@ from qbeast_core.delta.stored_statistics import (
 )
 from qbeast_core.delta.version_cache import VersionCache
 from qbeast_core.errors import UnsupportedEnvironment
-from qbeast_core.jvm.gateway import Jvm
+from qbeast_core.jvm.gateway import Jvm, activate
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.spark.slices import without_slices
 from qbeast_core.tree.extremes import columns_of, file_filter
@@ -173,6 +173,8 @@ class TableSnapshot:
     def rows_with_slices(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
         """The rows that `dataframe` returns, with their slices if the table stores them."""
         adds = self._live_files.adds if indices is None else self.add_actions(indices)
+        # Delta reads in the active session, and the user may have used another one since.
+        activate(self.spark)
         return self._jvm.dataframe(
             self._delta_log.createDataFrame(self._snapshot, adds, False, self._jvm.none)
         )

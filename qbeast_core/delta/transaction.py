@@ -41,6 +41,8 @@ _ACTIONS = _DELTA + "actions."
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _COUNT_ALL_FILES = {"spark.databricks.delta.incremental.commit.enabled": "false"}
 """Without it, Delta's checksum counts a file twice that gets new tags, and checkpoints fail."""
+_TIMESTAMPS_IN_V2 = "spark.databricks.delta.table.parquetV2.timestampOutputType"
+"""What counts instead of Spark's setting if `delta.parquet.format.version` is 2.12.0 or higher."""
 _DICTIONARY = "parquet.enable.dictionary"
 _SKIPPED_INSIDE = {
     # Parquet has no statistics for the 96-bit timestamps that Spark writes by default.
@@ -335,13 +337,16 @@ class Transaction:
 
 
 def _whole_timestamps(spark: SparkSession) -> Mapping[str, str]:
-    """The setting that keeps files from cutting timestamps off to milliseconds.
+    """The settings that keep files from cutting timestamps off to milliseconds.
 
     Weights and slices are computed from the rows before they are stored, and samples compute the
     weights of what is stored.
     """
     cuts = is_set(spark, TIMESTAMPS_KEY) and setting(spark, TIMESTAMPS_KEY) == MILLISECONDS
-    return {TIMESTAMPS_KEY: MICROSECONDS} if cuts else {}
+    settings = {TIMESTAMPS_KEY: MICROSECONDS} if cuts else {}
+    if spark.conf.get(_TIMESTAMPS_IN_V2, None) == MILLISECONDS:
+        settings[_TIMESTAMPS_IN_V2] = MICROSECONDS
+    return settings
 
 
 def _as_commit_file(file: DataFile) -> CommitFile:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
-from qbeast_core.delta.catalog import Catalog, CatalogEntry
+from qbeast_core.delta.catalog import SESSION_CATALOG, Catalog, CatalogEntry
 from qbeast_core.delta.snapshot import TableSnapshot, is_same_location
 from qbeast_core.errors import (
     CommitStateUnknown,
@@ -18,7 +18,7 @@ from qbeast_core.errors import (
     NotRegistered,
 )
 from qbeast_core.jvm.failures import one_line
-from qbeast_core.names import quoted_text
+from qbeast_core.names import quoted, quoted_text
 
 DELTA, PARQUET = "delta", "parquet"
 RELATION_KEY = "qbeast.relation"
@@ -52,6 +52,14 @@ class TableAddress:
         """The table's name or path, for messages."""
         return self.name or self.location
 
+    @property
+    def sql_name(self) -> str:
+        """The table in SQL, whichever catalog is the current one: its name or path, quoted."""
+        if self.name is None:
+            return f"{self.format}.{quoted(self.location)}"
+        # The schema and the table, which has no dots in its name.
+        return ".".join(map(quoted, (SESSION_CATALOG, *self.name.rsplit(".", 1))))
+
     def register(self, spark: SparkSession, comment: str | None = None) -> None:
         """Register the table in the catalog, if it is committed but has no entry yet.
 
@@ -63,9 +71,9 @@ class TableAddress:
         catalog = Catalog(spark)
         try:
             catalog.register(
-                self.name, self.location, managed=self.is_managed, comment=comment or None
+                self.sql_name, self.location, managed=self.is_managed, comment=comment or None
             )
-            found = catalog.find(self.name)
+            found = catalog.find(self.sql_name)
         except Exception as error:
             raise NotRegistered(
                 f"the rows of {self.name} are committed to {self.location}, but the catalog has "
@@ -119,7 +127,7 @@ class TableAddress:
     @property
     def _registration(self) -> str:
         """The SQL statement that registers the table under its name."""
-        return f"CREATE TABLE {self.name} USING delta LOCATION {quoted_text(self.location)}"
+        return f"CREATE TABLE {self.sql_name} USING delta LOCATION {quoted_text(self.location)}"
 
 
 def address_of_text(spark: SparkSession, text: str) -> TableAddress:

@@ -204,8 +204,10 @@ def climbs(path: str) -> bool:
 
 
 def _sql_name(table: OpenTable) -> str:
-    """The table's name in SQL, which accepts a path only as delta.`path`."""
-    return f"delta.{quoted(table.snapshot.location)}" if "/" in table.label else table.label
+    """The table in SQL, where a path must be absolute."""
+    if table.address.name is None:
+        return f"delta.{quoted(table.snapshot.location)}"
+    return table.address.sql_name
 
 
 def _uniform(features: Collection[str], configuration: Mapping[str, str]) -> str | None:

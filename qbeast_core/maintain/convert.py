@@ -30,7 +30,6 @@ from qbeast_core.locate.compatibility import (
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.model.revision import Revision
-from qbeast_core.names import quoted
 from qbeast_core.options import AUTO, resolve_columns
 from qbeast_core.spark.slices import with_slices
 from qbeast_core.tree.column_choice import ColumnChoice
@@ -180,7 +179,7 @@ def _convert_parquet(spark: SparkSession, table: OpenTable, options: IndexOption
         options.check_columns(schema)
         options.new_sample_key(table, schema)
         check_planned(table, schema, {})
-    statement = f"CONVERT TO DELTA {address.name or f'parquet.{quoted(address.location)}'}"
+    statement = f"CONVERT TO DELTA {address.sql_name}"
     try:
         run_statement(spark, statement)
     except Exception:
@@ -287,9 +286,8 @@ def _convertible_rows(table: OpenTable) -> DataFrame:
     # Without `//` and `..`, as in the names of files.
     location = table.snapshot.location
     if address.name:
-        partitions = [
-            column.name for column in spark.catalog.listColumns(address.name) if column.isPartition
-        ]
+        columns = spark.catalog.listColumns(address.sql_name)
+        partitions = [column.name for column in columns if column.isPartition]
         _refuse_partitions(address, partitions)
     try:
         # With recursiveFileLookup Spark lists every file below the directory and does not treat

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,8 @@ from pyspark.sql import functions as F
 
 from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.catalyst import ONE_TASK_BYTES, about_bytes, about_rows, max_rows
+from qbeast_core.jvm.gateway import Jvm
+from qbeast_core.jvm.settings import session_with, setting
 from qbeast_core.spark.evaluation import is_scan
 
 ROWS = "rows"
@@ -21,6 +24,8 @@ _POSITION_BITS = 33
 _MANY_ROWS = 1 << 23
 """In Spark's estimate, which is usually too high: really about a million rows. With fewer rows, a
 second job costs more than it saves."""
+_SORTS_ALL = "spark.sql.execution.topKSortFallbackThreshold"
+"""From this limit on, Spark sorts all rows to find the first ones, which evaluates them twice."""
 
 
 def all_rows(rows: DataFrame, sample_rows: Callable[[int], int]) -> pa.Table | None:
@@ -84,8 +89,21 @@ def _observed(
     even if the number of rows is not known in advance.
     """
     observation = Observation()
-    sample = drawn_rows(rows.observe(observation, *aggregates), at_most).toArrow()
+    with _not_sorted(rows, at_most) as once:
+        sample = drawn_rows(once.observe(observation, *aggregates), at_most).toArrow()
     return observation.get, sample
+
+
+@contextmanager
+def _not_sorted(rows: DataFrame, at_most: int) -> Iterator[DataFrame]:
+    """The rows in a session in which Spark does not sort all of them to draw `at_most`."""
+    spark = rows.sparkSession
+    if at_most < setting(spark, _SORTS_ALL):
+        yield rows
+        return
+    jvm = Jvm(spark)
+    with session_with(spark, {_SORTS_ALL: str(at_most + 1)}) as copy:
+        yield jvm.dataframe(jvm.in_session(copy, rows))
 
 
 def _scanned_twice(

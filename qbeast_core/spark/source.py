@@ -6,7 +6,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+
+from qbeast_core.jvm.gateway import Jvm
 
 
 class Source:
@@ -57,3 +59,14 @@ class Source:
         # Those of the attempt before.
         self._held.close()
         return self._held.enter_context(self._store(self._query))
+
+
+def in_session(spark: SparkSession, query: DataFrame) -> DataFrame:
+    """The query in the session of the table that it changes, as Delta's MERGE runs it.
+
+    Otherwise the settings of two sessions decide which rows match, such as their time zones.
+    """
+    if query.sparkSession is spark:
+        return query
+    jvm = Jvm(spark)
+    return jvm.dataframe(jvm.in_session(jvm.session, query))

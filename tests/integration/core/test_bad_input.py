@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from qbeast_core import QbeastTable, quoted, write_table
+from qbeast_core import QbeastTable, convert_to_qbeast, quoted, write_table
 from qbeast_core.errors import (
     IncompatibleTable,
     InvalidOptions,
     UnknownColumn,
     UnsupportedColumnType,
 )
+from qbeast_core.jvm.settings import changed_settings
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,
@@ -293,18 +296,92 @@ def test_a_session_catalog_that_is_not_sparks_takes_paths_only(
     assert QbeastTable.for_path(other, path).dataframe().count() == 9
 
 
-def test_a_name_of_another_catalog_is_refused(spark: SparkSession) -> None:
+@pytest.fixture
+def other_catalog(spark: SparkSession) -> Iterator[None]:
+    """Makes another catalog the current one."""
     other, jdbc = "spark.sql.catalog.other", "org.apache.spark.sql.execution.datasources.v2.jdbc"
     spark.conf.set(other, f"{jdbc}.JDBCTableCatalog")
     spark.conf.set(f"{other}.url", "jdbc:derby:memory:other;create=true")
+    spark.sql("use other")
+    yield
+    spark.sql("use spark_catalog")
+
+
+@pytest.mark.usefixtures("other_catalog")
+def test_a_name_of_another_catalog_is_refused(spark: SparkSession) -> None:
+    for name in ("sales", "default.sales"):
+        with pytest.raises(InvalidOptions, match=r"spark_catalog\.schema\.table"):
+            write_table(rows(spark), table=name, columns_to_index="price")
+    assert not spark.catalog.tableExists("spark_catalog.default.sales")
+
+
+@pytest.mark.usefixtures("other_catalog")
+def test_a_table_is_found_by_its_full_name_while_another_catalog_is_current(
+    spark: SparkSession,
+) -> None:
+    table = "spark_catalog.default.sales"
     try:
-        spark.sql("use other")
-        for name in ("sales", "default.sales"):
-            with pytest.raises(InvalidOptions, match=r"spark_catalog\.schema\.table"):
-                write_table(rows(spark), table=name, columns_to_index="price")
+        write_table(rows(spark), table=table, columns_to_index="price")
+        write_table(rows(spark), table=table)
+        assert spark.table(table).count() == 200
+        assert_advice_is_right(spark, table, lambda: QbeastTable.for_name(spark, table))
+        spark.sql(f"drop table {table}")
+        spark.sql(f"create table {table} using parquet as select id from range(5)")
+        convert_to_qbeast(spark, table, "id")
+        assert QbeastTable.for_name(spark, table).sample(1.0).count() == 5
     finally:
-        spark.sql("use spark_catalog")
-    assert not spark.catalog.tableExists("default.sales")
+        spark.sql(f"drop table if exists {table}")
+
+
+@pytest.mark.parametrize("name", ["2024", "1e5", "12d", "order"])
+def test_a_tables_name_may_need_backticks(spark: SparkSession, name: str) -> None:
+    table = f"default.{quoted(name)}"
+    with changed_settings(spark, {"spark.sql.ansi.enforceReservedKeywords": "true"}):
+        try:
+            write_table(spark.range(5), table=table, columns_to_index="id")
+            write_table(spark.range(5, 9), table=table)
+            assert QbeastTable.for_name(spark, table).sample(1.0).count() == 9
+            assert_advice_is_right(spark, table, lambda: QbeastTable.for_name(spark, table))
+            spark.sql(f"drop table {table}")
+            spark.sql(f"create table {table} using parquet as select id from range(5)")
+            convert_to_qbeast(spark, table, "id")
+            assert QbeastTable.for_name(spark, table).sample(1.0).count() == 5
+        finally:
+            spark.sql(f"drop table if exists {table}")
+
+
+def assert_advice_is_right(
+    spark: SparkSession, name: str, opened: Callable[[], QbeastTable]
+) -> None:
+    """The statement in the error for an append-only table is for this table."""
+    spark.sql(f"alter table {name} set tblproperties ('delta.appendOnly' = 'true')")
+    with pytest.raises(IncompatibleTable, match="append-only") as told:
+        opened().delete("id = 1")
+    statement = re.search(r"ALTER TABLE .*(?= first)", str(told.value))
+    assert statement is not None
+    spark.sql(statement[0])
+    assert opened().delete("id = 1").changed
+
+
+def test_the_advice_for_a_table_at_a_relative_path_is_for_no_other_table(
+    spark: SparkSession,
+) -> None:
+    with TemporaryDirectory(dir=Path.cwd()) as place:
+        path = Path(place).name
+        write_table(spark.range(5), path=path, columns_to_index="id")
+        assert (Path(place) / "_delta_log").is_dir()
+        assert_advice_is_right(spark, f"delta.`{place}`", lambda: QbeastTable.for_path(spark, path))
+
+
+def test_a_path_in_place_of_a_name_is_refused_with_what_takes_paths(
+    spark: SparkSession, indexed: str
+) -> None:
+    name, words = f"delta.`{indexed}`", f"is a path, .*path='{indexed}'.*for_path"
+    with pytest.raises(InvalidOptions, match=words):
+        write_table(rows(spark), table=name)
+    with pytest.raises(InvalidOptions, match=words):
+        QbeastTable.for_name(spark, name)
+    assert not QbeastTable.is_qbeast(spark, name)
 
 
 def test_a_relative_location_is_refused(spark: SparkSession) -> None:

@@ -209,8 +209,9 @@ def test_a_name_taken_during_the_write_raises_not_registered(
     spark.sql("drop database taken cascade")
 
 
+@pytest.mark.parametrize("name", ["away.t", "away.`2024`"])
 def test_a_new_table_that_the_catalog_refuses_can_be_registered_as_the_error_says(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError("the metastore is away")
@@ -219,11 +220,11 @@ def test_a_new_table_that_the_catalog_refuses_can_be_registered_as_the_error_say
     with monkeypatch.context() as patched:
         patched.setattr(Catalog, "register", refuse)
         with pytest.raises(NotRegistered, match="the metastore is away") as told:
-            write_table(rows(spark, 0, 300), table="away.t", columns_to_index="a")
+            write_table(rows(spark, 0, 300), table=name, columns_to_index="a")
     statement = re.search(r"Run (CREATE TABLE .*), and do not repeat", str(told.value))
     assert statement is not None
     spark.sql(statement[1])
-    assert QbeastTable.for_name(spark, "away.t").sample(1.0).count() == 300
+    assert QbeastTable.for_name(spark, name).sample(1.0).count() == 300
     spark.sql("drop database away cascade")
 
 

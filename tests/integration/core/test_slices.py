@@ -8,6 +8,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import DataFrame, SparkSession
@@ -135,16 +136,38 @@ def test_other_programs_fill_the_column_or_are_refused(spark: SparkSession, tmp_
     assert last_version(path) == version
 
 
-@pytest.mark.parametrize("is_own", [True, False], ids=["write_table", "plain append"])
+@pytest.mark.parametrize(
+    ("is_own", "key", "properties"),
+    [
+        pytest.param(True, "spark.sql.parquet.outputTimestampType", {}, id="write_table"),
+        pytest.param(False, "spark.sql.parquet.outputTimestampType", {}, id="plain append"),
+        pytest.param(
+            True,
+            "spark.databricks.delta.table.parquetV2.timestampOutputType",
+            {"delta.parquet.format.version": "2.12.0"},
+            marks=pytest.mark.skipif(
+                pyspark.__version__ < "4.2", reason="Delta 4.3 is the first with this property"
+            ),
+            id="Parquet 2.12",
+        ),
+    ],
+)
 def test_sessions_that_store_milliseconds_write_rows_that_are_sampled(
-    spark: SparkSession, tmp_path: Path, is_own: bool
+    spark: SparkSession, tmp_path: Path, is_own: bool, key: str, properties: dict[str, str]
 ) -> None:
-    path = str(tmp_path)
+    path, milliseconds = str(tmp_path), {key: "TIMESTAMP_MILLIS"}
     moments = spark.range(6000).selectExpr("id", "timestamp_micros(170000000000 + id * 1237) as at")
     first = moments.where(f"id < {1 if not is_own else 3000}")
     rest = moments.exceptAll(first)
-    with changed_settings(spark, {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
-        write_table(first, path=path, columns_to_index="at", slices=True, cube_size=500)
+    with changed_settings(spark, milliseconds):
+        write_table(
+            first,
+            path=path,
+            columns_to_index="at",
+            slices=True,
+            cube_size=500,
+            properties=properties,
+        )
         if is_own:
             write_table(rest, path=path)
         else:
@@ -153,7 +176,7 @@ def test_sessions_that_store_milliseconds_write_rows_that_are_sampled(
     assert table.sample(0.1).count() == pytest.approx(600, rel=0.2)
     if is_own:
         assert table.dataframe().exceptAll(moments).isEmpty()
-        with changed_settings(spark, {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
+        with changed_settings(spark, milliseconds):
             table.update({"id": "id + 1"}, "id < 100")
             table.optimize()
         assert_slices(spark, path)

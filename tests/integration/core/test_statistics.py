@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.catalyst import about_rows
+from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.options import parse_columns, resolve_columns
 from qbeast_core.spark import drawing
 from qbeast_core.spark.statistics import Bounds
@@ -36,6 +37,23 @@ def test_small_cubes_ask_for_a_larger_sample(
     assert measured.rows == 150_000
     numbers = measured.sample.numbers[:, 0]
     assert len(set(numbers)) == len(numbers) == drawn
+
+
+@pytest.mark.parametrize("limit", [1000, 1 << 15])
+def test_rows_are_counted_once_where_spark_would_sort_them_to_draw_so_many(
+    spark: SparkSession, limit: int
+) -> None:
+    rows = spark.range(0, 150_000, 1, 3)
+    transformers = resolve_columns(parse_columns("id"), rows.schema)
+    before = measure(rows, transformers, ["id"], None)
+
+    key = "spark.sql.execution.topKSortFallbackThreshold"
+    with changed_settings(spark, {key: str(limit)}):
+        measured = measure(rows, transformers, ["id"], None)
+
+    assert (measured.rows, measured.bounds) == (150_000, before.bounds)
+    assert set(measured.sample.numbers[:, 0]) == set(before.sample.numbers[:, 0])
+    assert len(measured.sample.numbers) == 1 << 15
 
 
 @pytest.mark.parametrize("count", [0, 7, 150_000])

@@ -7,9 +7,11 @@ import pytest
 from pyspark.sql.types import ByteType, StructType
 
 from qbeast_core.errors import IncompatibleTable, Remedy
+from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.compatibility import check_no_slice_column, check_removable, is_inside
 
 ROOT = "file:/data/t/"
+NAME = r"`spark_catalog`\.`db`\.`t`"
 
 
 @pytest.mark.parametrize(
@@ -49,17 +51,19 @@ def test_files_elsewhere_are_not(path: str) -> None:
 
 
 def table(**snapshot: Any) -> Any:
-    return SimpleNamespace(label="db.t", snapshot=SimpleNamespace(location="/data/t", **snapshot))
+    address = TableAddress("/data/t", "db.t")
+    found = SimpleNamespace(location="/data/t", **snapshot)
+    return SimpleNamespace(label=address.label, address=address, snapshot=found)
 
 
 def test_the_error_for_an_append_only_table_names_the_statement_that_ends_it() -> None:
-    with pytest.raises(IncompatibleTable, match=r"run ALTER TABLE db\.t SET") as error:
+    with pytest.raises(IncompatibleTable, match=rf"run ALTER TABLE {NAME} SET") as error:
         check_removable(table(configuration={"delta.appendOnly": "true"}))
     assert error.value.remedy is Remedy.IN_PLACE
 
 
 def test_the_error_for_a_slice_column_names_the_statement_that_renames_it() -> None:
     schema = StructType().add("_qbeast_slice", ByteType())
-    with pytest.raises(IncompatibleTable, match=r"ALTER TABLE db\.t RENAME COLUMN") as error:
+    with pytest.raises(IncompatibleTable, match=rf"ALTER TABLE {NAME} RENAME COLUMN") as error:
         check_no_slice_column(table(schema=schema))
     assert error.value.remedy is Remedy.IN_PLACE

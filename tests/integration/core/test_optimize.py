@@ -226,7 +226,7 @@ def test_a_revision_that_is_not_there_is_refused(
     spark: SparkSession, fragmented: tuple[str, Any], wanted: Any
 ) -> None:
     path, _ = fragmented
-    with pytest.raises(InvalidOptions, match="'all' or 'unindexed'") as refused:
+    with pytest.raises(InvalidOptions, match="use one of 1, 'all', 'unindexed'") as refused:
         QbeastTable.for_path(spark, path).optimize(revision_id=wanted)
     assert repr(wanted) in str(refused.value)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -14,10 +15,10 @@ from tests.matrix import features, settings
 from tests.matrix.comparison import outcome, same_changes, same_kind, same_tables
 from tests.matrix.operations import CONVERT, STEPS, Operation
 from tests.matrix.pairs import pairwise, shares
-from tests.matrix.settings import INDEXES, SETTINGS, spark_settings
+from tests.matrix.settings import INDEXES, ONE, ROWS, SESSIONS, SETTINGS, spark_settings
 from tests.matrix.twin import INDEXED, PLAIN, Twin, drop
 
-_FEATURE, _TOGETHER, _INDEX = "feature", "with", "index"
+_FEATURE, _TOGETHER, _INDEX, _SESSIONS = "feature", "with", "index", "sessions"
 _KEEP_ROWS = ("alter", "append", "plain append", "delete", "plain delete", "optimize", "compact")
 """What does not change a row of the table."""
 
@@ -30,9 +31,10 @@ class Cell:
     index: str = "numbers"
     settings: Mapping[str, str] | None = None
     operations: Collection[str] = tuple(operation.name for operation in STEPS)
+    sessions: str = ONE
 
     def __str__(self) -> str:
-        told = [" + ".join(self.features), self.index]
+        told = [" + ".join(self.features), self.index, f"sessions {self.sessions}"]
         return ", ".join(told + [f"{key} {value}" for key, value in (self.settings or {}).items()])
 
 
@@ -42,6 +44,7 @@ def all_cells() -> list[Cell]:
         _FEATURE: features.NAMES,
         _TOGETHER: features.TOGETHER,
         _INDEX: tuple(INDEXES),
+        _SESSIONS: SESSIONS,
         **{name: tuple(values) for name, values in SETTINGS.items()},
     }
     found = pairwise(parameters)
@@ -53,6 +56,7 @@ def all_cells() -> list[Cell]:
             chosen.pop(_INDEX),
             chosen,
             share,
+            sessions=chosen.pop(_SESSIONS),
         )
         for chosen, share in zip(found, shares(found, steps, needed), strict=True)
     ]
@@ -67,7 +71,8 @@ def run(spark: SparkSession, store: FaultyStore, cell: Cell) -> int:
             index = dict(INDEXES[feature.index or cell.index])
             if not feature.allows_slices:
                 index.pop("slices", None)
-            twin = Twin(spark, feature, index, store, settings.is_lenient(cell.settings or {}))
+            is_lenient = settings.is_lenient(cell.settings or {})
+            twin = Twin(spark, feature, index, store, is_lenient, cell.sessions)
             twin.create()
             for operation in STEPS:
                 if operation.name in cell.operations and operation.applies(twin):
@@ -85,7 +90,8 @@ def run(spark: SparkSession, store: FaultyStore, cell: Cell) -> int:
 def _step(twin: Twin, operation: Operation) -> bool:
     """Do one operation to both tables and compare them; whether the table can have an index."""
     before = {name: twin.version(name) for name in (INDEXED, PLAIN)}
-    ours = outcome(lambda: operation.indexed(twin))
+    with twin.second_is_used():
+        ours = outcome(lambda: operation.indexed(twin))
     told = f"{operation.name}: {type(ours).__name__}: {ours}" if ours else operation.name
     if refused := _refused(twin, operation):
         assert type(ours) is refused, f"{told} is not refused with {refused.__name__}"
@@ -95,7 +101,9 @@ def _step(twin: Twin, operation: Operation) -> bool:
         assert ours is not None, told
         assert twin.version(INDEXED) == before[INDEXED], told
         return True
-    plain = outcome(lambda: operation.plain(twin))
+    is_in_second = twin.sessions == ROWS and operation.is_of_the_rows_session
+    with twin.second_is_used() if is_in_second else nullcontext():
+        plain = outcome(lambda: operation.plain(twin))
     assert (ours is None) == (plain is None), f"{told}, but plain Delta: {plain or 'succeeds'}"
     if ours is not None and plain is not None:
         assert same_kind(ours, plain), f"{told}\n{plain}"

@@ -44,6 +44,11 @@ class Operation:
         """What a user would call it."""
         return self.name.partition(":")[0]
 
+    @property
+    def is_of_the_rows_session(self) -> bool:
+        """Whether plain Delta writes in the session that the rows come from."""
+        return self.kind in ("append", "plain append", "overwrite")
+
 
 def _nothing(twin: Twin) -> None:
     """What plain Delta does where only the index changes."""
@@ -226,15 +231,23 @@ def _deletes(name: str, where: str, *, is_marked: bool = False) -> Operation:
     )
 
 
-_PART = "id >= 1000 and id < 1100"
-
-
-def _replaces(name: str, first: int) -> Operation:
+def _replaces(name: str, where: str, rows: Callable[[Twin], DataFrame]) -> Operation:
     return Operation(
         name,
-        lambda twin: twin.indexed().replace_where(twin.rows(first, 20), _PART),
-        lambda twin: twin.save(PLAIN, twin.rows(first, 20), "overwrite", replaceWhere=_PART),
+        lambda twin: twin.indexed().replace_where(rows(twin), where),
+        lambda twin: twin.save(PLAIN, rows(twin), "overwrite", replaceWhere=where),
     )
+
+
+_PART = "id >= 1000 and id < 1100"
+_MORNING = "timestamp'2023-12-27 08:00:00'"
+_DAY = f"ts >= {_MORNING} and ts < timestamp'2023-12-28 08:00:00'"
+
+
+def _rows_of_the_morning(twin: Twin) -> DataFrame:
+    """Rows of the day's first second, which in the second session is one of another day."""
+    (first,) = twin.spark.sql(f"select unix_seconds(cast({_MORNING} as timestamp_ltz))").first()
+    return twin.rows(7000, 5, ts=f"timestamp_seconds({first})")
 
 
 def _replace_keys(twin: Twin) -> None:
@@ -345,8 +358,9 @@ STEPS: Sequence[Operation] = (
     _checks("check: changed"),
     _optimizes("optimize: all", "all"),
     _checks("check: optimized"),
-    _replaces("replace", 1000),
-    _replaces("replace: others", 1090),
+    _replaces("replace", _PART, lambda twin: twin.rows(1000, 20)),
+    _replaces("replace: others", _PART, lambda twin: twin.rows(1090, 20)),
+    _replaces("replace: a day", _DAY, _rows_of_the_morning),
     Operation(
         "replace: keys",
         lambda twin: twin.indexed().replace_matching(twin.rows(1010, 20), on="id"),

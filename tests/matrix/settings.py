@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 _REBASE = tuple(f"spark.sql.parquet.{kind}RebaseModeInWrite" for kind in ("datetime", "int96"))
 
 SETTINGS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
@@ -67,6 +69,24 @@ SETTINGS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 }
 """From a setting to the values that are tried, each with what it is in Spark's terms."""
 
+ONE, ACTIVE, ROWS = "one", "another is active", "rows of another"
+SESSIONS = (ONE, ACTIVE, ROWS)
+"""Whether the program has a second session of Spark, and what it is used for."""
+
+_ZONE = "spark.sql.session.timeZone"
+
+CONTRARY: Mapping[str, tuple[str, str]] = {
+    "spark.sql.ansi.enabled": ("true", "false"),
+    "spark.sql.caseSensitive": ("false", "true"),
+    _ZONE: ("America/Los_Angeles", "Pacific/Kiritimati"),
+    "spark.sql.storeAssignmentPolicy": ("ANSI", "LEGACY"),
+    "spark.sql.parser.escapedStringLiterals": ("false", "true"),
+    "spark.sql.ansi.doubleQuotedIdentifiers": ("false", "true"),
+    "spark.sql.timestampType": ("TIMESTAMP_LTZ", "TIMESTAMP_NTZ"),
+    **dict.fromkeys(_REBASE, ("CORRECTED", "LEGACY")),
+}
+"""Two values of each setting that could change an answer: the second session has the other one."""
+
 INDEXES: Mapping[str, Mapping[str, Any]] = {
     "numbers": {"columns_to_index": ["a", "ts"]},
     "texts": {"columns_to_index": ["b", "old"], "sample_key": ["id"]},
@@ -85,6 +105,19 @@ def spark_settings(chosen: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def second_session(spark: SparkSession, sessions: str) -> SparkSession:
+    """The second session of a program. If it makes rows, only its time zone is another."""
+    session = spark.newSession()
+    if sessions == ROWS:
+        for key, value in spark.conf.getAll.items():
+            if spark.conf.isModifiable(key):
+                session.conf.set(key, value)
+    for key in [_ZONE] if sessions == ROWS else CONTRARY:
+        one, other = CONTRARY[key]
+        session.conf.set(key, other if spark.conf.get(key).lower() == one.lower() else one)
+    return session
+
+
 def is_lenient(chosen: Mapping[str, str]) -> bool:
     """Whether Delta's updates store null for a text that is not a number."""
-    return chosen.get("store assignment") == "legacy" and chosen.get("ANSI") == "off"
+    return chosen.get("store assignment") == "legacy"

@@ -9,6 +9,7 @@ from tests.integration.core.faulty_store import FaultyStore
 from tests.matrix.cells import Cell, run
 from tests.matrix.features import NAMES, NOTHING
 from tests.matrix.operations import STEPS
+from tests.matrix.settings import ACTIVE, ROWS
 
 _CHANGES = (
     *("convert", "alter", "append", "append: fields", "append: too large", "append: forbidden"),
@@ -72,12 +73,14 @@ CELLS = (
     Cell(
         ("an indexed column is dropped and added again", "V2 checkpoints", "append only"),
         operations=("convert", "optimize", "alter", "append", "optimize: all"),
+        sessions=ACTIVE,
     ),
     Cell(("log cleanup",), operations=_REWRITES),
     Cell(
         ("no nested types",),
         settings={"calendar": "legacy"},
-        operations=("convert", "append", "merge", "delete"),
+        operations=("convert", "append", "merge", "delete", "replace: a day"),
+        sessions=ROWS,
     ),
     Cell(("an indexed column is renamed",), operations=("convert", "alter", "append", "update")),
     Cell(("row tracking",), operations=_REFUSALS),

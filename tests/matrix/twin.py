@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from qbeast_core import QbeastTable, TableSnapshot, quoted, write_table
+from qbeast_core.jvm.gateway import activate
 from tests.integration.core.faulty_store import FaultyStore
 from tests.matrix.features import Feature
+from tests.matrix.settings import ACTIVE, ONE, ROWS, second_session
 
 INDEXED, PLAIN = "matrix_indexed", "matrix_plain"
 
@@ -44,6 +48,8 @@ class Twin:
     """The storage of both tables' logs."""
     is_lenient: bool = False
     """Whether Delta makes values null that do not fit their column."""
+    sessions: str = ONE
+    """One of `SESSIONS`."""
     altered: bool = False
     marks: dict[str, Mark] = field(default_factory=dict)
     identities: dict[int, tuple[object, ...]] = field(default_factory=dict)
@@ -51,6 +57,8 @@ class Twin:
     comparisons: int = 0
     """How often the tables were compared."""
     _locations: dict[str, str] = field(default_factory=dict)
+    _second: SparkSession | None = None
+    """The second session while it is used."""
 
     def create(self) -> None:
         """Make both tables as plain Delta tables with 120 rows in two files."""
@@ -77,6 +85,7 @@ class Twin:
     def append(self, name: str, rows: DataFrame) -> None:
         """Append rows with this library to the indexed table, and with Delta to the other."""
         if name == INDEXED:
+            self.switch()
             write_table(rows, table=INDEXED)
         else:
             self.save(name, rows)
@@ -94,13 +103,33 @@ class Twin:
         known = {name: value for name, (_, value) in self.feature.definitions.items()}
         known |= (self.feature.changed if self.altered else {}) | values
         chosen = [(name, known.get(name, "")) for name in self.plain().columns]
-        return self.spark.range(first, first + count, 1, 1).select(
+        session = self._second if self._second and self.sessions == ROWS else self.spark
+        return session.range(first, first + count, 1, 1).select(
             *(F.expr(value).alias(name) for name, value in chosen if value)
         )
 
+    @contextmanager
+    def second_is_used(self) -> Iterator[None]:
+        """Let a second session be active or make new rows, if the cell has one."""
+        if self.sessions != ONE:
+            self._second = second_session(self.spark, self.sessions)
+        self.switch()
+        try:
+            yield
+        finally:
+            self._second = None
+            activate(self.spark)
+
+    def switch(self) -> None:
+        """Make the second session active again, because most calls activate their own."""
+        if self._second and self.sessions == ACTIVE:
+            activate(self._second)
+
     def indexed(self) -> QbeastTable:
         """The newest version of the table with an index."""
-        return QbeastTable.for_name(self.spark, INDEXED)
+        table = QbeastTable.for_name(self.spark, INDEXED)
+        self.switch()
+        return table
 
     def plain(self, name: str = PLAIN) -> DataFrame:
         """All rows of a table, as any reader of Delta sees them."""

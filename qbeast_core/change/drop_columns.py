@@ -125,4 +125,5 @@ def _as_before(table: OpenTable, started: float) -> WriteRequest:
         comment=None,
         user_metadata=None,
         started=started,
+        repeats_rows=True,
     )

@@ -220,6 +220,16 @@ class TableIndex:
         named = {parse_id(file.tags.get(REVISION_TAG, "")) for file in self._data_files}
         return self.configuration.revisions.keys() - named - {STAGING_REVISION_ID}
 
+    @property
+    def unused_revision_id(self) -> int:
+        """The number for the next revision: above all stored ones, and above all that files name.
+
+        Files keep their tags when the keys of an index are removed from the table. They must not
+        count as files of another index that the table gets later.
+        """
+        named = (parse_id(file.tags.get(REVISION_TAG, "")) or 0 for file in self._data_files)
+        return max(self.configuration.unused_id, max(named, default=0) + 1)
+
     def tree(self, revision: Revision) -> OTree:
         """The tree of a revision, from the blocks of its live files."""
         return OTree.of(self.blocks_of(revision), revision.dimensions)

@@ -111,8 +111,8 @@ class TableAddress:
             raise IncompatibleTable(
                 f"{self.location} already holds rows of {self.name}, which was not in the catalog "
                 "when this write began; the write that created the table may have ended before it "
-                f"registered it. To keep the rows, run {self._registration} and append again. To "
-                "replace them, use mode='overwrite'"
+                f"registered it, or the table was renamed or dropped. To keep the rows, run "
+                f"{self._registration} and append again. To replace them, use mode='overwrite'"
             )
 
     def with_registration(self, problem: CommitStateUnknown) -> CommitStateUnknown:

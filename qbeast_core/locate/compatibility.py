@@ -182,8 +182,8 @@ def check_no_slice_column(table: OpenTable) -> None:
         raise IncompatibleTable(
             f"{table.label} already has a column {SLICE_COLUMN}, whose name slices need; run "
             f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name') and "
-            f"ALTER TABLE {name} RENAME COLUMN {SLICE_COLUMN} TO another_name first, or convert "
-            "the table without slices",
+            f"ALTER TABLE {name} RENAME COLUMN {SLICE_COLUMN} TO another_name first, or do "
+            "without slices",
             Remedy.IN_PLACE,
         )
 

@@ -78,10 +78,10 @@ class JoinedIndex:
         if not statistics.rows:
             return self.revision
         return continued_revision(
-            self.known.configuration,
             self.revision,
             self.transformers,
             statistics,
+            revision_id=self.table.index.unused_revision_id,
             cube_size=self.cube_size or self._fitting_cube_size(statistics.rows),
         )
 

@@ -86,8 +86,10 @@ class KnownIndex:
         """The index with a new latest revision and further configuration keys.
 
         Revisions without files leave it. Their numbers are below the latest, so none is used again.
+        The last one stays, because another writer may be adding rows to it.
         """
-        used = self.configuration.without(self.table.index.revisions_without_files)
+        left = self.table.index.revisions_without_files - {self.configuration.last_revision_id}
+        used = self.configuration.without(left)
         gone = self.configuration.write().keys() - used.write().keys()
         stored = {
             **{key: value for key, value in self.stored.items() if key not in gone},

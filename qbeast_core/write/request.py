@@ -13,7 +13,12 @@ from qbeast_core.delta.application import ApplicationTransaction
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.address import TableAddress
-from qbeast_core.locate.compatibility import check_features, check_removable, check_writable
+from qbeast_core.locate.compatibility import (
+    check_features,
+    check_no_slice_column,
+    check_removable,
+    check_writable,
+)
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.model.transformer import Transformer
 from qbeast_core.options import WriteMode, resolve_columns
@@ -42,6 +47,9 @@ class WriteRequest:
     """Whether an overwrite replaces the table's schema."""
     merge_schema: bool = False
     """Whether a write that keeps the table's schema adds the columns that only the rows have."""
+    repeats_rows: bool = False
+    """Whether the rows are those of the table, so that what its properties say of them stays true.
+    """
 
     def without_given_slices(self, given: DataFrame) -> DataFrame:
         """The rows without the column `_qbeast_slice`, if the table computes it."""
@@ -76,13 +84,23 @@ class WriteRequest:
             raise InvalidOptions(f"{table.label} exists; use mode 'append' or 'overwrite'")
         if exists and self.mode is WriteMode.IGNORE:
             return unchanged_result(table, self.started)
-        self.address.check_adoptable(table.snapshot, keeps_rows=self.mode is WriteMode.APPEND)
+        self.address.check_adoptable(table.snapshot, keeps_rows=self._keeps_rows_of(table))
         if self.appends(table):
             check_writable(table)
         elif self.mode is WriteMode.OVERWRITE and table.snapshot.exists:
             check_features(table)
             check_removable(table)
         return table
+
+    def _keeps_rows_of(self, table: OpenTable) -> bool:
+        """Whether the write may not replace the rows of a table that is not registered.
+
+        The modes ERROR and IGNORE replace what a creation left that was interrupted, which has one
+        commit. A longer history is that of a table that users had, such as one that was renamed.
+        """
+        if self.mode is WriteMode.APPEND:
+            return True
+        return self.mode is not WriteMode.OVERWRITE and table.snapshot.version > 0
 
     def check(self, table: OpenTable, schema: StructType) -> None:
         """Check the request before anything is computed."""
@@ -94,6 +112,9 @@ class WriteRequest:
             self._check_new(table, schema)
 
     def _check_new(self, table: OpenTable, schema: StructType) -> None:
+        adds_slices = self.options.new_slices(table) and not table.snapshot.stores_slices
+        if adds_slices and self._keeps_schema(table):
+            check_no_slice_column(table)
         try:
             self.options.check_new(table, schema)
         except InvalidOptions:

@@ -11,12 +11,7 @@ from itertools import zip_longest
 from pyspark.sql.types import StructType
 
 from qbeast_core.errors import IndexMismatch
-from qbeast_core.model.revision import (
-    FIRST_REVISION_ID,
-    IndexConfiguration,
-    Revision,
-    next_revision,
-)
+from qbeast_core.model.revision import FIRST_REVISION_ID, Revision, next_revision
 from qbeast_core.model.transformation import (
     EmptyTransformation,
     HashTransformation,
@@ -78,23 +73,20 @@ def rebuilt_revision(last: Revision) -> Revision:
 
 
 def continued_revision(
-    configuration: IndexConfiguration,
     current: Revision,
     transformers: Sequence[Transformer],
     statistics: InputStatistics,
     *,
+    revision_id: int,
     cube_size: int | None,
 ) -> Revision:
     """The revision of further rows: `current` if they fit it, else a new one.
 
     Args:
         current: any of the table's revisions.
+        revision_id: the number of a new one.
         cube_size: in rows; None to keep that of `current`.
-
-    Returns:
-        A new revision has a number that no other revision of the table has.
     """
-    revision_id = configuration.unused_id
     observed = _observed(current, transformers, statistics, revision_id)
     needed = next_revision(
         current,

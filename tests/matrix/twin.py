@@ -157,11 +157,13 @@ class Twin:
         """The rows as text and how often each is there, without what two tables may differ in."""
         return Counter(map(str, rows.select(*self.shown(rows)).collect()))
 
-    def changes(self, name: str, since: int) -> Rows:
-        """The rows that the change data feed has for the versions after `since`."""
+    def changes(self, name: str, since: int) -> Counter[tuple[str, str]]:
+        """The kinds and rows that the change data feed has for the versions after `since`."""
         feed = self.spark.read.option("readChangeFeed", "true").option("startingVersion", since + 1)
-        told = feed.table(name).drop("_commit_version", "_commit_timestamp", "_qbeast_slice")
-        return self.contents(told)
+        told = feed.table(name)
+        left = told.drop("_commit_version", "_commit_timestamp", "_qbeast_slice", "_change_type")
+        found = told.select("_change_type", F.struct(*self.shown(left)).alias("row")).collect()
+        return Counter((row[0], str(row.row)) for row in found)
 
     def has_property(self, key: str) -> bool:
         """Whether the feature sets this table property to true."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from qbeast_core import Catalog, ConvertResult, QbeastTable, convert_to_qbeast, write_table
 from qbeast_core.delta.snapshot import TableSnapshot
@@ -24,6 +25,7 @@ from qbeast_core.errors import (
 from tests.integration.core.brute_force import (
     actions,
     assert_rows_in_their_cubes,
+    assert_samples,
     assert_sound,
     configuration,
     last_version,
@@ -230,6 +232,43 @@ def test_converting_again_does_nothing(spark: SparkSession, delta_table: str) ->
         with pytest.raises(IndexMismatch, match=match):
             convert_to_qbeast(spark, delta_table, columns, size)
     assert last_version(delta_table) == first.version + 1
+
+
+def test_files_of_a_removed_index_do_not_count_as_files_of_the_next_one(
+    spark: SparkSession, delta_table: str
+) -> None:
+    write_table(
+        rows(spark, 0, 1000),
+        path=delta_table,
+        mode="overwrite",
+        columns_to_index=["a:hash"],
+        cube_size=50,
+    )
+    keys = ", ".join(repr(key) for key in configuration(delta_table) if "qbeast" in key)
+    spark.sql(f"alter table delta.`{delta_table}` unset tblproperties ({keys})")
+    convert_to_qbeast(spark, f"delta.`{delta_table}`", ["s:hash"])
+    write_table(rows(spark, 1000, 200), path=delta_table)
+
+    table = QbeastTable.for_path(spark, delta_table)
+    assert {file.revision_id for file in table.files()} == {0, 2}
+    where = "s = 'k11'"
+    stored = plain(spark, delta_table).selectExpr("id", "hash(s)", where).collect()
+    assert_samples(table, stored, [(0.1, None), (1.0, where)])
+    source = rows(spark, 100, 20).withColumn("a", F.lit(7))
+    assert table.merge(source, on=["id", "s"]).rows_inserted == 0
+    assert QbeastTable.for_path(spark, delta_table).optimize().changed
+    assert_sound(spark, delta_table, range(1200), where=where)
+
+
+def test_an_indexed_table_that_no_write_accepts_is_not_already_converted(
+    spark: SparkSession, delta_table: str
+) -> None:
+    convert_to_qbeast(spark, f"delta.`{delta_table}`", ["a"])
+    spark.sql(f"alter table delta.`{delta_table}` cluster by (a)")
+    version = last_version(delta_table)
+    with pytest.raises(IncompatibleTable, match="CLUSTER BY NONE"):
+        convert_to_qbeast(spark, f"delta.`{delta_table}`", ["a"])
+    assert last_version(delta_table) == version
 
 
 def test_an_empty_table_is_converted(spark: SparkSession, tmp_path: Path) -> None:

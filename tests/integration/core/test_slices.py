@@ -338,6 +338,18 @@ KEY_CHANGES = {
 }
 
 
+def test_an_ordinary_column_of_that_name_gets_no_slices(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    rows = spark.range(100).selectExpr("id", "cast(id as int) as _qbeast_slice")
+    write_table(rows, path=path, columns_to_index="id")
+    new = {"columns_to_index": "id", "slices": True, "mode": "overwrite"}
+    with pytest.raises(IncompatibleTable, match="already has a column _qbeast_slice"):
+        write_table(spark.range(50), path=path, overwrite_schema=False, **new)
+    assert write_table(spark.range(50), path=path, **new).rows == 50
+
+
 @pytest.mark.parametrize("change", KEY_CHANGES.values(), ids=KEY_CHANGES)
 def test_a_table_whose_slices_do_not_fit_its_samples_takes_no_rows(
     spark: SparkSession, tmp_path: Path, change: str

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from qbeast_core import QbeastTable, write_table
+from qbeast_core import QbeastTable, failpoints, write_table
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,
     configuration,
     last_version,
 )
+from tests.integration.core.other_threads import Once
 
 APPENDS, ROWS = 8, 40
 
@@ -67,6 +68,23 @@ def test_the_next_revision_drops_those_without_files(spark: SparkSession, histor
     spark.sql(f"restore table delta.`{history}` to version as of {version}")
     assert len(stored_revisions(history)) == APPENDS + 1
     assert_sound(spark, history, range(APPENDS * ROWS))
+
+
+def test_the_last_revision_stays_in_the_log_without_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    append(spark, path, 0)
+    append(spark, path, 1)
+    spark.sql(f"delete from delta.`{path}`")
+    meanwhile = Once(lambda: append(spark.newSession(), path, 0))
+    with failpoints.at(failpoints.BEFORE_COMMIT, meanwhile):
+        append(spark, path, 2)
+    # The other writer has appended to revision 2, which had no file when this one began.
+    assert stored_revisions(path) == {f"qbeast.revision.{id_}" for id_ in (0, 2, 3)}
+    table = assert_sound(spark, path, [*range(ROWS), *range(2 * ROWS, 3 * ROWS)])
+    assert {file.revision_id for file in table.files()} == {2, 3}
+    assert table.check().ok
 
 
 def test_files_and_fractions_leave_small_revisions_where_they_are(

@@ -114,6 +114,20 @@ def test_an_append_by_name_writes_to_the_tables_location(
     assert_sound(spark, place, range(2500))
 
 
+@pytest.mark.parametrize("mode", ["error", "ignore"])
+def test_a_renamed_table_is_not_replaced_by_a_new_one_of_its_old_name(
+    spark: SparkSession, name: str, tmp_path: Path, mode: str
+) -> None:
+    place = str(tmp_path / "t")
+    write_table(events(spark, 100), table=name, location=place, columns_to_index=["a"])
+    write_table(events(spark, 100, 100), table=name)
+    spark.sql(f"alter table {name} rename to {name}_renamed")
+    with pytest.raises(IncompatibleTable, match=r"already holds rows.*was renamed or dropped"):
+        write_table(events(spark, 5), table=name, location=place, mode=mode, columns_to_index=["a"])
+    assert spark.table(f"{name}_renamed").count() == 200
+    spark.sql(f"drop table {name}_renamed")
+
+
 def test_a_name_in_backticks_is_one_table(spark: SparkSession, tmp_path: Path) -> None:
     spark.sql("create schema `select`")
     name = "`select`.`t_1`"

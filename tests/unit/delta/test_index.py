@@ -11,7 +11,7 @@ from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, Stru
 from qbeast_core.delta.index import TableIndex
 from qbeast_core.delta.snapshot import DataFile
 from qbeast_core.errors import IncompatibleTable
-from qbeast_core.model.block import Block, file_tags
+from qbeast_core.model.block import REVISION_TAG, Block, file_tags
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.datatypes import DataType as StoredType
 from qbeast_core.model.revision import IndexConfiguration, Revision
@@ -56,6 +56,14 @@ def test_a_file_is_indexed_by_the_columns_that_it_was_written_with() -> None:
         "now refer to col-2 (int)"
     )
     assert found.identity.recorded == PRESENT
+
+
+@pytest.mark.parametrize(("revision_tag", "unused"), [("1", 2), ("7", 8), ("-7", 2), ("x", 2)])
+def test_the_number_of_a_new_revision_is_above_those_of_all_files(
+    revision_tag: str, unused: int
+) -> None:
+    named = replace(file(PRESENT), tags={**file(PRESENT).tags, REVISION_TAG: revision_tag})
+    assert index(file(PRESENT), named).unused_revision_id == unused
 
 
 def test_a_revision_of_the_present_columns_is_continued() -> None:

@@ -8,7 +8,7 @@ from pyspark.sql import types
 
 from qbeast_core.model.column_stats import ColumnStats
 from qbeast_core.model.datatypes import DataType
-from qbeast_core.model.revision import IndexConfiguration, Revision
+from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import (
     EmptyTransformation,
     LinearTransformation,
@@ -40,19 +40,18 @@ def seen(minimum: int, maximum: int) -> InputStatistics:
 
 
 FIRST = first_revision(TRANSFORMERS, seen(0, 100), table_id="t", cube_size=50)
-SECOND = replace(FIRST, revision_id=2)
-KNOWN = IndexConfiguration({1: FIRST, 2: SECOND}, 2)
 
 
 def test_rows_within_the_range_keep_the_revision() -> None:
-    assert continued_revision(KNOWN, FIRST, TRANSFORMERS, seen(5, 9), cube_size=None) is FIRST
+    assert (
+        continued_revision(FIRST, TRANSFORMERS, seen(5, 9), revision_id=3, cube_size=None) is FIRST
+    )
 
 
-def test_rows_beyond_the_range_of_an_older_revision_replace_none() -> None:
-    """Its number plus one is taken: the rows of that revision would be looked for elsewhere."""
-    found = continued_revision(KNOWN, FIRST, TRANSFORMERS, seen(5, 900), cube_size=None)
-    assert found.revision_id == 3
-    assert set(KNOWN.with_revision(found).revisions) == {1, 2, 3}
+def test_rows_beyond_the_range_begin_a_revision_of_the_unused_number() -> None:
+    found = continued_revision(FIRST, TRANSFORMERS, seen(5, 900), revision_id=3, cube_size=None)
+    (bounds,) = found.transformations
+    assert (found.revision_id, bounds.minimum, bounds.maximum) == (3, 0, 900)
 
 
 def test_a_given_range_makes_the_first_one_wider_and_never_narrower() -> None:
@@ -117,8 +116,7 @@ def test_unsorted_quantiles_are_replaced_by_those_of_the_next_rows(
     continued = continued_transformers(before, None, schema, "t")
     assert continued == QUANTILES
     rows = of_values([3.0, 1.0], ["b", "a"])
-    known = IndexConfiguration({1: before}, 1)
-    found = continued_revision(known, before, continued, rows, cube_size=None)
+    found = continued_revision(before, continued, rows, revision_id=2, cube_size=None)
     assert found.revision_id == 2
     assert found.transformations == (
         NumericQuantiles((0.0, 9.0), DataType.DOUBLE),
@@ -138,11 +136,10 @@ def test_given_quantiles_come_before_those_of_the_rows() -> None:
 
 def test_more_rows_keep_the_quantiles_unless_others_are_given() -> None:
     first = of_quantiles(of_values([3.0, 1.0], ["b", "a"]))
-    known = IndexConfiguration({1: first}, 1)
     more = of_values([300.0, 100.0], ["z", "y"])
-    assert continued_revision(known, first, QUANTILES, more, cube_size=None) is first
+    assert continued_revision(first, QUANTILES, more, revision_id=2, cube_size=None) is first
     given = more.with_given([ColumnStats(quantiles=(0.0, 500.0)), ColumnStats()])
-    found = continued_revision(known, first, QUANTILES, given, cube_size=None)
+    found = continued_revision(first, QUANTILES, given, revision_id=2, cube_size=None)
     assert found.revision_id == 2
     assert found.transformations == (
         NumericQuantiles((0.0, 500.0), DataType.DOUBLE),
@@ -153,12 +150,10 @@ def test_more_rows_keep_the_quantiles_unless_others_are_given() -> None:
 def test_a_column_without_two_values_waits_for_its_quantiles() -> None:
     first = of_quantiles(of_values([5.0, 5.0], [None, "a"]))
     assert first.transformations == (EmptyTransformation(), EmptyTransformation())
-    known = IndexConfiguration({1: first}, 1)
     same = of_values([5.0], ["b"])
-    assert continued_revision(known, first, QUANTILES, same, cube_size=None) is first
-    found = continued_revision(
-        known, first, QUANTILES, of_values([5.0, 6.0], ["b", "c"]), cube_size=None
-    )
+    assert continued_revision(first, QUANTILES, same, revision_id=2, cube_size=None) is first
+    more = of_values([5.0, 6.0], ["b", "c"])
+    found = continued_revision(first, QUANTILES, more, revision_id=2, cube_size=None)
     assert found.transformations == (
         NumericQuantiles((5.0, 6.0), DataType.DOUBLE),
         StringQuantiles(("b", "c")),
@@ -202,6 +197,6 @@ def test_a_column_of_another_type_keeps_its_kind_if_it_can(
 
 def test_a_revision_without_transformations_takes_nothing_from_the_old_ones() -> None:
     current = replace(FIRST, transformations=())
-    found = continued_revision(KNOWN, current, TRANSFORMERS, seen(5, 9), cube_size=None)
+    found = continued_revision(current, TRANSFORMERS, seen(5, 9), revision_id=3, cube_size=None)
     (bounds,) = found.transformations
     assert (found.revision_id, bounds.minimum, bounds.maximum) == (3, 5, 9)

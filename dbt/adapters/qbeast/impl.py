@@ -438,11 +438,11 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_with_types(
-        self, table: "agate.Table", config: Any
+        self, table: "agate.Table", config: Any, seed: str
     ) -> "tuple[agate.Table, dict[str, str]]":
         """A seed's table and the types given for its columns (`models/seeds.py`)."""
         return models.seeds.with_types(
-            table, config.get("column_types") or {}, config.get("delimiter")
+            table, config.get("column_types") or {}, config.get("delimiter"), seed
         )
 
     @available.parse_none

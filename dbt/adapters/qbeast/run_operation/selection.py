@@ -27,8 +27,8 @@ class ModelTable:
 def tables_of(graph: Mapping[str, Any], selected: str | Iterable[str] | None) -> list[ModelTable]:
     """The tables of the selected models; without a selection, of all indexed models.
 
-    A selection is a model's name, `orders.v2` for one of its versions, `tag:nightly` for all indexed models with a tag,
-    `path:models/events` for those under a path, or a list of these.
+    A selection is a model's name, `orders.v2` for one of its versions, `tag:nightly` for all
+    indexed models with a tag, `path:models/events` for those under a path, or a list of these.
     """
     models = [n for n in graph["nodes"].values() if n["resource_type"] in ("model", "snapshot")]
     indexed = [node for node in models if _is_stored_with_index(node["config"])]

@@ -199,6 +199,11 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_is_incremental(self, config: Mapping[str, Any]) -> bool:
         return models.configuration.is_incremental(config)
 
+    @available.parse(lambda *_: False)
+    def qbeast_is_retry_of_batches(self) -> bool:
+        """Whether `dbt retry` runs the failed batches of a microbatch model."""
+        return getattr(current_node(), "previous_batch_results", None) is not None
+
     @available.parse_none
     def qbeast_model_spec(
         self,
@@ -433,11 +438,11 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_with_types(
-        self, table: "agate.Table", config: Any
+        self, table: "agate.Table", config: Any, seed: str
     ) -> "tuple[agate.Table, dict[str, str]]":
         """A seed's table and the types given for its columns (`models/seeds.py`)."""
         return models.seeds.with_types(
-            table, config.get("column_types") or {}, config.get("delimiter")
+            table, config.get("column_types") or {}, config.get("delimiter"), seed
         )
 
     @available.parse_none
@@ -592,9 +597,22 @@ class QbeastAdapter(SparkAdapter):
         self, name: str, query_header_context: Any = None, should_release_connection: bool = True
     ) -> Iterator[None]:
         """dbt's own, but it remembers the node (`current_node.py`)."""
-        own = super().connection_named(name, query_header_context, should_release_connection)
-        with at_node(query_header_context), own:
-            yield
+        own = super().connection_named(name, query_header_context, False)
+        try:
+            with at_node(query_header_context), own:
+                yield
+        finally:
+            if should_release_connection:
+                self.release_connection()
+
+    def release_connection(self) -> None:
+        """dbt's own, but the batches of a microbatch model keep the session of their model.
+
+        dbt opens and releases a connection for each batch inside the model's own, and runs the
+        model's pre-hooks only in the first.
+        """
+        if current_node() is None:
+            super().release_connection()
 
     def _handle(self) -> "SessionHandle":
         handle: SessionHandle = self.connections.get_thread_connection().handle

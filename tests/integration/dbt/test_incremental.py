@@ -500,8 +500,10 @@ from range(3)
 BATCHED = """
 {{ config(materialized='incremental', incremental_strategy='microbatch', event_time='the-time',
           batch_size='day', begin='2020-01-01', columns_to_index=COLUMNS,
-          incremental_predicates=["origin = 'query'"]) }}
-select *, 'query' as origin from {{ ref('input') }}
+          pre_hook="set spark.sql.session.timeZone = Asia/Tokyo",
+          incremental_predicates=["origin = 'Asia/Tokyo'"]) }}
+select *, current_timezone() as origin from {{ ref('input') }}
+{% if model.batch and model.batch.id == var('fails', '') %} where missing_column {% endif %}
 """
 QUOTED = """
 models:
@@ -532,8 +534,13 @@ class TestMicrobatch:
 
         for selected in (["+batched", "+plain"], ["batched"]):
             with patch_microbatch_end_time("2020-01-03 13:57:00"):
-                run_dbt(["run", "-s", *selected])
+                _, log = run_dbt_and_capture(["--debug", "run", "-s", *selected])
+            # The batches share a session, which ends with the model.
+            assert log.count("On model.test.batched: Close") == 1
             assert [ids(table) for table in tables] == [[0, 1, 2]] * 2
+        # dbt runs the pre-hook in the first batch only.
+        for table in tables:
+            assert {row.origin for row in spark.table(table).collect()} == {"Asia/Tokyo"}
         # Rows of the batches that are asked for come again, and the others stay as they are.
         for table in tables:
             spark.sql(f"update {table} set id = id + 10")
@@ -547,6 +554,18 @@ class TestMicrobatch:
         )
         assert [ids(table) for table in tables] == [[1, 10, 12, 20]] * 2
         assert QbeastTable.for_name(spark, tables[0]).check().ok
+
+    def test_a_retry_of_a_full_refresh_keeps_the_batches_that_succeeded(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        fails = ["--vars", "{fails: '20200102'}"]
+        with patch_microbatch_end_time("2020-01-03 13:57:00"):
+            run_dbt(["run", "--full-refresh", *fails], expect_pass=False)
+        for command, ids in (([*fails], [0, 2]), (["--vars", "{}"], [0, 1, 2])):
+            run_dbt(["retry", *command], expect_pass=len(ids) == 3)
+            for name in ("batched", "plain"):
+                rows = spark.table(f"{project.test_schema}.{name}").collect()
+                assert sorted(row.id for row in rows) == ids, name
 
 
 REPLACING_MACROS = """

@@ -99,6 +99,7 @@ INCREMENTAL = """
     materialized='qbeast',
     columns_to_index=var('columns', ['id', 'kind']),
     incremental_strategy='append',
+    persist_docs={'columns': true},
 ) }}
 select id, cast(id % 7 as string) as kind {{ var('more', '') }}
 from range({{ var('rows', 1000) }})
@@ -109,12 +110,16 @@ BLIND = """
 {{ config(materialized='incremental', columns_to_index='id') }}
 select id from range(10)
 """
+LOST_COLUMN = """
+models:
+  - {name: events, columns: [{name: lost, description: not in the query}]}
+"""
 
 
 class TestAppend:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
-        return {"events.sql": INCREMENTAL, "blind.sql": BLIND}
+        return {"events.sql": INCREMENTAL, "blind.sql": BLIND, "schema.yml": LOST_COLUMN}
 
     def test_appends_add_rows_until_a_full_refresh(self, project: Any, spark: SparkSession) -> None:
         table = f"{project.test_schema}.events"
@@ -140,6 +145,12 @@ class TestAppend:
         (rebuilt,) = run_dbt(["run", *changed, "--full-refresh"])
         assert rebuilt.message.startswith("rebuilt 1,000 rows in ")
         assert spark.table(table).count() == 1000
+
+        # A warning after the commit fails no model, which `dbt retry` would append again.
+        appended = ["-s", "events", "--vars", "{rows: 1200, columns: [id]}"]
+        (result,), log = run_dbt_and_capture(["--warn-error", "run", *appended])
+        assert result.message.startswith("appended 200 rows in ")
+        assert "not present in the database: lost" in log
 
 
 TYPED = """

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt, write_file
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 from pyspark.sql import SparkSession
 
 from tests.integration.dbt.projects import message_of, properties, versions
@@ -132,15 +132,20 @@ class TestColumnTypes:
             spark.sql(f"create or replace table {project.test_schema}.{name} {before}")
         spark.conf.set("spark.sql.ansi.enabled", ansi)
         try:
-            results = run_dbt(["seed"], expect_pass=False)
+            run_dbt(["--warn-error", "seed", "-s", "misspelt"], expect_pass=False)
+            assert not spark.catalog.tableExists(f"{project.test_schema}.misspelt")
+            results, log = run_dbt_and_capture(["seed"], expect_pass=False)
         finally:
             spark.conf.unset("spark.sql.ansi.enabled")
         cased = spark.table(f"{project.test_schema}.cased")
         assert cased.dtypes == [("Code", "string"), ("N", "smallint")]
         assert cased.collect() == [("007", 3)]
-        told = message_of(results, "misspelt")
-        assert "column_types names 'cod', which the seed's file does not have" in told
+        told = " ".join(log.split())
+        assert "misspelt: column_types names 'cod', which the seed's file does not have" in told
         assert "Its columns are 'code', 'n'" in told
+        misspelt = spark.table(f"{project.test_schema}.misspelt")
+        assert misspelt.dtypes == [("code", "bigint"), ("n", "int")]
+        spark.sql(f"drop table {project.test_schema}.misspelt")
         for name, value, data_type in (
             ("large", "3000000000", "int"),
             ("words", "abc", "int"),

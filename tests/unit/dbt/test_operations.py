@@ -53,6 +53,16 @@ def test_a_schema_may_have_a_catalog_before_it() -> None:
     assert table.label == "spark_catalog.shop.events"
 
 
+def test_a_version_of_a_model_is_selected_by_its_number() -> None:
+    versions = [node("orders", alias=f"orders_v{n}", version=n) for n in (1, 2)]
+    graph = {"nodes": {f"model.shop.orders.v{n['version']}": n for n in versions}}
+    (table,) = tables_of(graph, "orders.v2")
+    assert table.label == "shop.orders_v2"
+    assert len(tables_of(graph, "orders")) == 2
+    with pytest.raises(DbtRuntimeError, match=r"the models are orders\.v1, orders\.v2$"):
+        tables_of(graph, "orders.v3")
+
+
 @pytest.mark.parametrize("selected", ["event", "tag:weekly", "path:models/b", ["events", "x"]])
 def test_a_selection_of_nothing_is_an_error(selected: Any) -> None:
     with pytest.raises(DbtRuntimeError, match=r" selects no model; the models are events"):

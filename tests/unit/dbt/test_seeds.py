@@ -51,6 +51,6 @@ def test_a_number_keeps_the_digits_of_the_file(tmp_path: Path) -> None:
     path.write_text(f"n,code\n{digits},007\n")
     read = from_csv(str(path), text_columns=["code"], delimiter=",")
     read.original_abspath = str(path)
-    table, types = with_types(read, {"code": "string"}, ",")
+    table, types = with_types(read, {"code": "string"}, ",", "codes")
     assert [tuple(row) for row in table.rows] == [(Decimal(digits), "007")]
     assert types == {"code": "string"}

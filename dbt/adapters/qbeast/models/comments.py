@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dbt.adapters.qbeast.models.descriptions import ColumnComment, Descriptions
-from dbt.adapters.qbeast.warning import warn
+from dbt.adapters.qbeast.warning import warn_after_commit
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -47,7 +47,7 @@ def _persist_columns(session: SparkSession, table: str, comments: Sequence[Colum
             f"In relation {table}: The following columns are specified in the schema but are not "
             f"present in the database: {', '.join(missing)}"
         )
-        warn(message)
+        warn_after_commit(message)
     for comment in comments:
         for field in fields:
             present = field.metadata.get("comment") or ""

@@ -5,8 +5,8 @@ from datetime import date, datetime
 from decimal import MAX_PREC, Decimal, getcontext, localcontext
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.qbeast.warning import warn
 from dbt_common.clients.agate_helper import from_csv
-from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
@@ -52,7 +52,7 @@ def _typed(text: str, name: str, data_type: str) -> Column:
 
 
 def with_types(
-    table: "agate.Table", column_types: Mapping[str, str], delimiter: str
+    table: "agate.Table", column_types: Mapping[str, str], delimiter: str, seed: str
 ) -> "tuple[agate.Table, dict[str, str]]":
     """The seed's table and its `column_types`, with the columns spelled as in the file.
 
@@ -60,18 +60,22 @@ def with_types(
     file is then read again, with that column as text. It is also read again if it has numbers with
     more digits than dbt keeps.
 
-    Raises:
-        DbtRuntimeError: `column_types` names a column that the file does not have.
+    Warns about names that the file does not have: `column_types` of a folder may be those of
+    several seeds.
+
+    Args:
+        seed: its name.
     """
     names = {name.lower(): name for name in table.column_names}
     unknown = [name for name in column_types if name.lower() not in names]
     if unknown:
-        raise DbtRuntimeError(
-            f"column_types names {', '.join(map(repr, unknown))}, which the seed's file does not "
-            f"have. Its columns are {', '.join(map(repr, table.column_names))}"
+        warn(
+            f"{seed}: column_types names {', '.join(map(repr, unknown))}, which the seed's file "
+            f"does not have. Its columns are {', '.join(map(repr, table.column_names))}"
         )
-    types = {names[name.lower()]: data_type for name, data_type in column_types.items()}
-    if types.keys() == column_types.keys() and not _may_be_rounded(table):
+    known = {name: column_types[name] for name in column_types if name not in unknown}
+    types = {names[name.lower()]: data_type for name, data_type in known.items()}
+    if types.keys() == known.keys() and not _may_be_rounded(table):
         return table, types
     with localcontext() as exact:
         exact.prec = MAX_PREC

@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from dbt.adapters.qbeast.models.configuration import INDEXED_MATERIALIZATIONS, is_indexed
+from dbt.adapters.qbeast.models.configuration import (
+    INDEXED_MATERIALIZATIONS,
+    is_indexed,
+    selector_of,
+)
 from dbt.adapters.qbeast.relation import table_name
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -23,8 +27,8 @@ class ModelTable:
 def tables_of(graph: Mapping[str, Any], selected: str | Iterable[str] | None) -> list[ModelTable]:
     """The tables of the selected models; without a selection, of all indexed models.
 
-    A selection is a model's name, `tag:nightly` for all indexed models with a tag,
-    `path:models/events` for those under a path, or a list of these.
+    A selection is a model's name, `orders.v2` for one of its versions, `tag:nightly` for all
+    indexed models with a tag, `path:models/events` for those under a path, or a list of these.
     """
     models = [n for n in graph["nodes"].values() if n["resource_type"] in ("model", "snapshot")]
     indexed = [node for node in models if _is_stored_with_index(node["config"])]
@@ -32,10 +36,10 @@ def tables_of(graph: Mapping[str, Any], selected: str | Iterable[str] | None) ->
         return [table_of(node) for node in indexed]
     tables: list[ModelTable] = []
     for choice in [selected] if isinstance(selected, str) else selected:
-        found = [node for node in models if choice in (node["name"], node["alias"])]
+        found = [node for node in models if choice in _names_of(node)]
         found = found or [node for node in indexed if _has_tag_or_path(node, choice)]
         if not found:
-            names = ", ".join(sorted(node["name"] for node in models))
+            names = ", ".join(sorted(selector_of(node) for node in models))
             raise DbtRuntimeError(f"{choice!r} selects no model; the models are {names}")
         tables += [table_of(node) for node in found if table_of(node) not in tables]
     return tables
@@ -45,6 +49,10 @@ def table_of(node: Mapping[str, Any]) -> ModelTable:
     """The table of a model or snapshot of dbt's `graph`."""
     schema, alias = node["schema"], node["alias"]
     return ModelTable(table_name(schema, alias), f"{schema}.{alias}")
+
+
+def _names_of(node: Mapping[str, Any]) -> tuple[str, str, str]:
+    return node["name"], node["alias"], selector_of(node)
 
 
 def _is_stored_with_index(config: Mapping[str, Any]) -> bool:

@@ -12,3 +12,20 @@
     {%- endfor -%}
   {%- endif -%}
 {% endmacro %}
+
+
+{# Other adapters put the header before the statement that creates the relation. Spark takes one statement
+   at a time, so the header is run before the query, in the same session. #}
+{% macro qbeast_run_sql_header() %}
+  {%- if config.get('sql_header') -%}
+    {%- call statement() -%}
+      {{ config.get('sql_header') | trim }}
+    {%- endcall -%}
+  {%- endif -%}
+{% endmacro %}
+
+
+{# dbt's own, but without the header, which has been run. #}
+{% macro qbeast__get_empty_subquery_sql(select_sql, select_sql_header=none) %}
+  {{ return(default__get_empty_subquery_sql(select_sql)) }}
+{% endmacro %}

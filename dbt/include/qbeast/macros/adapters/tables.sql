@@ -28,14 +28,21 @@
 {%- endmacro %}
 
 
-{# dbt-spark's statement, but with the properties of a view that reads a sample. #}
+{# dbt-spark's statement, but with properties: those of the model, except Delta's, which a view may have
+   from its folder, and those that record the samples it reads. #}
 {% macro qbeast__create_view_as(relation, sql) -%}
+  {%- do qbeast_run_sql_header() -%}
+  {%- set properties = {} -%}
+  {%- for name, value in (config.get('tblproperties') or {}).items() if not name.startswith('delta.') -%}
+    {%- do properties.update({name: value}) -%}
+  {%- endfor -%}
+  {%- do properties.update(adapter.qbeast_mark_of_view(model, graph)) -%}
   create or replace view {{ relation }}
   {%- if config.persist_column_docs() %}
     ({{ get_persist_docs_column_list(model.columns, get_columns_in_query(sql)) }})
   {%- endif %}
   {{ comment_clause() }}
-  {{ qbeast_properties(adapter.qbeast_mark_of_view(model, graph)) }}
+  {{ qbeast_properties(properties) }}
   {%- if config.get('contract').enforced -%}
     {{ get_assert_columns_equivalent(sql) }}
   {%- endif %}

@@ -24,6 +24,7 @@
   {%- do apply_grants(this, config.get('grants'), should_revoke=false) -%}
 
   {{ run_hooks(pre_hooks) }}
+  {% do qbeast_run_sql_header() %}
 
   {%- set query = compiled_code -%}
   {%- if model['language'] == 'python' -%}

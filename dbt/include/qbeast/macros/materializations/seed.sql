@@ -7,7 +7,7 @@
   {%- endif -%}
   {%- set is_delta = config.get('file_format') == 'delta' -%}
   {%- set target_relation = this.incorporate(type='table', is_delta=is_delta) -%}
-  {%- set agate_table, column_types = adapter.qbeast_with_types(load_agate_table(), config) -%}
+  {%- set agate_table, column_types = adapter.qbeast_with_types(load_agate_table(), config, model.name) -%}
   {%- set seed = dict(model, config=dict(model['config'], column_types=column_types)) -%}
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
   {%- set rows = 0 if flags.EMPTY else agate_table.rows | length -%}

@@ -19,6 +19,7 @@
   {%- do apply_grants(this, config.get('grants'), should_revoke=false) -%}
 
   {{ run_hooks(pre_hooks) }}
+  {% do qbeast_run_sql_header() %}
 
   {%- set source_query = adapter.qbeast_query_without_slices(compiled_code, this, spec) if is_indexed else compiled_code -%}
   {%- do adapter.qbeast_known_check_cols(config, source_query) -%}

@@ -1,0 +1,94 @@
+"""dbt's macros in Spark's ANSI mode, the header before a query, and the properties of views."""
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+from pyspark.sql import SparkSession
+
+from tests.integration.dbt.projects import message_of, properties
+
+UTILITIES: dict[str, tuple[str, Any]] = {
+    "first": ("dbt.split_part(\"'a.*b.*c'\", \"'.*'\", 1)", "a"),
+    "last": ("dbt.split_part(\"'a.*b.*c'\", \"'.*'\", -1)", "c"),
+    "after_the_last": ("dbt.split_part(\"'a.*b.*c'\", \"'.*'\", 4)", None),
+    "before_the_first": ("dbt.split_part(\"'a.*b.*c'\", \"'.*'\", -4)", None),
+    "number": ("dbt.safe_cast(\"'7'\", 'int')", 7),
+    "no_number": ("dbt.safe_cast(\"'seven'\", 'int')", None),
+    "pair": ('dbt.safe_cast(\'"array(1)"\', "array<int>")', [1]),
+    "days": ("dbt.datediff(\"date '2024-01-01'\", \"date '2024-01-03'\", 'day')", 2),
+    "millis": ("dbt.datediff('early', 'late', 'millisecond')", 1000),
+    "micros": ("dbt.datediff('early', 'late', 'microsecond')", 999_750),
+    "back": ("dbt.datediff('late', 'early', 'microsecond')", -999_750),
+}
+CASTING = "select {{ dbt.safe_cast('text', 'int') }} as n from {{ ref('texts') }}"
+UNIT_TESTS = """
+unit_tests:
+  - name: what_does_not_fit_is_null
+    model: casting
+    given: [{input: ref('texts'), rows: [{text: seven}]}]
+    expect: {rows: [{n: null}]}
+  - name: a_wrong_fixture
+    model: copied
+    given: [{input: ref('casting'), rows: [{n: seven}]}]
+    expect: {rows: [{n: 7}]}
+"""
+HEADED = """
+{{ config(materialized='MATERIALIZED', columns_to_index=COLUMNS, contract={'enforced': true}) }}
+{% call set_sql_header(config) %}
+  set spark.sql.session.timeZone = Asia/Tokyo;
+{% endcall %}
+select current_timezone() as zone
+"""
+VIEW = """
+{{ config(materialized='view', tblproperties={'team': "o'brien", 'delta.appendOnly': 'true'}) }}
+{% call set_sql_header(config) %} create temporary view in_header as select 1 as id {% endcall %}
+select 1 as id
+"""
+HEADED_NODES = ("headed_view", "headed_table", "headed_index")
+CONTRACT = "models:" + "".join(
+    f"\n  - {{name: {name}, columns: [{{name: zone, data_type: string}}]}}" for name in HEADED_NODES
+)
+
+
+class TestMacros:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        calls = ", ".join(f"{{{{ {call} }}}} as {name}" for name, (call, _) in UTILITIES.items())
+        times = "timestamp '2024-01-01 00:00:00.25025' as early, timestamp '2024-01-01 00:00:01.25'"
+        return {
+            "utilities.sql": f"select {calls} from (select {times} as late)",
+            "texts.sql": "{{ config(materialized='table') }} select '7' as text",
+            "casting.sql": CASTING,
+            "copied.sql": "select n from {{ ref('casting') }}",
+            "unit_tests.yml": UNIT_TESTS,
+            "headed_table.sql": HEADED.replace("MATERIALIZED", "table").replace("COLUMNS", "none"),
+            "headed_index.sql": HEADED.replace("MATERIALIZED", "qbeast").replace(
+                "COLUMNS", "'zone'"
+            ),
+            "headed_view.sql": HEADED.replace("MATERIALIZED", "view").replace("COLUMNS", "none"),
+            "described.sql": VIEW,
+            "schema.yml": CONTRACT,
+        }
+
+    def test_they_do_what_they_do_in_other_adapters(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+        results = run_dbt(["build"], expect_pass=False)
+        failed = {
+            result.node.name for result in results if result.status not in ("success", "pass")
+        }
+        told = message_of(results, "a_wrong_fixture")
+        assert "seven" in told and "CAST_INVALID_INPUT" in told
+        assert failed == {"a_wrong_fixture", "copied"}
+
+        (row,) = spark.table(f"{project.test_schema}.utilities").collect()
+        assert row.asDict() == {name: value for name, (_, value) in UTILITIES.items()}
+
+        for name in ("headed_table", "headed_index"):
+            assert spark.table(f"{project.test_schema}.{name}").collect() == [("Asia/Tokyo",)]
+
+        found = properties(spark, f"{project.test_schema}.described")
+        assert found["team"] == "o'brien"
+        assert "delta.appendOnly" not in found

@@ -15,7 +15,7 @@ from qbeast_core.jvm.gateway import Jvm
 
 _CATALYST = "org.apache.spark.sql.catalyst."
 _EXPRESSIONS = _CATALYST + "expressions."
-_TIMES = frozenset(("date", "timestamp", "timestamp_ntz"))
+_TIMES = ("date", "timestamp", "timestamp_ntz")
 _PARSERS = frozenset((_EXPRESSIONS + "ParseToDate", _EXPRESSIONS + "ParseToTimestamp"))
 _LITERAL_OF_CLOCK = re.compile(
     r"\b(date|timestamp(_[ln]tz)?)\s*r?['\"]\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE

@@ -67,6 +67,10 @@ QUERIES: dict[str, tuple[bool, Callable[[DataFrame], DataFrame]]] = {
         True,
         lambda rows: rows.sparkSession.sql("select distinct k from {rows}", rows=rows),
     ),
+    "cast to a struct": (
+        True,
+        lambda rows: rows.selectExpr("cast(struct(id) as struct<n: double>) as s"),
+    ),
     "one row of each": (False, lambda rows: rows.dropDuplicates(["k"])),
     "count by group": (True, lambda rows: rows.groupBy("k").agg(F.count("*"), F.max("x"))),
     "explode": (True, lambda rows: rows.select("id", F.explode(F.array("k", "id")).alias("e"))),

@@ -238,12 +238,13 @@ def resolve_sample_key(
 
     Returns:
         The columns of the key as the schema spells them. `"all"` stands for every column that
-        Spark can hash, except identity columns.
+        Spark can hash, except identity columns and strings with a collation.
 
     Raises:
         InvalidOptions: a column is named twice.
         UnknownColumn: the schema has no such column.
-        UnsupportedColumnType: Spark cannot hash a column, or it is an identity column.
+        UnsupportedColumnType: Spark cannot hash a column or hashes it by its collation, or it is an
+            identity column.
     """
     if key == ALL:
         found = [
@@ -259,7 +260,7 @@ def resolve_sample_key(
         if not _has_hash(field.dataType):
             raise UnsupportedColumnType(
                 f"column {field.name!r} of type {field.dataType.simpleString()} cannot be part of "
-                "a sample key because Spark cannot hash it; name other columns"
+                f"a sample key because {_why_no_hash(field.dataType)}; name other columns"
             )
         if found.count(field) > 1:
             raise InvalidOptions(f"sample_key names {field.name!r} twice; name each column once")
@@ -356,12 +357,28 @@ def _is_name(value: object) -> bool:
 
 
 def _has_hash(data_type: DataType) -> bool:
-    """Whether Spark's `hash()` accepts the type: any type without maps and variants."""
+    """Whether Spark's `hash()` accepts the type and does not depend on a setting.
+
+    It rejects maps and variants. The hash of a string with a collation depends on
+    `spark.sql.legacy.collationAwareHashFunctions`.
+    """
     if isinstance(data_type, StructType):
         return all(_has_hash(field.dataType) for field in data_type.fields)
     if isinstance(data_type, ArrayType):
         return _has_hash(data_type.elementType)
-    return not isinstance(data_type, MapType) and data_type.simpleString() not in _WITHOUT_HASH
+    if isinstance(data_type, MapType) or _has_collation(data_type):
+        return False
+    return data_type.simpleString() not in _WITHOUT_HASH
+
+
+def _has_collation(data_type: DataType) -> bool:
+    return " collate " in data_type.simpleString()
+
+
+def _why_no_hash(data_type: DataType) -> str:
+    if _has_collation(data_type):
+        return "a setting of Spark decides whether its hash depends on the collation"
+    return "Spark cannot hash it"
 
 
 def _list(names: Iterable[str] | Mapping[str, str]) -> str:

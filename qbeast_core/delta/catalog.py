@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import InvalidOptions, UnknownSchema
 from qbeast_core.jvm.gateway import Jvm
+from qbeast_core.jvm.settings import is_set
 
 _ALLOWED_NAME = re.compile(r"[A-Za-z0-9_]+")
 SESSION_CATALOG = "spark_catalog"
@@ -63,7 +64,7 @@ class Catalog:
         table = self._stored(identifier)
         if table is None:
             return self._missing(name, identifier)
-        is_view = str(table.tableType().name()) == "VIEW"
+        is_view = str(table.tableType().name()).endswith("VIEW")  # a metric view, for example
         return CatalogEntry(
             name=self._text(identifier),
             location="" if is_view else self._path(table.location()),
@@ -162,7 +163,7 @@ class Catalog:
         if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
             parts = parts[1:]
         else:
-            self._require_session_catalog(name)
+            self._require_session_catalog(name, parts)
         if len(parts) > 2:
             raise InvalidOptions(
                 f"{name!r} is not in Spark's session catalog; name the table as schema.table"
@@ -187,13 +188,19 @@ class Catalog:
                 "org.apache.spark.sql.delta.catalog.DeltaCatalog"
             )
 
-    def _require_session_catalog(self, name: str) -> None:
-        """Spark would look the name up in another catalog, if that is the current one."""
+    def _require_session_catalog(self, name: str, parts: tuple[str, ...]) -> None:
+        """Spark would look the name up in another catalog, if it is named or the current one."""
         current = self._jvm.session.sessionState().catalogManager().currentCatalog().name()
         if current != SESSION_CATALOG:
             raise InvalidOptions(
                 f"{name!r} names a table of the current catalog {current}, and indexed tables are "
                 f"in {SESSION_CATALOG}; name it {SESSION_CATALOG}.schema.table"
+            )
+        catalog = parts[0]
+        if len(parts) == 2 and is_set(self._spark, f"spark.sql.catalog.{catalog}"):
+            raise InvalidOptions(
+                f"{name!r} names a table of the catalog {catalog}, and indexed tables are in "
+                f"{SESSION_CATALOG}; for the schema of that name, write {SESSION_CATALOG}.{name}"
             )
 
     def _is_temporary_view(self, name: str) -> bool:

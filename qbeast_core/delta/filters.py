@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
+from qbeast_core.jvm.clock import has_literal_of_clock, uses_clock
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.jvm.settings import session_with
 from qbeast_core.model.datatypes import EPOCH
@@ -94,7 +95,7 @@ def filters_of_statement(
     # SKIP, because planning a command would otherwise run it.
     skip = jvm.singleton("org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
     execution = state.executePlan(parsed, skip)
-    if not (runs_now and tables and _FILTERING.search(sql)):
+    if not (runs_now and tables and _FILTERING.search(sql)) or has_literal_of_clock(sql):
         execution.analyzed()
         return {}
     # With data skipping, Delta would run a job per table during planning to find its files.
@@ -104,10 +105,9 @@ def filters_of_statement(
 
 
 def _pushed(jvm: Jvm, execution: Any, tables: Mapping[str, DataFrame]) -> dict[str, PushedFilters]:
-    patterns = jvm.singleton("org.apache.spark.sql.catalyst.trees.TreePattern")
-    if execution.analyzed().containsPattern(patterns.CURRENT_LIKE()):
-        # The optimizer replaces current_date() and the like by the present time, but the statement
-        # runs later, and a temporary view of it may be read at any time.
+    if uses_clock(jvm, execution.analyzed()):
+        # The optimizer replaces the clock by the present time, but the statement runs later, and a
+        # temporary view of it may be read at any time.
         return {}
     keys: dict[int, tuple[str, set[str]]] = {}
     for key, table in tables.items():

@@ -6,7 +6,7 @@ They become part of a Spark plan and run in the executors' JVM; no row passes th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -22,6 +22,14 @@ from pyspark.sql.types import (
 )
 
 from qbeast_core.jvm.calls import JavaCalls
+from qbeast_core.jvm.clock import (
+    at_one_time,
+    casts_clock,
+    classes_in,
+    has_literal_of_clock,
+    may_cast_clock,
+    uses_clock,
+)
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.murmur import SCALA_ARRAY_SEED, spark_hash
 
@@ -256,6 +264,8 @@ class PlanSummary:
     """The JVM classes of the file formats of leaves that read files."""
     hidden_relations: bool
     """Whether expressions (subqueries) contain relations, which `sources` does not include."""
+    casts_clock: bool
+    """Whether it casts a string such as 'now' to a time."""
 
 
 def analyzed_plan(df: DataFrame) -> PlanSummary:
@@ -271,7 +281,7 @@ def pruned_plan(df: DataFrame) -> PlanSummary:
 
 def _summary(jvm: Jvm, plan: Any) -> PlanSummary:
     described = json.loads(plan.toJSON())
-    classes = list(_classes_in(described))
+    classes = list(classes_in(described))
     leaves = plan.collectLeaves()
     # Delta's relations belong to an anonymous subclass of this class.
     reads_files = jvm.java_class("org.apache.spark.sql.execution.datasources.HadoopFsRelation")
@@ -293,12 +303,13 @@ def _summary(jvm: Jvm, plan: Any) -> PlanSummary:
         sources=frozenset(sources),
         file_formats=frozenset(file_formats),
         hidden_relations=in_all > relations,
+        casts_clock=may_cast_clock(described) and casts_clock(jvm, plan),
     )
 
 
 @dataclass(frozen=True)
 class ConditionSummary:
-    """The contents of the condition of a `DataFrame.where`, independent of the rows' source."""
+    """The contents of a SQL condition, independent of the rows' source."""
 
     is_deterministic: bool
     classes: frozenset[str]
@@ -307,37 +318,53 @@ class ConditionSummary:
     """The condition with the present time in place of the clock; None if it has no clock."""
 
 
-def condition_of(filtered: DataFrame) -> ConditionSummary | None:
-    """The summary of the last `where` of a DataFrame.
+def condition_of(rows: DataFrame, text: str) -> ConditionSummary | None:
+    """The summary of a SQL condition on rows.
 
     None if the condition needs more than the columns of the rows, such as the result of a SQL
     function, for which Spark adds a node to the plan.
     """
-    jvm = Jvm(filtered.sparkSession)
-    analyzed = filtered._jdf.queryExecution().analyzed()
+    jvm = Jvm(rows.sparkSession)
+    analyzed = rows.where(text)._jdf.queryExecution().analyzed()
     if _class_name(analyzed) != _CATALYST + "plans.logical.Filter":
         return None
-    rule = jvm.singleton(_CATALYST + "optimizer.ComputeCurrentTime")
-    condition, fixed = analyzed.condition(), rule.apply(analyzed).condition()
-    has_clock = not fixed.fastEquals(condition)
+    condition = analyzed.condition()
+    fixed = None
+    if uses_clock(jvm, analyzed) or has_literal_of_clock(text):
+        named = _by_names(jvm, at_one_time(jvm, analyzed).condition())
+        fixed = JavaCalls(jvm).column(named)
     return ConditionSummary(
         is_deterministic=bool(condition.deterministic()),
-        classes=frozenset(_classes_in(json.loads(condition.toJSON()))),
-        at_one_time=JavaCalls(jvm).column(_by_names(jvm, fixed)) if has_clock else None,
+        classes=frozenset(classes_in(json.loads(condition.toJSON()))),
+        at_one_time=fixed,
     )
 
 
-def _by_names(jvm: Jvm, expression: Any) -> Any:
+def _by_names(jvm: Jvm, expression: Any, common: Mapping[str, Any] | None = None) -> Any:
     """A resolved expression that other plans with columns of the same names can use.
 
     Its text would not do: Spark prints some functions without an argument, and times without
     their offset.
+
+    Args:
+        common: the expressions that Spark evaluates once for several places, such as the value of
+            `between`, by their id. They are repeated, because they must be resolved to be shared.
     """
-    if _class_name(expression) == _CATALYST + "expressions.AttributeReference":
+    common = common or {}
+    kind = _class_name(expression).removeprefix(_CATALYST + "expressions.")
+    if kind == "AttributeReference":
         parts = expression.qualifier().appended(expression.name())
         return jvm.new(_CATALYST + "analysis.UnresolvedAttribute", parts)
+    if kind == "With":
+        shared = {
+            str(each.id()): _by_names(jvm, each.child(), common)
+            for each in jvm.elements(expression.defs())
+        }
+        return _by_names(jvm, expression.child(), {**common, **shared})
+    if kind == "CommonExpressionRef":
+        return common[str(expression.id())]
     children = jvm.elements(expression.children())
-    named = [_by_names(jvm, child) for child in children]
+    named = [_by_names(jvm, child, common) for child in children]
     if all(after is before for before, after in zip(children, named, strict=True)):
         return expression
     return expression.withNewChildren(jvm.seq(named))
@@ -403,17 +430,6 @@ def _pruned(jvm: Jvm, analyzed: Any) -> Any:
 
 def _class_name(instance: Any) -> str:
     return str(instance.getClass().getName())
-
-
-def _classes_in(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        if "class" in value:
-            yield value["class"]
-        for child in value.values():
-            yield from _classes_in(child)
-    elif isinstance(value, list):
-        for child in value:
-            yield from _classes_in(child)
 
 
 def _aggregates_in(value: Any) -> Iterator[str]:

@@ -23,7 +23,7 @@ class Condition:
     text: str
     """The condition as the user wrote it."""
     column: Column
-    """The condition, with constants in place of functions of the clock."""
+    """The condition, with constants in place of the clock."""
     uses_python: bool = False
     """Whether the condition calls a Python function."""
 
@@ -38,8 +38,8 @@ def parse_condition(rows: DataFrame, text: str, option: str) -> Condition:
 
     Args:
         rows: the rows that the condition applies to; it may use their aliases.
-        text: a SQL condition. Functions of the clock (`current_date()` ...) are replaced by the
-            time of this call.
+        text: a SQL condition. Functions of the clock (`current_date()` ...) and strings that Spark
+            reads as a time (`'now'` ...) are replaced by the time of this call.
         option: the name of the option in messages, such as `where`.
 
     Raises:
@@ -49,7 +49,7 @@ def parse_condition(rows: DataFrame, text: str, option: str) -> Condition:
     if not isinstance(text, str) or not text.strip():
         raise InvalidOptions(f"{option} {text!r} is not a SQL condition; write one like 'id > 5'")
     with reporting_invalid_sql(f"{option} {text!r}", rows):
-        condition = condition_of(rows.where(text))
+        condition = condition_of(rows, text)
     if condition is None:
         raise InvalidOptions(
             f"{option} {text!r} calls a function that is defined in SQL, or has a metadata column, "

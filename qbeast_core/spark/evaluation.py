@@ -221,7 +221,7 @@ def checkpointed(df: DataFrame) -> Iterator[DataFrame]:
 def _is_understood(spark: SparkSession, plan: PlanSummary, part: PlanSummary | None) -> bool:
     """Whether everything in the plan, besides its repeatable part, is known to be repeatable."""
     sources = plan.sources - (part.sources if part else frozenset())
-    if not sources <= _PINNED_SOURCES or plan.hidden_relations:
+    if not sources <= _PINNED_SOURCES or plan.hidden_relations or plan.casts_clock:
         return False
     if _DELTA_SOURCE in sources and not setting(spark, _PINS_DELTA):
         return False

@@ -15,7 +15,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from qbeast_core.errors import InvalidOptions
+from qbeast_core.errors import InvalidOptions, UnsupportedColumnType
 from qbeast_core.options import (
     ALL,
     IndexedColumn,
@@ -105,10 +105,15 @@ def test_all_are_the_columns_that_have_a_hash() -> None:
         "l": ArrayType(StringType()),
         "v": VariantType(),
         "t": StringType(),
+        "c": StringType("UTF8_LCASE"),
+        "n": ArrayType(StringType("UTF8_LCASE")),
     }
     schema = StructType([StructField(name, data_type) for name, data_type in types.items()])
     assert resolve_sample_key(ALL, schema) == ("a", "l", "t")
     assert resolve_sample_key(("T", "a"), schema) == ("t", "a")
+    for name in ("c", "n"):
+        with pytest.raises(UnsupportedColumnType, match=r"collate UTF8_LCASE.*name other columns"):
+            resolve_sample_key(("a", name), schema)
 
 
 @given(

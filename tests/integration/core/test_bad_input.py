@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -17,6 +18,7 @@ from qbeast_core import QbeastTable, convert_to_qbeast, quoted, write_table
 from qbeast_core.errors import (
     IncompatibleTable,
     InvalidOptions,
+    NotAQbeastTable,
     UnknownColumn,
     UnsupportedColumnType,
 )
@@ -313,6 +315,42 @@ def test_a_name_of_another_catalog_is_refused(spark: SparkSession) -> None:
         with pytest.raises(InvalidOptions, match=r"spark_catalog\.schema\.table"):
             write_table(rows(spark), table=name, columns_to_index="price")
     assert not spark.catalog.tableExists("spark_catalog.default.sales")
+
+
+def test_a_schema_with_the_name_of_a_catalog_needs_the_full_name(spark: SparkSession) -> None:
+    catalog = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
+    spark.sql("create schema lake")
+    try:
+        with changed_settings(spark, {"spark.sql.catalog.lake": catalog}):
+            for call in (
+                lambda: write_table(spark.range(9), table="lake.`a b`", columns_to_index="id"),
+                lambda: QbeastTable.for_name(spark, "lake.`a b`"),
+            ):
+                with pytest.raises(InvalidOptions, match=r"spark_catalog\.lake\.`a b`"):
+                    call()
+            write_table(spark.range(9), table="spark_catalog.lake.t", columns_to_index="id")
+            assert QbeastTable.for_name(spark, "spark_catalog.lake.t").sample(1.0).count() == 9
+        assert QbeastTable.for_name(spark, "lake.t").sample(1.0).count() == 9
+    finally:
+        spark.sql("drop schema lake cascade")
+
+
+@pytest.mark.skipif(pyspark.__version__ < "4.2", reason="Spark 4.2 is the first with metric views")
+def test_a_metric_view_is_a_view(spark: SparkSession) -> None:
+    spark.sql("create table measured using delta as select id as a, id as b from range(5)")
+    try:
+        spark.sql(
+            "create view metrics with metrics language yaml as $$\nversion: 0.1\n"
+            "source: measured\ndimensions:\n  - name: a\n    expr: a\n"
+            "measures:\n  - name: total\n    expr: sum(b)\n$$"
+        )
+        with pytest.raises(NotAQbeastTable, match="not a Delta table"):
+            QbeastTable.for_name(spark, "metrics")
+        with pytest.raises(IncompatibleTable, match="is a view"):
+            write_table(spark.range(5), table="metrics", columns_to_index="id")
+    finally:
+        spark.sql("drop view if exists metrics")
+        spark.sql("drop table measured")
 
 
 @pytest.mark.usefixtures("other_catalog")

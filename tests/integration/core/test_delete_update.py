@@ -68,6 +68,10 @@ def test_a_condition_that_is_null_deletes_nothing(spark: SparkSession, tmp_path:
         r"b rlike '^a\d$'",
         "exists(n, x -> timestamp_seconds(x) < now())",
         "s.at < current_date()",
+        "s.at < 'today'",
+        "s.at between date'2020-01-01' and current_date()",
+        "s.at < date'today'",
+        "exists(n, x -> timestamp_seconds(x) < to_timestamp('now'))",
         "cast(now() as bigint) > n[0]",
     ],
 )

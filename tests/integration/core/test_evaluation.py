@@ -67,6 +67,10 @@ QUERIES: dict[str, tuple[bool, Callable[[DataFrame], DataFrame]]] = {
         True,
         lambda rows: rows.sparkSession.sql("select distinct k from {rows}", rows=rows),
     ),
+    "cast to a struct": (
+        True,
+        lambda rows: rows.selectExpr("cast(struct(id) as struct<n: double>) as s"),
+    ),
     "one row of each": (False, lambda rows: rows.dropDuplicates(["k"])),
     "count by group": (True, lambda rows: rows.groupBy("k").agg(F.count("*"), F.max("x"))),
     "explode": (True, lambda rows: rows.select("id", F.explode(F.array("k", "id")).alias("e"))),
@@ -77,6 +81,24 @@ QUERIES: dict[str, tuple[bool, Callable[[DataFrame], DataFrame]]] = {
     "monotonic id": (False, lambda rows: rows.withColumn("m", F.monotonically_increasing_id())),
     "now": (False, lambda rows: rows.selectExpr("id", "current_timestamp() as t")),
     "today": (False, lambda rows: rows.selectExpr("id", "current_date() as t")),
+    "now as a string": (False, lambda rows: rows.selectExpr("id", "'now'::timestamp as t")),
+    "today as a string": (False, lambda rows: rows.where("timestamp_seconds(id)::date < 'today'")),
+    "now as an expression": (
+        False,
+        lambda rows: rows.selectExpr("concat('n', 'ow')::timestamp_ntz as t"),
+    ),
+    "to_date of today": (False, lambda rows: rows.selectExpr("to_date('today') as t")),
+    "now in a subquery": (
+        False,
+        lambda rows: rows.sparkSession.sql(
+            "select * from {rows} where timestamp_seconds(id) < (select to_timestamp('now'))",
+            rows=rows,
+        ),
+    ),
+    "a string cast to a date": (
+        True,
+        lambda rows: rows.selectExpr("cast('2020-01-01' as date) as t", "'now' as s"),
+    ),
     "input file": (False, lambda rows: rows.withColumn("f", F.input_file_name())),
     "limit": (False, lambda rows: rows.limit(10)),
     "sorted limit": (False, lambda rows: rows.orderBy("k").limit(10)),
@@ -143,7 +165,7 @@ def test_only_plans_that_are_understood_count_as_repeatable(
         sources["delta"].unpersist()
 
 
-SCANS = {"as it is", "filter and cast"}
+SCANS = {"a string cast to a date", "as it is", "filter and cast"}
 OF_SCANS: dict[str, Callable[[DataFrame], DataFrame]] = {
     **{query: made for query, (_, made) in QUERIES.items() if query != "cached"},
     "filter and cast": lambda rows: rows.where(
@@ -167,6 +189,7 @@ def test_only_what_reads_columns_of_files_counts_as_a_scan(
 SIDE_COLUMNS: dict[str, Callable[[DataFrame], DataFrame]] = {
     "now": lambda rows: rows.withColumn("side", F.current_timestamp()),
     "today": lambda rows: rows.selectExpr("*", "current_date() as side"),
+    "today as a string": lambda rows: rows.selectExpr("*", "cast('today' as date) as side"),
     "rand": lambda rows: rows.withColumn("side", F.rand()),
     "uuid": lambda rows: rows.selectExpr("*", "uuid() as side"),
     "rank": lambda rows: by_rank(rows).withColumnRenamed("rank", "side"),
@@ -204,6 +227,7 @@ NOT_BESIDE: dict[str, Callable[[DataFrame], DataFrame]] = {
     "the column itself": lambda rows: rows.selectExpr("rand() as id", "k"),
     "a filter by it": lambda rows: rows.withColumn("r", F.rand()).where("r < 0.5"),
     "a filter by the time": lambda rows: rows.where("current_timestamp() > '2020-01-01'"),
+    "a filter by now as a string": lambda rows: rows.where("timestamp_seconds(id) < 'now'"),
     "a filter by today in a CTE": lambda rows: rows.sparkSession.sql(
         "with a as (select *, current_date() as day from {rows}) "
         "select * from a where day > date'2020-01-01'",
@@ -279,6 +303,9 @@ UNREPEATABLE: dict[str, Callable[[DataFrame], DataFrame]] = {
     "uuid": lambda rows: rows.selectExpr("id", "uuid() as v"),
     "limit": lambda rows: rows.repartition(4).limit(333).selectExpr("id", "x as v"),
     "now": lambda rows: rows.selectExpr("id", "current_timestamp() as v"),
+    "now as a string": lambda rows: rows.selectExpr(
+        "id", "if(id % 2 = 0, timestamp_seconds(id), 'now'::timestamp) as v"
+    ),
     "sample": lambda rows: rows.sample(0.4).selectExpr("id", "x as v"),
     "ties": lambda rows: by_rank(rows.repartition(4)).selectExpr("id", "rank as v"),
     "shuffled ids": lambda rows: rows.repartition(4, F.rand()).selectExpr(

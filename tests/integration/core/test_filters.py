@@ -74,3 +74,25 @@ def test_a_filter_leaves_the_files_that_delta_leaves(
     # Statistics alone decide about a file as Delta does; the index rules out more.
     everything = np.arange(len(table.snapshot.files))
     assert table.snapshot.matching(filters, everything).nonzero()[0].tolist() == left.tolist()
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "id < 50 and day <= current_date()",
+        "id < 50 and day <= 'today'",
+        "id < 50 and ts < 'now'::timestamp",
+        "id < 50 and ts < to_timestamp('now')",
+        "id < 50 and ts < timestamp 'now'",
+        "id < 50 and ts < (select cast('now' as timestamp))",
+    ],
+)
+def test_a_filter_on_the_clock_leaves_every_file(table: OpenTable, condition: str) -> None:
+    """The rows are filtered when they are read, at a later time."""
+    assert where_filters(table, condition) is None
+
+
+def test_a_filter_on_a_string_leaves_fewer_files(table: OpenTable) -> None:
+    filters = where_filters(table, "id < 50 and s <> 'now' and day < cast('2020-01-03' as date)")
+    assert filters is not None
+    assert len(choose_files(table, 1.0, filters)) < len(table.snapshot.files)

@@ -398,6 +398,17 @@ def test_a_table_named_by_its_path(spark: SparkSession, orders: QbeastTable) -> 
     assert ids(rows) == ids(orders.sample(0.1))
 
 
+@pytest.mark.parametrize("version", ["@v0", "@20260102030405000"])
+def test_an_old_version_named_in_a_path_is_left_to_spark(
+    spark: SparkSession, orders: QbeastTable, version: str
+) -> None:
+    (detail,) = spark.sql("describe detail sampling.orders").collect()
+    sql = f"select id from delta.`{detail.location}{version}` tablesample (10 percent)"
+    (warning,) = rewrite_tablesample(spark, sql).warnings
+
+    assert warning.endswith("the index can sample only the current version of a table")
+
+
 @pytest.mark.parametrize("relation", ["sampling.plain", "sampling.files", "sampling.old"])
 def test_what_has_no_index_is_sampled_by_spark_with_a_warning(
     spark: SparkSession, tables: None, relation: str

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dbt.adapters.qbeast.sampling.spans import Leftover, Sample, find_samples, replace_samples
+from dbt.adapters.qbeast.sampling.spans import (
+    REASONS,
+    Leftover,
+    Sample,
+    find_samples,
+    replace_samples,
+)
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -16,8 +23,11 @@ from qbeast_core import (
     NotAQbeastTable,
     QbeastError,
     QbeastTable,
+    Sampled,
     filters_of_statement,
 )
+
+_VERSION_IN_PATH = re.compile(r"@(v\d+|\d{17})$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -104,10 +114,22 @@ def _table_or_reason(spark: SparkSession, sample: Sample) -> QbeastTable | str:
         return QbeastTable.for_name(spark, sample.name)
     except (NotAQbeastTable, InvalidOptions) as error:
         if _is_path(sample):
-            return _first_line(error)
+            return _reason_of_path(spark, sample.parts[1], error)
         return "it is not a table with a Qbeast index, so all of it is read"
     except (QbeastError, AnalysisException) as error:
         return _first_line(error)
+
+
+def _reason_of_path(spark: SparkSession, path: str, error: QbeastError) -> str:
+    """Why the index cannot answer a sample by a path, which can end with a version (`@v3`)."""
+    current = _VERSION_IN_PATH.sub("", path)
+    if current != path:
+        try:
+            QbeastTable.for_path(spark, current)
+        except QbeastError:
+            return _first_line(error)
+        return REASONS[Sampled.OLD_VERSION]
+    return _first_line(error)
 
 
 def _is_path(sample: Sample) -> bool:

@@ -18,7 +18,7 @@ from qbeast_core import SampleClause, Sampled, Span, quoted, sampled_statement
 _COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
 _SIZE = re.compile(r"tablesample\s*\((.*?)\)", re.IGNORECASE | re.DOTALL)
 _PERCENT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s+percent\s*", re.IGNORECASE)
-_REASONS = {
+REASONS = {
     Sampled.COMMON_TABLE: "it is a WITH query of this statement, not a table",
     Sampled.OLD_VERSION: "the index can sample only the current version of a table",
     Sampled.OTHER: "the index can sample only a table named directly before TABLESAMPLE",
@@ -144,7 +144,7 @@ def _sample_of(sql: str, clause: SampleClause) -> Sample | Leftover:
     if clause.parts and percent is None:
         return Leftover(label, f"the index supports (p percent), not ({size.strip()})", is_of_run)
     if percent is None or clause.table is None or clause.sampled is not Sampled.TABLE:
-        return Leftover(label, _REASONS[clause.sampled], is_of_run)
+        return Leftover(label, REASONS[clause.sampled], is_of_run)
     return Sample(
         parts=clause.parts,
         # Spark accepts slightly more than 100 percent.

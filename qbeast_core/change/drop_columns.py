@@ -125,5 +125,4 @@ def _as_before(table: OpenTable, started: float) -> WriteRequest:
         comment=None,
         user_metadata=None,
         started=started,
-        repeats_rows=True,
     )

@@ -165,8 +165,6 @@ def own_properties(request: WriteRequest, table: OpenTable, schema: StructType) 
     if given is not None:
         given = checked_properties(table.spark, _property_texts(given))
     kept = _kept_properties(given, table.snapshot.configuration)
-    if given is None and not request.repeats_rows:
-        kept.pop(BUILT_FROM_SAMPLE, None)
     special = any(_NEED_COLUMN_MAPPING & set(name) for name in schema.fieldNames())
     return {**kept, COLUMN_MAPPING_KEY: "name"} if special and not maps_columns(kept) else kept
 

@@ -47,9 +47,6 @@ class WriteRequest:
     """Whether an overwrite replaces the table's schema."""
     merge_schema: bool = False
     """Whether a write that keeps the table's schema adds the columns that only the rows have."""
-    repeats_rows: bool = False
-    """Whether the rows are those of the table, so that what its properties say of them stays true.
-    """
 
     def without_given_slices(self, given: DataFrame) -> DataFrame:
         """The rows without the column `_qbeast_slice`, if the table computes it."""

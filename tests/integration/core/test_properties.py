@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from qbeast_core import BUILT_FROM_SAMPLE, QbeastTable, write_table
+from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import InvalidOptions
 from tests.integration.core.brute_force import assert_sound, configuration, last_version, plain
 
@@ -89,20 +89,6 @@ def test_properties_of_an_index_and_odd_ones_are_refused(
     with pytest.raises(InvalidOptions, match=words):
         write_table(spark.range(10), path=path, columns_to_index="id", properties=properties)
     assert last_version(path) == -1
-
-
-def test_other_rows_are_no_longer_marked_as_built_from_a_sample(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    path = str(tmp_path)
-    rows = spark.range(100).selectExpr("id", "id * 2 as b")
-    marked = {BUILT_FROM_SAMPLE: "0.1", "owner": "me"}
-    write_table(rows, path=path, columns_to_index="id", properties=marked)
-    QbeastTable.for_path(spark, path).drop_columns("b")
-    assert configuration(path)[BUILT_FROM_SAMPLE] == "0.1"
-    write_table(spark.range(1000), path=path, mode="overwrite")
-    assert BUILT_FROM_SAMPLE not in configuration(path)
-    assert configuration(path)["owner"] == "me"
 
 
 def test_numbers_and_booleans_are_properties(spark: SparkSession, tmp_path: Path) -> None:

@@ -25,12 +25,12 @@ from qbeast_core.jvm.calls import JavaCalls
 from qbeast_core.jvm.clock import (
     at_one_time,
     casts_clock,
-    classes_in,
     has_literal_of_clock,
     may_cast_clock,
     uses_clock,
 )
 from qbeast_core.jvm.gateway import Jvm
+from qbeast_core.jvm.plan_json import classes_in
 from qbeast_core.model.murmur import SCALA_ARRAY_SEED, spark_hash
 
 _CATALYST = "org.apache.spark.sql.catalyst."

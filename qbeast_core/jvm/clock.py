@@ -8,10 +8,10 @@ such a cast looks like that of any other string.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from qbeast_core.jvm.gateway import Jvm
+from qbeast_core.jvm.plan_json import nodes_in
 
 _CATALYST = "org.apache.spark.sql.catalyst."
 _EXPRESSIONS = _CATALYST + "expressions."
@@ -42,7 +42,7 @@ def may_cast_clock(described: Any) -> bool:
     return any(
         node["class"] in _PARSERS
         or (node["class"] == _EXPRESSIONS + "Cast" and node["dataType"] in _TIMES)
-        for node in _nodes_in(described)
+        for node in nodes_in(described)
     )
 
 
@@ -67,20 +67,3 @@ def _with_casts(jvm: Jvm, plan: Any) -> Any:
 
 def _with_times_of_strings(jvm: Jvm, plan: Any) -> Any:
     return jvm.singleton(_CATALYST + "optimizer.SpecialDatetimeValues").apply(plan)
-
-
-def classes_in(described: Any) -> Iterator[str]:
-    """The JVM classes of the nodes and expressions in a plan's JSON, subqueries included."""
-    return (node["class"] for node in _nodes_in(described))
-
-
-def _nodes_in(value: Any) -> Iterator[Any]:
-    """The nodes and expressions in a plan's JSON."""
-    if isinstance(value, dict):
-        if "class" in value:
-            yield value
-        for child in value.values():
-            yield from _nodes_in(child)
-    elif isinstance(value, list):
-        for child in value:
-            yield from _nodes_in(child)

@@ -42,8 +42,10 @@ select current_timezone() as zone
 """
 VIEW = """
 {{ config(materialized='view', tblproperties={'team': "o'brien", 'delta.appendOnly': 'true'}) }}
-{% call set_sql_header(config) %} create temporary view in_header as select 1 as id {% endcall %}
-select 1 as id
+{% call set_sql_header(config) %}
+  create table {{ this.schema }}.of_header using delta as select 1 as id
+{% endcall %}
+select id from {{ this.schema }}.of_header
 """
 HEADED_NODES = ("headed_view", "headed_table", "headed_index")
 CONTRACT = "models:" + "".join(

@@ -279,6 +279,36 @@ def dated(valid_to_current: str | None) -> str:
     return "snapshots:\n" + "".join(lines)
 
 
+NUMBERED = """
+snapshots:
+  - name: numbered
+    relation: ref('versions')
+    config: {unique_key: id, strategy: timestamp, updated_at: number, columns_to_index: id}
+  - name: named
+    relation: ref('versions')
+    config: {unique_key: id, strategy: timestamp, updated_at: name}
+"""
+
+
+class TestUpdatedAtWithoutTime:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        number = "{{ var('version') }}"
+        return {"versions.sql": f"select 1 as id, {number}000L as number, 'v{number}' as name"}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        return {"numbered.yml": NUMBERED}
+
+    def test_numbers_and_texts_order_the_records(self, project: Any, spark: SparkSession) -> None:
+        for version in (1, 2, 2, 1, 3):
+            run_dbt(["build", "--vars", f"{{version: {version}}}"])
+        for name, values in (("numbered", [1000, 2000, 3000]), ("named", ["v1", "v2", "v3"])):
+            rows = spark.table(f"{project.test_schema}.{name}").orderBy("dbt_valid_from").collect()
+            assert [row.dbt_valid_from for row in rows] == values
+            assert [row.dbt_valid_to for row in rows] == [*values[1:], None]
+
+
 class TestValidToCurrent:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:

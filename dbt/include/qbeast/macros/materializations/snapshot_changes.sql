@@ -20,7 +20,8 @@
     {% do types.update({column.name | lower: column.dtype}) %}
   {%- endfor -%}
   {%- set run_time = snapshot_get_time() | trim -%}
-  {%- set now = 'cast(' ~ run_time ~ ' as ' ~ types[columns.dbt_valid_from | lower] ~ ')' -%}
+  {%- set valid_type = types[columns.dbt_valid_from | lower] -%}
+  {%- set now = 'cast(' ~ run_time ~ ' as ' ~ valid_type ~ ')' -%}
   {%- set current = config.get('dbt_valid_to_current') or 'null' -%}
   {%- set is_open = '(' ~ columns.dbt_valid_to ~ ' is null or ' ~ columns.dbt_valid_to ~ ' <=> ' ~ current ~ ')' -%}
   {%- set known_until = 'coalesce(snapshotted_data.dbt_known_until, if(closed_data.dbt_open_until is null, '
@@ -57,12 +58,17 @@
   ),
 
   {# A key whose last record ends in the future, and not where a record begins, was left open by another
-     `dbt_valid_to_current`. Two days are more than clocks and time zones differ by. #}
+     `dbt_valid_to_current`. Two days are more than clocks and time zones differ by. An `updated_at` that is
+     a number or a text has no such end. #}
   closed_data as (
     select {{ qbeast_snapshot_key(keys) }}, true as dbt_is_present,
       max(greatest({{ columns.dbt_valid_from }}, {{ columns.dbt_valid_to }})) as dbt_known_until,
+      {% if valid_type in ('date', 'timestamp', 'timestamp_ntz') -%}
       if(max({{ columns.dbt_valid_to }}) > greatest(max({{ columns.dbt_valid_from }}), {{ now }} + interval 2 days),
         max({{ columns.dbt_valid_to }}), null) as dbt_open_until
+      {%- else -%}
+      cast(null as {{ valid_type }}) as dbt_open_until
+      {%- endif %}
     from {{ target_relation }}
     where not {{ is_open }}
     group by all

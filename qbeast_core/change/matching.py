@@ -17,7 +17,7 @@ from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.options import parse_texts
 from qbeast_core.spark.columns import column_from
-from qbeast_core.spark.conditions import parse_condition
+from qbeast_core.spark.conditions import parse_condition, reporting_invalid_sql
 from qbeast_core.spark.keys import key_condition
 
 
@@ -65,6 +65,8 @@ class Matching:
             column_from(name, match.target) == column_from(name, match.source) for name in self.keys
         ]
         self.condition = reduce(Column.__and__, [*same, *(each.column for each in conditions)])
+        with reporting_invalid_sql(f"on={list(match.on)!r}", self.both):
+            self.both.where(self.condition)  # Spark cannot compare every pair of types
         self.uses_python = any(each.uses_python for each in conditions)
 
     def candidates(self) -> Candidates:

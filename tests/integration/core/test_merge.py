@@ -420,6 +420,18 @@ def test_an_impossible_merge_is_rejected_before_anything_is_read(
     assert last_version(unchanged) == 0
 
 
+def test_keys_of_types_that_spark_cannot_compare_are_rejected_before_anything_is_read(
+    spark: SparkSession, unchanged: str
+) -> None:
+    read = "raise_error('the source was read')"
+    failing = rows(spark, 0, 5).withColumn("id", F.expr(f"array(cast({read} as bigint))"))
+    table = QbeastTable.for_path(spark, unchanged)
+    for change in (table.merge, table.replace_matching):
+        with pytest.raises(InvalidOptions, match=r"on=\['id'\] is not valid: .*DATATYPE_MISMATCH"):
+            change(failing, "id")
+    assert last_version(unchanged) == 0
+
+
 @pytest.fixture(scope="module")
 def unchanged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     return create(spark, tmp_path_factory.mktemp("unchanged"))

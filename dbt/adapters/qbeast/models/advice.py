@@ -33,9 +33,7 @@ def advising(session: SparkSession, table: str, spec: ModelSpec) -> Iterator[Non
     try:
         yield
     except NotAQbeastTable as error:
-        raise DbtRuntimeError(
-            f"{without_index(session, table, spec, 'model')}. {full_refresh(spec.selector)}."
-        ) from error
+        raise DbtRuntimeError(f"{without_index(session, table, spec, 'model')}.") from error
     except IndexMismatch as error:
         raise DbtRuntimeError(
             f"{error}. Or rewrite the table with all its rows in Python: "
@@ -73,11 +71,15 @@ def without_index(session: SparkSession, table: str, spec: ModelSpec, kind: str)
     """
     problem = _hindrance(session, table, spec)
     if isinstance(problem, NotAQbeastTable):
-        return str(problem)
-    return (
-        f"the table of the {kind} {spec.name} has no index yet, but the {kind} has "
-        f"columns_to_index={spec.columns_to_index!r}. {_to_get_an_index(problem, table, spec)}"
-    )
+        message = str(problem)
+    else:
+        message = (
+            f"the table of the {kind} {spec.name} has no index yet, but the {kind} has "
+            f"columns_to_index={spec.columns_to_index!r}. {_to_get_an_index(problem, table, spec)}"
+        )
+    if kind == "snapshot" or _hinders_rebuilds(problem):
+        return message
+    return f"{message}. {full_refresh(spec.selector)}"
 
 
 def _to_get_an_index(problem: QbeastError | None, table: str, spec: ModelSpec) -> str:
@@ -100,6 +102,11 @@ def _to_get_an_index(problem: QbeastError | None, table: str, spec: ModelSpec) -
             f"{keeping_all_rows(table, spec)}"
         )
     return f"It cannot be converted: {problem}. {done}. Or remove columns_to_index from the model"
+
+
+def _hinders_rebuilds(problem: QbeastError | None) -> bool:
+    """Whether a table also refuses to be replaced by new rows with an index."""
+    return isinstance(problem, IncompatibleTable) and problem.remedy is not Remedy.REWRITE
 
 
 def of_other_format(session: SparkSession, table: str, model: str, spec: ModelSpec | None) -> str:

@@ -14,7 +14,7 @@ from dbt.adapters.qbeast.models.increment import (
     strategy_of,
     unknown_strategy,
 )
-from dbt.adapters.qbeast.models.increment_warnings import warning_of_cube_size, warnings_of
+from dbt.adapters.qbeast.models.increment_warnings import warnings_of, warnings_of_kept_index
 from dbt.adapters.qbeast.models.own_macros import refuse_ignored_macros
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -281,10 +281,34 @@ def test_a_run_that_keeps_another_cube_size_gives_a_warning(
     increment = increment_of(config, strategy_of(config, None) or "")
     model = {"name": "m", "alias": "m", "raw_code": ""}
     spec = model_spec({"materialized": "incremental", "columns_to_index": "id", **config}, model)
-    message = warning_of_cube_size(spec, increment, 1000)
-    assert (message is not None) == warns
-    if message is not None:
+    messages = list(warnings_of_kept_index(spec, increment, 1000, {"id": "linear"}))
+    assert len(messages) == warns
+    for message in messages:
         assert re.match(r"m: cube_size='?500'? has no effect with .* cube size, 1000", message)
+
+
+@pytest.mark.parametrize(
+    ("columns", "config", "warned"),
+    [
+        ("id, Fare:quantiles", {"unique_key": "id"}, ["Fare"]),
+        ("id:hash, fare:quantiles", {"unique_key": "id"}, ["id", "fare"]),
+        ("id, fare:linear", {"unique_key": "id"}, []),
+        ("id, fare", {"unique_key": "id"}, []),
+        ("auto", {"unique_key": "id"}, []),
+        ("id, fare:quantiles", {"incremental_strategy": "append"}, []),
+    ],
+)
+def test_a_run_that_keeps_another_kind_of_column_gives_a_warning(
+    columns: str, config: dict[str, Any], warned: list[str]
+) -> None:
+    increment = increment_of(config, strategy_of(config, None) or "")
+    model = {"name": "m", "alias": "m", "raw_code": ""}
+    spec = model_spec({"materialized": "incremental", "columns_to_index": columns, **config}, model)
+    kinds = {"id": "linear", "fare": "linear"}
+    messages = list(warnings_of_kept_index(spec, increment, 1000, kinds))
+    assert [re.findall(r"of '(\w+)' in columns_to_index", each)[0] for each in messages] == warned
+    for message in messages:
+        assert "keep the table's kind, 'linear'" in message
 
 
 def test_a_misspelt_strategy_is_reported_with_the_right_one() -> None:

@@ -1,6 +1,6 @@
 """Warnings about an incremental model whose configuration may not do what its author expects."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dbt.adapters.qbeast.models.configuration import ModelSpec
@@ -13,6 +13,8 @@ from dbt.adapters.qbeast.models.increment import (
     REPLACE_WHERE,
     Increment,
 )
+
+from qbeast_core import parse_automatic, parse_columns
 
 _WITH_PREDICATES = "'merge' with a unique_key, 'delete+insert', 'replace_where' or 'microbatch'"
 _INSTEAD = {
@@ -67,22 +69,35 @@ def warnings_of(
         )
 
 
-def warning_of_cube_size(spec: ModelSpec, increment: Increment, present: int) -> str | None:
-    """The warning of a run that keeps a cube size different from the model's; else None.
+def warnings_of_kept_index(
+    spec: ModelSpec, increment: Increment, cube_size: int, kinds: Mapping[str, str]
+) -> Iterator[str]:
+    """The warnings of a run that keeps a cube size or kinds of columns other than the model's.
 
     Args:
-        present: the cube size of the table.
+        cube_size: that of the table.
+        kinds: the kind of each indexed column of the table.
     """
     appends = increment.strategy == MERGE and not increment.unique_key
     if appends or increment.strategy in (APPEND, INSERT_OVERWRITE):
-        return None
-    if str(spec.cube_size) in ("auto", str(present)):
-        return None
-    return (
-        f"{spec.name}: cube_size={spec.cube_size!r} has no effect with {_describe(increment)}, "
-        f"because its runs keep the table's cube size, {present}. To change it, rebuild the table; "
-        f"or set cube_size={present}"
-    )
+        return
+    if str(spec.cube_size) not in ("auto", str(cube_size)):
+        yield (
+            f"{spec.name}: cube_size={spec.cube_size!r} has no effect with {_describe(increment)}, "
+            f"because its runs keep the table's cube size, {cube_size}. To change it, rebuild the "
+            f"table; or set cube_size={cube_size}"
+        )
+    if parse_automatic(spec.columns_to_index) is not None:
+        return
+    present = {name.lower(): kind for name, kind in kinds.items()}
+    for column in parse_columns(spec.columns_to_index):
+        kind = present.get(column.name.lower(), column.kind)
+        if column.kind not in (None, kind):
+            yield (
+                f"{spec.name}: the kind {column.kind!r} of {column.name!r} in columns_to_index has "
+                f"no effect with {_describe(increment)}, because its runs keep the table's kind, "
+                f"{kind!r}. To change it, rebuild the table; or remove the kind from the model"
+            )
 
 
 def _uses(increment: Increment | None, key: str) -> bool:

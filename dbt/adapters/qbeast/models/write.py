@@ -17,7 +17,7 @@ from dbt.adapters.qbeast.models.increment import (
     REPLACE_WHERE,
     Increment,
 )
-from dbt.adapters.qbeast.models.increment_warnings import warning_of_cube_size
+from dbt.adapters.qbeast.models.increment_warnings import warnings_of_kept_index
 from dbt.adapters.qbeast.models.response import QbeastAdapterResponse as Response
 from dbt.adapters.qbeast.models.response import response_of_rewrite, response_of_write
 from dbt.adapters.qbeast.models.same_index import require_known_columns, require_same_index
@@ -65,10 +65,11 @@ def write_model(
         return _rebuild(session, query(), table, spec)
     with advising(session, table, spec):
         _require_same_index(session, query, table, spec)
-        present = QbeastTable.for_name(session, table).cube_size
-        warning = warning_of_cube_size(spec, increment, present)
-        if warning is not None:
-            warn(warning)
+        present = QbeastTable.for_name(session, table).latest_revision
+        kinds = {each.column: each.kind for each in present.transformers}
+        size = present.desired_cube_size
+        for message in warnings_of_kept_index(spec, increment, size, kinds):
+            warn(message)
         rows = fit_increment(query, table, spec.selector, increment)
         return _STRATEGIES[increment.strategy](rows, table, spec, increment)
 

@@ -111,6 +111,8 @@ class TestColumnTypes:
             "large.csv": "n\n1\n\n3000000000\n",
             "words.csv": "n\nabc\n",
             "huge.csv": f"n\n{HUGE}\n",
+            "long.csv": "n\nab\nabc \n",
+            "short.csv": "n\nab\n\nabc\n",
         }
 
     @pytest.fixture(scope="class")
@@ -120,6 +122,8 @@ class TestColumnTypes:
             "misspelt": {"cod": "string", "n": "int"},
             "large": {"n": "int"},
             "words": {"n": "int"},
+            "long": {"n": "varchar(3)"},
+            "short": {"n": "char(3)"},
         }
         return {"seeds": {"test": {name: {"+column_types": each} for name, each in types.items()}}}
 
@@ -127,7 +131,7 @@ class TestColumnTypes:
     def test_wrong_names_and_values_that_do_not_fit_are_reported(
         self, project: Any, spark: SparkSession, ansi: str
     ) -> None:
-        for name in ("large", "words", "huge"):
+        for name in ("large", "words", "huge", "long"):
             before = "using delta as select 'before' as n"
             spark.sql(f"create or replace table {project.test_schema}.{name} {before}")
         spark.conf.set("spark.sql.ansi.enabled", ansi)
@@ -140,6 +144,8 @@ class TestColumnTypes:
         cased = spark.table(f"{project.test_schema}.cased")
         assert cased.dtypes == [("Code", "string"), ("N", "smallint")]
         assert cased.collect() == [("007", 3)]
+        short = spark.table(f"{project.test_schema}.short")
+        assert sorted(row.n for row in short.collect() if row.n) == ["ab ", "abc"]
         told = " ".join(log.split())
         assert "misspelt: column_types names 'cod', which the seed's file does not have" in told
         assert "Its columns are 'code', 'n'" in told
@@ -150,6 +156,7 @@ class TestColumnTypes:
             ("large", "3000000000", "int"),
             ("words", "abc", "int"),
             ("huge", HUGE, "decimal(38,0)"),
+            ("long", "abc ", "varchar(3)"),
         ):
             told = message_of(results, name)
             assert f"value '{value}' in the column 'n' does not fit the type {data_type}" in told

@@ -1,5 +1,6 @@
 """Seeds: inserts the values of a CSV file as exactly typed rows, in one commit."""
 
+import re
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import MAX_PREC, Decimal, getcontext, localcontext
@@ -20,6 +21,9 @@ _BIGINT = (-(2**63), 2**63 - 1)
 _DIGITS_OF_A_DOUBLE = 15
 _DIGITS_OF_A_PRINTED_DOUBLE = 17
 _LARGEST_PRECISION = 38
+_LIMITED_TEXT = re.compile(
+    r"\s*(?:var)?char(?:acter)?\s*\(\s*(?P<length>\d+)\s*\)\s*", re.IGNORECASE
+)
 
 
 def seed_frame(session: SparkSession, table: "agate.Table", types: Mapping[str, str]) -> DataFrame:
@@ -48,6 +52,10 @@ def _typed(text: str, name: str, data_type: str) -> Column:
         ),
     )
     is_lost = F.col(text).isNotNull() & value.isNull()
+    if limited := _LIMITED_TEXT.fullmatch(data_type):
+        # Spark casts to char and varchar as to string, and Delta refuses longer texts only when
+        # they are written.
+        is_lost = F.length(text) > int(limited["length"])
     return F.when(is_lost, F.raise_error(error)).otherwise(value).alias(name)
 
 

@@ -23,10 +23,17 @@ def clone_onto(session: SparkSession, table: str, clone: Callable[[], _Result]) 
         clone: runs the statement.
 
     Raises:
-        DbtRuntimeError: the clone failed, and the rows could not be restored.
+        DbtRuntimeError: the rows could not be deleted; or the clone failed, and the rows could not
+            be restored.
     """
     before = _version(session, table)
-    run_statement(session, f"delete from {table}")
+    try:
+        run_statement(session, f"delete from {table}")
+    except Exception as error:
+        raise DbtRuntimeError(
+            f"the rows of {table} could not be deleted before the clone: {_message(error)}. If "
+            f"they are gone, run `{_restoring(table, before)}`"
+        ) from error
     try:
         return clone()
     except Exception as error:
@@ -36,7 +43,7 @@ def clone_onto(session: SparkSession, table: str, clone: Callable[[], _Result]) 
 
 def _restore(session: SparkSession, table: str, before: int, error: Exception) -> None:
     """Restores a version, unless others have changed the table since its rows were deleted."""
-    statement = f"restore table {table} to version as of {before}"
+    statement = _restoring(table, before)
     try:
         now = _version(session, table)
         if now == before + 1:
@@ -49,6 +56,10 @@ def _restore(session: SparkSession, table: str, before: int, error: Exception) -
             f"{before}, but they could not be restored: {_message(problem)}. To restore them, run "
             f"`{statement}`"
         ) from error
+
+
+def _restoring(table: str, version: int) -> str:
+    return f"restore table {table} to version as of {version}"
 
 
 def _version(session: SparkSession, table: str) -> int:

@@ -217,11 +217,16 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse(lambda *_: "")
     def qbeast_run_python(
-        self, model: Mapping[str, Any], compiled_code: str, graph: Mapping[str, Any]
+        self,
+        model: Mapping[str, Any],
+        compiled_code: str,
+        graph: Mapping[str, Any],
+        inputs_of_batch: list[QbeastRelation],
     ) -> str:
         """Runs a Python model and returns the query of its result (`models/python_models.py`)."""
         with self._running(compiled_code) as session:
             read = self._run_sample(session, graph).reader(model)
+            read = models.python_models.within_batch(read, inputs_of_batch)
             return models.python_models.run_model(session, model, compiled_code, read)
 
     @available.parse(lambda _, query, *__: query)
@@ -274,6 +279,15 @@ class QbeastAdapter(SparkAdapter):
         )
         with self._running(f"comments of {relation}") as session:
             models.comments.persist(session, _table(relation), wanted)
+
+    @available.parse(lambda *_: {})
+    def qbeast_described_columns(
+        self, relation: BaseRelation, columns: Mapping[str, Any], present: list[str]
+    ) -> dict[str, Any]:
+        """The described columns that a relation has; warns about the others."""
+        missing = models.descriptions.missing_columns(columns, present)
+        models.comments.warn_of_missing(relation.render(), missing)
+        return {name: column for name, column in columns.items() if name not in missing}
 
     @available.parse(lambda *_: "")
     def qbeast_comment_of_column(self, name: str, columns: Mapping[str, Any]) -> str:

@@ -76,6 +76,15 @@ class QbeastRelation(SparkRelation):
             return super().__str__()
         return self.replace(sample=None)._sampled_text(self.sample)
 
+    @property
+    def event_time_condition(self) -> str:
+        """The condition that limits the rows to those of a batch; empty without one."""
+        return (
+            self._render_event_time_filtered(self.event_time_filter)
+            if self.event_time_filter
+            else ""
+        )
+
     def _render_event_time_filtered(self, event_time_filter: EventTimeFilter) -> str:
         """dbt quotes a column with `quote: true` by double quotes, in which Spark reads a text."""
         name = event_time_filter.field_name

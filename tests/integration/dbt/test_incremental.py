@@ -462,7 +462,10 @@ class TestOtherColumns:
         return {
             f"{name}.sql": OTHER_COLUMNS.replace("CONFIG", config).replace("COLUMNS", columns)
             for name, (config, columns, _) in CHANGES.items()
-        } | {f"{name}.sql": WITHOUT_OLD.replace("FORMAT", name) for name in OTHER_FORMATS}
+        } | {
+            **{f"{name}.sql": WITHOUT_OLD.replace("FORMAT", name) for name in OTHER_FORMATS},
+            "parted.sql": WITHOUT_OLD.replace("file_format='FORMAT'", "partition_by='old'"),
+        }
 
     def test_each_change_is_taken_or_refused(self, project: Any, spark: SparkSession) -> None:
         run_dbt(["run"])
@@ -476,6 +479,10 @@ class TestOtherColumns:
             else:
                 assert rows == expected, name
         assert dict(spark.table(f"{project.test_schema}.widened").dtypes)["n"] == "bigint"
+
+        parted = spark.table(f"{project.test_schema}.parted")
+        assert "the table of parted is partitioned by 'old'" in message_of(results, "parted")
+        assert [row.asDict() for row in parted.collect()] == [{"id": 1, "old": "a", "n": 1}]
 
         for name in OTHER_FORMATS:
             table = f"{project.test_schema}.{name}"
@@ -505,6 +512,12 @@ BATCHED = """
 select *, current_timezone() as origin from {{ ref('input') }}
 {% if model.batch and model.batch.id == var('fails', '') %} where missing_column {% endif %}
 """
+BATCHED_IN_PYTHON = """
+def model(dbt, session):
+    dbt.config(materialized="incremental", incremental_strategy="microbatch", batch_size="day",
+               event_time="the-time", begin="2020-01-01", columns_to_index=["the-time", "id"])
+    return dbt.ref("input")
+"""
 QUOTED = """
 models:
   - name: input
@@ -512,6 +525,8 @@ models:
   - name: batched
     columns: *columns
   - name: plain
+    columns: *columns
+  - name: in_python
     columns: *columns
 """
 
@@ -523,6 +538,7 @@ class TestMicrobatch:
             "input.sql": INPUT,
             "batched.sql": BATCHED.replace("COLUMNS", "['the-time', 'id']"),
             "plain.sql": BATCHED.replace("COLUMNS", "none"),
+            "in_python.py": BATCHED_IN_PYTHON,
             "schema.yml": QUOTED,
         }
 
@@ -554,6 +570,17 @@ class TestMicrobatch:
         )
         assert [ids(table) for table in tables] == [[1, 10, 12, 20]] * 2
         assert QbeastTable.for_name(spark, tables[0]).check().ok
+
+    def test_a_python_model_reads_the_rows_of_its_batch(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        table = f"{project.test_schema}.in_python"
+        for options in ([], ["--event-time-start", "2020-01-02", "--event-time-end", "2020-01-03"]):
+            with patch_microbatch_end_time("2020-01-03 13:57:00"):
+                run_dbt(["run", "-s", "+in_python", *options])
+            assert sorted(row.id for row in spark.table(table).collect()) == [0, 1, 2]
+        first = spark.sql(f"select id from {table} version as of 0").collect()
+        assert [row.id for row in first] == [0]
 
     def test_a_retry_of_a_full_refresh_keeps_the_batches_that_succeeded(
         self, project: Any, spark: SparkSession

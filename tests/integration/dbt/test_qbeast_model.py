@@ -110,16 +110,26 @@ BLIND = """
 {{ config(materialized='incremental', columns_to_index='id') }}
 select id from range(10)
 """
+NOT_DELTA = """
+{{ config(materialized='incremental', file_format='parquet', persist_docs={'columns': true}) }}
+select 1 as id {% if is_incremental() %} where true {% endif %}
+"""
 LOST_COLUMN = """
 models:
-  - {name: events, columns: [{name: lost, description: not in the query}]}
+  - {name: events, columns: &columns [{name: lost, description: not in the query}]}
+  - {name: not_delta, columns: *columns}
 """
 
 
 class TestAppend:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
-        return {"events.sql": INCREMENTAL, "blind.sql": BLIND, "schema.yml": LOST_COLUMN}
+        return {
+            "events.sql": INCREMENTAL,
+            "blind.sql": BLIND,
+            "not_delta.sql": NOT_DELTA,
+            "schema.yml": LOST_COLUMN,
+        }
 
     def test_appends_add_rows_until_a_full_refresh(self, project: Any, spark: SparkSession) -> None:
         table = f"{project.test_schema}.events"
@@ -147,10 +157,10 @@ class TestAppend:
         assert spark.table(table).count() == 1000
 
         # A warning after the commit fails no model, which `dbt retry` would append again.
-        appended = ["-s", "events", "--vars", "{rows: 1200, columns: [id]}"]
-        (result,), log = run_dbt_and_capture(["--warn-error", "run", *appended])
-        assert result.message.startswith("appended 200 rows in ")
-        assert "not present in the database: lost" in log
+        appended = ["-s", "events", "not_delta", "--vars", "{rows: 1200, columns: [id]}"]
+        results, log = run_dbt_and_capture(["--warn-error", "run", *appended])
+        assert message_of(results, "events").startswith("appended 200 rows in ")
+        assert log.count("not present in the database: lost") == 2
 
 
 TYPED = """
@@ -171,6 +181,42 @@ models:
       - {name: id, data_type: bigint, constraints: [{type: foreign_key, expression: t (id)}]}
       - {name: name, data_type: TYPE}
 """
+
+
+REPLACED = """
+{{ config(materialized=var('as', 'view'), columns_to_index='id', contract={'enforced': true}) }}
+select 1 as id
+"""
+GUARDED = """
+{{ config(materialized='incremental', file_format='parquet', contract={'enforced': true},
+          on_schema_change='append_new_columns') }}
+select {{ var('id', 1) }} as id
+"""
+PROMISES = """
+models:
+  - {name: replaced, columns: [{name: id, data_type: TYPE}]}
+  - name: guarded
+    constraints: [{type: check, name: positive, expression: id > 0}]
+    columns: [{name: id, data_type: int}]
+"""
+
+
+class TestContractOfOtherRelations:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        schema = PROMISES.replace("TYPE", "int")
+        return {"replaced.sql": REPLACED, "guarded.sql": GUARDED, "schema.yml": schema}
+
+    def test_a_broken_contract_changes_nothing(self, project: Any, spark: SparkSession) -> None:
+        run_dbt(["run"])
+        write_file(PROMISES.replace("TYPE", "string"), project.project_root, "models", "schema.yml")
+        results = run_dbt(["run", "--vars", "{as: table, id: -1}"], expect_pass=False)
+        assert "has an enforced contract that failed" in message_of(results, "replaced")
+        assert "positive" in message_of(results, "guarded")
+        for name in ("replaced", "guarded"):
+            table = f"{project.test_schema}.{name}"
+            spark.catalog.refreshTable(table)
+            assert [row.id for row in spark.table(table).collect()] == [1], name
 
 
 class TestContractAndLocation:

@@ -39,15 +39,19 @@ def persist(session: SparkSession, table: str, descriptions: Descriptions) -> No
         _persist_columns(session, table, descriptions.columns)
 
 
+def warn_of_missing(table: str, columns: Sequence[str]) -> None:
+    """Warns about described columns that a table lacks, after its rows were committed."""
+    if columns:
+        warn_after_commit(
+            f"In relation {table}: The following columns are specified in the schema but are not "
+            f"present in the database: {', '.join(columns)}"
+        )
+
+
 def _persist_columns(session: SparkSession, table: str, comments: Sequence[ColumnComment]) -> None:
     fields = session.table(table).schema.fields
     missing = [c.name for c in comments if not any(c.is_of(field.name) for field in fields)]
-    if missing:
-        message = (
-            f"In relation {table}: The following columns are specified in the schema but are not "
-            f"present in the database: {', '.join(missing)}"
-        )
-        warn_after_commit(message)
+    warn_of_missing(table, missing)
     for comment in comments:
         for field in fields:
             present = field.metadata.get("comment") or ""

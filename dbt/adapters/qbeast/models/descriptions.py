@@ -1,6 +1,6 @@
 """The descriptions that a model stores with its table: its own and those of its columns."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,12 @@ def comment_of_column(name: str, columns: Mapping[str, Any]) -> str:
     """
     found = [comment.text for comment in _column_comments(columns) if comment.is_of(name)]
     return next(filter(None, found), "")
+
+
+def missing_columns(columns: Mapping[str, Any], present: Collection[str]) -> list[str]:
+    """The described columns that a relation with the columns `present` lacks."""
+    comments = _column_comments(columns)
+    return [each.name for each in comments if not any(map(each.is_of, present))]
 
 
 def _column_comments(columns: Mapping[str, Any] | None) -> tuple[ColumnComment, ...]:

@@ -1,9 +1,10 @@
 """Runs Python models in this process, on the node's own session."""
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from dbt.adapters.qbeast.relation import QbeastRelation
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
@@ -44,6 +45,23 @@ def run_model(
         raise _as_error(error, path) from error
     _as_view(session, data_frame(session, result, path))
     return f"select * from {quoted(VIEW)}"
+
+
+def within_batch(
+    read: Callable[[str], DataFrame], inputs: Iterable[QbeastRelation]
+) -> Callable[[str], DataFrame]:
+    """`read`, limited to the rows of a batch.
+
+    Args:
+        inputs: the refs and sources of the model with the filters of the batch.
+    """
+    conditions = {each.render(): each.event_time_condition for each in inputs}
+
+    def filtered(table: str) -> DataFrame:
+        condition = conditions.get(table)
+        return read(table).where(condition) if condition else read(table)
+
+    return filtered
 
 
 def data_frame(session: SparkSession, result: Any, path: str) -> DataFrame:

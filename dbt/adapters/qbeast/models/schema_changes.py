@@ -181,6 +181,7 @@ def _synchronise(
     gone = [str(each) for each in changed if each.change is Change.GONE]
     _require_delta(session, table, gone)
     _require_unindexed(session, table, changed, model)
+    _require_unpartitioned(session, table, changed, model)
     fields = [each for each in changed if each.change is Change.GONE and len(each.path) > 1]
     if fields and not _is_mapped(session, table):
         raise DbtRuntimeError(
@@ -223,6 +224,19 @@ def _require_unindexed(
                 "query no longer returns that column with the type it has in the table: keep the "
                 "column, or set columns_to_index and sample_key to other columns. The next run "
                 "then shows the write_table call that keeps all rows. "
+                f"{full_refresh(model)}"
+            )
+
+
+def _require_unpartitioned(
+    session: SparkSession, table: str, changed: Sequence[Difference], model: str
+) -> None:
+    partitions = [c.name.lower() for c in session.catalog.listColumns(table) if c.isPartition]
+    for each in changed:
+        if each.path[0].lower() in partitions:
+            raise DbtRuntimeError(
+                f"the table of {model} is partitioned by {each.path[0]!r}, but its query no longer "
+                "returns that column with the type it has in the table: keep the column. "
                 f"{full_refresh(model)}"
             )
 

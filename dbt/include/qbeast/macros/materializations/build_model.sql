@@ -28,7 +28,8 @@
 
   {%- set query = compiled_code -%}
   {%- if model['language'] == 'python' -%}
-    {%- set query = adapter.qbeast_run_python(model, compiled_code, graph) -%}
+    {%- set query = adapter.qbeast_run_python(
+        model, compiled_code, graph, qbeast_inputs_of_batch(model)) -%}
   {%- endif -%}
   {%- if is_indexed -%}
     {%- set query = adapter.qbeast_query_without_slices(query, this, spec) -%}
@@ -36,15 +37,21 @@
   {%- if increment is not none -%}
     {%- set increment = adapter.qbeast_known_columns(increment, query, this, add, is_indexed) -%}
   {%- endif -%}
+  {%- set is_replaced = existing is not none and not is_in_place and not add -%}
+  {# create_table_as() compares the columns itself, but after what it replaces is dropped. #}
+  {%- if (is_indexed or add or is_replaced) and config.get('contract').enforced -%}
+    {{ get_assert_columns_equivalent(query) }}
+  {%- endif -%}
   {# A view or a table in another format must be dropped; a Delta table is replaced in place. #}
-  {%- if existing is not none and not is_in_place and not add -%}
+  {%- if is_replaced -%}
     {% do adapter.drop_relation(existing) %}
   {%- endif -%}
 
-  {# create_table_as() compares the columns itself. #}
   {%- if (is_indexed or add) and config.get('contract').enforced -%}
-    {{ get_assert_columns_equivalent(query) }}
     {%- set query = get_select_subquery(query) -%}
+    {%- if not is_delta -%}
+      {%- set query = adapter.qbeast_checked_query(query, model) -%}
+    {%- endif -%}
   {%- endif -%}
   {%- if is_indexed and not (add and increment.is_custom) -%}
     {% do store_result('main', response=adapter.qbeast_write(
@@ -66,6 +73,22 @@
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [target_relation]}) }}
 {% endmacro %}
+
+
+{# The refs and sources of a batch, limited to its time range; dbt does that in SQL models only. #}
+{% macro qbeast_inputs_of_batch(model) -%}
+  {%- set inputs = [] -%}
+  {%- if model.batch -%}
+    {%- for given in model.refs -%}
+      {%- set names = [given.package, given.name] if given.package else [given.name] -%}
+      {% do inputs.append(ref(*names, v=given.version)) %}
+    {%- endfor -%}
+    {%- for names in model.sources -%}
+      {% do inputs.append(source(*names)) %}
+    {%- endfor -%}
+  {%- endif -%}
+  {{ return(inputs) }}
+{%- endmacro %}
 
 
 {% macro qbeast_add_by_sql(increment, query, target_relation, spec) %}

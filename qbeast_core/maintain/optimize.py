@@ -81,7 +81,9 @@ def optimize_table(
     newest = OpenTable.newest(spark, address)
     result = OptimizeResult(newest.snapshot.version, dry_run=dry_run)
     written_since = cache(partial(_bytes_written_since, newest.snapshot))
-    for wanted in scope.revisions(newest):
+    pending = scope.revisions(newest)
+    while pending:
+        wanted, *pending = pending
 
         def attempt(wanted: int = wanted) -> tuple[OptimizeResult, bool]:
             table = WritableTable.begin(spark, address)
@@ -93,6 +95,8 @@ def optimize_table(
             result = _sum(result, done)
             if not more_gain:
                 break
+            if wanted == STAGING_REVISION_ID:
+                pending = scope.revisions(OpenTable.newest(spark, address))[1:]
     return result
 
 
@@ -110,7 +114,8 @@ def _optimize_revision(
         written_since: reads the table's history, which can fail, so it is called before the commit.
 
     Returns:
-        The result, and whether further files of the revision can be improved now.
+        The result, and whether further files of the revision can be improved now. For number 0,
+        whether the rows opened a revision, which those of the previous one may join.
     """
     snapshot = table.snapshot
     found = scope.of(table, revision_id)
@@ -149,7 +154,8 @@ def _optimize_revision(
         rows=written.rows,
     )
     if revision_id == STAGING_REVISION_ID:
-        return result, False
+        is_new = written.revision.revision_id != revision.revision_id
+        return result, is_new and scope.is_whole
     return result, _more_gain(table, written, chosen)
 
 

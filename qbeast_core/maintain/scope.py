@@ -45,6 +45,11 @@ class Scope:
         paths = None if named is None else parse_texts("files", named, "a path from files()")
         return Scope(revision_id, paths, parse_fraction(fraction))
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has all files of its revisions."""
+        return self.files is None and self.fraction == 1.0
+
     def revisions(self, table: OpenTable) -> list[int]:
         """The numbers of the revisions to optimize, in order; 0 for the rows that join the latest.
 
@@ -102,8 +107,7 @@ class Scope:
 
     def _joining(self, table: OpenTable) -> list[int]:
         """The older revisions whose rows join the latest one; none if the scope names its files."""
-        is_whole = self.files is None and self.fraction == 1.0
-        if not is_whole or self.revision_id not in (None, ALL):
+        if not self.is_whole or self.revision_id not in (None, ALL):
             return []
         latest = table.index.current
         if not latest.transformations:

@@ -19,10 +19,12 @@ from tests.integration.core.other_threads import Once
 APPENDS, ROWS = 8, 40
 
 
-def append(spark: SparkSession, path: str, number: int, rows: int = ROWS) -> None:
+def append(
+    spark: SparkSession, path: str, number: int, rows: int = ROWS, where: str = "true"
+) -> None:
     """Append rows that are later than all others."""
     first = number * ROWS
-    later = spark.range(first, first + rows, 1, 1).selectExpr("id", "id * 10 as t")
+    later = spark.range(first, first + rows, 1, 1).selectExpr("id", "id * 10 as t").where(where)
     write_table(later, path=path, columns_to_index=["t"], cube_size=1000)
 
 
@@ -34,7 +36,10 @@ def stored_revisions(path: str) -> set[str]:
 def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A table after appends of later and later rows and one optimize."""
     path = str(tmp_path_factory.mktemp("history") / "t")
-    for number in range(APPENDS):
+    # The first revision has two files.
+    for where in ("id % 3 = 0", "id % 3 > 0"):
+        append(spark, path, 0, where=where)
+    for number in range(1, APPENDS):
         append(spark, path, number)
     table = assert_sound(spark, path, range(APPENDS * ROWS))
     assert {file.revision_id for file in table.files()} == set(range(1, APPENDS + 1))
@@ -55,6 +60,19 @@ def test_a_second_optimize_writes_nothing(spark: SparkSession, history: str, wan
     before = last_version(history)
     assert not QbeastTable.for_path(spark, history).optimize(wanted).changed
     assert last_version(history) == before
+
+
+def test_a_revision_that_an_optimize_makes_a_small_older_one_joins_too(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    append(spark, path, 0, rows=5)
+    beyond = spark.range(100, 150, 1, 1).selectExpr("id", "id * 10 as t")
+    beyond.write.format("delta").mode("append").save(path)
+    assert QbeastTable.for_path(spark, path).optimize().changed
+    table = assert_sound(spark, path, [*range(5), *range(100, 150)])
+    assert {file.revision_id for file in table.files()} == {2}
+    assert not table.optimize(dry_run=True).changed
 
 
 def test_the_next_revision_drops_those_without_files(spark: SparkSession, history: str) -> None:

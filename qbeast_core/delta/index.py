@@ -142,11 +142,6 @@ class TableIndex:
             return replace(latest, transformations=())
         return latest
 
-    def have_present_columns(self, files: NDArray[np.int64]) -> bool:
-        """Whether the files at these indices were written for the columns by which rows are placed
-        now, as far as the table records it."""
-        return all(self._has_present_columns(self._data_files[i]) for i in files.tolist())
-
     def weight_columns(self, table: str) -> tuple[str, ...]:
         """The columns whose hash is a row's weight.
 
@@ -265,6 +260,8 @@ class TableIndex:
         )
 
     def _has_present_columns(self, file: DataFile) -> bool:
+        """Whether the file was written for the columns by which rows are placed now, as far as the
+        table records it."""
         return self.identity.is_recorded_as(file.tags.get(COLUMNS_TAG))
 
     def _indexed(self, file: DataFile) -> IndexedFile:

@@ -238,7 +238,6 @@ def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
 def _indexed_already(table: OpenTable, options: IndexOptions) -> ConvertResult:
     snapshot, latest = table.snapshot, table.configuration.latest
     check_writable(table)
-    table.index.check_columns_exist(table.label)
     columns, size = options.columns, options.cube_size
     asked = [column.name.lower() for column in columns or ()]
     if columns is not None and asked != [name.lower() for name in latest.columns]:

@@ -69,8 +69,8 @@ def rows_below(table: OpenTable, files: NDArray[np.int64], limit: int) -> DataFr
     """The rows with a weight below the limit, in the files at these indices.
 
     Rows are filtered by weight, unless the log shows that all weights are below the limit. In
-    indexed files, if the table stores slices of these weights and their columns are unchanged, a
-    filter on slices lets Parquet skip row groups and pages.
+    indexed files, if the table stores slices of these weights, a filter on slices lets Parquet skip
+    row groups and pages.
     """
     return table.snapshot.without_slices(_rows_with_slices_below(table, files, limit))
 
@@ -85,8 +85,8 @@ def _rows_with_slices_below(table: OpenTable, files: NDArray[np.int64], limit: i
     rows = table.snapshot.rows_with_slices(files)
     if all(table.index.files[i].lies_below(limit) for i in files.tolist()):
         return rows
-    by_slice = table.slices_fit_weights and table.index.have_present_columns(files)
-    if by_slice and not unindexed.any() and (lowest := lowest_slice_below(limit)):
+    by_slice = table.slices_fit_weights and not unindexed.any()
+    if by_slice and (lowest := lowest_slice_below(limit)):
         rows = rows.where(reaches(lowest))
     return rows.where(row_weight(table) < limit)
 

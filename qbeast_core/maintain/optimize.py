@@ -4,9 +4,9 @@ A file is rewritten if its rows are not divided by weight and enough other rows 
 it is one of several small files with the same weights, if it shares crowded or many pieces of cubes
 with other files (`tree.fragments`), if it belongs to a small older revision, or if the index does
 not describe it. Its rows are removed from the tree and added again, or join the latest revision;
-their values and weights do not change. Rarely, they overcrowd a cube of
-another file, which the next round then rewrites. After the last round no file improves any more, so
-a second optimize writes nothing.
+their values and weights do not change. Rarely, they overcrowd a cube of another file, or open a
+revision that others join; the next round then rewrites that. After the last round no file improves
+any more, so a second optimize writes nothing.
 """
 
 from __future__ import annotations
@@ -96,6 +96,7 @@ def optimize_table(
             if not more_gain:
                 break
             if wanted == STAGING_REVISION_ID:
+                # The revision that was the latest may be a small older one now.
                 pending = scope.revisions(OpenTable.newest(spark, address))[1:]
     return result
 

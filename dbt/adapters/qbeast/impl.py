@@ -285,8 +285,8 @@ class QbeastAdapter(SparkAdapter):
         self, relation: BaseRelation, columns: Mapping[str, Any], present: list[str]
     ) -> dict[str, Any]:
         """The described columns that a relation has; warns about the others."""
-        missing = models.descriptions.missing_columns(columns, present)
-        models.comments.warn_of_missing(relation.render(), missing)
+        comments = models.descriptions.column_comments(columns)
+        missing = models.comments.missing_columns(relation.render(), comments, present)
         return {name: column for name, column in columns.items() if name not in missing}
 
     @available.parse(lambda *_: "")

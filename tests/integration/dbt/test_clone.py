@@ -1,5 +1,6 @@
 """dbt clone: a table with an index has it in its clone too."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from copy import deepcopy
@@ -7,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dbt.adapters.qbeast.models.clone import clone_onto
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable
 from qbeast_core.model.weight import weight_of_fraction
+from tests.integration.core.faulty_store import NOT_SENT, REPLY_LOST, installed
 from tests.integration.dbt.projects import message_of, versions
 
 EVENTS = """
@@ -26,6 +29,26 @@ PARQUET = "{{ config(materialized='table', file_format='parquet') }} select 1 as
 def tags(table: QbeastTable) -> list[Any]:
     """What the table's files say of their blocks, by the files' names."""
     return sorted((Path(row.path).name, *row[1:]) for row in table.blocks().collect())
+
+
+@pytest.mark.parametrize("fault", [NOT_SENT, REPLY_LOST])
+def test_rows_can_be_restored_if_the_reply_to_their_deletion_is_lost(
+    spark: SparkSession, tmp_path: Path, fault: str
+) -> None:
+    table = f"`default`.`lost_{fault.split()[0]}`"
+    with installed(spark) as store:
+        spark.sql(f"create table {table} using delta location '{tmp_path}' as select 1 as id")
+        try:
+            with store.fails(fault), pytest.raises(Exception) as raised:
+                clone_onto(spark, table, lambda: pytest.fail("the rows were not deleted"))
+            statements = re.findall(r"run `(restore table .*)`$", str(raised.value))
+            assert len(statements) == (fault == REPLY_LOST), raised.value
+            assert spark.table(table).count() == (fault == NOT_SENT)
+            for statement in statements:
+                spark.sql(statement)
+            assert [row.id for row in spark.table(table).collect()] == [1]
+        finally:
+            spark.sql(f"drop table {table}")
 
 
 class TestClone:

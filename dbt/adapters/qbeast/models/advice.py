@@ -106,7 +106,10 @@ def _to_get_an_index(problem: QbeastError | None, table: str, spec: ModelSpec) -
 
 def _hinders_rebuilds(problem: QbeastError | None) -> bool:
     """Whether a table also refuses to be replaced by new rows with an index."""
-    return isinstance(problem, IncompatibleTable) and problem.remedy is not Remedy.REWRITE
+    return isinstance(problem, IncompatibleTable) and problem.remedy in (
+        Remedy.IN_PLACE,
+        Remedy.COPY,
+    )
 
 
 def of_other_format(session: SparkSession, table: str, model: str, spec: ModelSpec | None) -> str:

@@ -1,6 +1,7 @@
 """Clones a Delta table onto one that has rows."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from dbt.adapters.qbeast.spark.errors import as_dbt_error
@@ -23,13 +24,15 @@ def clone_onto(session: SparkSession, table: str, clone: Callable[[], _Result]) 
         clone: runs the statement.
 
     Raises:
-        DbtRuntimeError: the rows could not be deleted; or the clone failed, and the rows could not
-            be restored.
+        DbtRuntimeError: the rows may be deleted although Delta reports an error; or the clone
+            failed, and the rows could not be restored.
     """
     before = _version(session, table)
     try:
         run_statement(session, f"delete from {table}")
     except Exception as error:
+        if _is_at(session, table, before):
+            raise
         raise DbtRuntimeError(
             f"the rows of {table} could not be deleted before the clone: {_message(error)}. If "
             f"they are gone, run `{_restoring(table, before)}`"
@@ -60,6 +63,13 @@ def _restore(session: SparkSession, table: str, before: int, error: Exception) -
 
 def _restoring(table: str, version: int) -> str:
     return f"restore table {table} to version as of {version}"
+
+
+def _is_at(session: SparkSession, table: str, version: int) -> bool:
+    """Whether this is still the table's version; False if storage cannot tell."""
+    with suppress(Exception):
+        return _version(session, table) == version
+    return False
 
 
 def _version(session: SparkSession, table: str) -> int:

@@ -1,6 +1,6 @@
 """Stores a model's descriptions as comments of its table and columns."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from dbt.adapters.qbeast.models.descriptions import ColumnComment, Descriptions
 from dbt.adapters.qbeast.warning import warn_after_commit
@@ -39,19 +39,26 @@ def persist(session: SparkSession, table: str, descriptions: Descriptions) -> No
         _persist_columns(session, table, descriptions.columns)
 
 
-def warn_of_missing(table: str, columns: Sequence[str]) -> None:
-    """Warns about described columns that a table lacks, after its rows were committed."""
-    if columns:
+def missing_columns(
+    table: str, comments: Sequence[ColumnComment], present: Collection[str]
+) -> list[str]:
+    """The described columns that a table lacks; warns about them.
+
+    Args:
+        present: the columns of the table, whose rows are already committed.
+    """
+    missing = [each.name for each in comments if not any(map(each.is_of, present))]
+    if missing:
         warn_after_commit(
             f"In relation {table}: The following columns are specified in the schema but are not "
-            f"present in the database: {', '.join(columns)}"
+            f"present in the database: {', '.join(missing)}"
         )
+    return missing
 
 
 def _persist_columns(session: SparkSession, table: str, comments: Sequence[ColumnComment]) -> None:
     fields = session.table(table).schema.fields
-    missing = [c.name for c in comments if not any(c.is_of(field.name) for field in fields)]
-    warn_of_missing(table, missing)
+    missing_columns(table, comments, [field.name for field in fields])
     for comment in comments:
         for field in fields:
             present = field.metadata.get("comment") or ""

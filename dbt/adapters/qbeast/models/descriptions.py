@@ -1,6 +1,6 @@
 """The descriptions that a model stores with its table: its own and those of its columns."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,7 @@ def descriptions_of(config: Any, model: Mapping[str, Any]) -> Descriptions:
     docs = config.get("persist_docs") or {}
     return Descriptions(
         table=(model.get("description") or "") if docs.get("relation") else None,
-        columns=_column_comments(model.get("columns")) if docs.get("columns") else (),
+        columns=column_comments(model.get("columns")) if docs.get("columns") else (),
     )
 
 
@@ -47,17 +47,12 @@ def comment_of_column(name: str, columns: Mapping[str, Any]) -> str:
         name: the name as the query spells it.
         columns: the `columns` of the model.
     """
-    found = [comment.text for comment in _column_comments(columns) if comment.is_of(name)]
+    found = [comment.text for comment in column_comments(columns) if comment.is_of(name)]
     return next(filter(None, found), "")
 
 
-def missing_columns(columns: Mapping[str, Any], present: Collection[str]) -> list[str]:
-    """The described columns that a relation with the columns `present` lacks."""
-    comments = _column_comments(columns)
-    return [each.name for each in comments if not any(map(each.is_of, present))]
-
-
-def _column_comments(columns: Mapping[str, Any] | None) -> tuple[ColumnComment, ...]:
+def column_comments(columns: Mapping[str, Any] | None) -> tuple[ColumnComment, ...]:
+    """The descriptions in the `columns` of a model."""
     return tuple(
         ColumnComment(name, column.get("description") or "", bool(column.get("quote")))
         for name, column in (columns or {}).items()

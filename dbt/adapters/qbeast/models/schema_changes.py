@@ -231,6 +231,8 @@ def _require_unindexed(
 def _require_unpartitioned(
     session: SparkSession, table: str, changed: Sequence[Difference], model: str
 ) -> None:
+    if not changed:
+        return
     partitions = [c.name.lower() for c in session.catalog.listColumns(table) if c.isPartition]
     for each in changed:
         if each.path[0].lower() in partitions:

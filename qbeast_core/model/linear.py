@@ -56,7 +56,7 @@ class LinearTransformation(Transformation):
         assert ordinate is not None
         if math.isinf(ordinate):
             return 1.0 if ordinate > 0 else 0.0
-        coordinate = (ordinate - float(self.minimum)) * self._scale
+        coordinate = (ordinate - float(self.minimum)) * self.scale
         # Not finite if the value is NaN, or if the range overflows or underflows a double.
         if math.isfinite(coordinate):
             return coordinate
@@ -83,7 +83,8 @@ class LinearTransformation(Transformation):
         )
 
     @property
-    def _scale(self) -> float:
+    def scale(self) -> float:
+        """`1 / (maximum - minimum)`; 0 or infinity if a double cannot hold it."""
         extent = float(self.maximum) - float(self.minimum)
         return 1.0 / extent if extent else math.inf
 

@@ -15,6 +15,7 @@ kept small: whatever they use twice is in the code twice (ADR 23).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import reduce
 
@@ -127,7 +128,9 @@ def cell(
     kind = "int" if layout.max_depth <= _INT_BITS else "bigint"
     null_cell = layout.cells(np.array([transformation.transform(None)])).item()
     placed = _coordinate(catalyst, catalyst.known_not_null(value), transformation) * float(cells)
-    if isinstance(transformation, LinearTransformation) and transformation.data_type in FLOATING:
+    if isinstance(transformation, LinearTransformation) and (
+        transformation.data_type in FLOATING or math.isinf(transformation.scale)
+    ):
         placed = F.nanvl(placed, F.lit(float(cells)))
     inside = catalyst.clamped(placed, 0.0, float(cells - 1)).cast(kind)
     return F.call_function("if", value.isNull(), F.lit(null_cell).cast(kind), inside)
@@ -191,9 +194,12 @@ def file(catalyst: Catalyst, cuts: FileCuts, row_place: Column, row_weight: Colu
 def _coordinate(catalyst: Catalyst, value: Column, transformation: Transformation) -> Column:
     """`coordinate` for values that are not null."""
     if isinstance(transformation, LinearTransformation):
-        minimum, maximum = float(transformation.minimum), float(transformation.maximum)
         number = _double(value, transformation.data_type)
-        return (number - F.lit(minimum)) * F.lit(1.0 / (maximum - minimum))
+        placed = (number - F.lit(float(transformation.minimum))) * F.lit(transformation.scale)
+        if transformation.scale:
+            return placed
+        # -infinity times 0 is NaN, which lies at the other edge.
+        return F.when(number == F.lit(-math.inf), F.lit(0.0)).otherwise(placed)
     if isinstance(transformation, HashTransformation):
         hashed = catalyst.scala_bytes_hash(catalyst.java_text(value).cast("binary"))
         return hashed.bitwiseAND(0x7FFFFFFF).cast("double") / F.lit(2147483647.0)

@@ -86,8 +86,11 @@ class RowSample:
         for position, transformation in enumerate(revision.transformations):
             numbers, null = self.numbers[:, position], transformation.transform(None)
             if isinstance(transformation, LinearTransformation):
-                low, high = float(transformation.minimum), float(transformation.maximum)
-                numbers = (numbers - low) * (1.0 / (high - low))
+                is_lowest = np.isneginf(numbers)
+                # A range wider than a double gives infinity and NaN, as it does in Spark.
+                with np.errstate(over="ignore", invalid="ignore"):
+                    numbers = (numbers - float(transformation.minimum)) * transformation.scale
+                numbers[is_lowest] = 0.0
             elif isinstance(transformation, NumericQuantiles):
                 numbers = transformation.places().coordinates(numbers)
             elif isinstance(transformation, StringQuantiles | StringHistogram):

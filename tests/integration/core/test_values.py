@@ -148,8 +148,11 @@ def test_all_rows_are_found_beside_an_outlier(spark: SparkSession, tmp_path: Pat
 
 def test_a_range_wider_than_a_double_can_be_indexed(spark: SparkSession, tmp_path: Path) -> None:
     largest = 1.7976931348623157e308
-    table = written(spark, tmp_path, [(largest,), (-largest,), (0.0,)], "x double", ["x", "n"])
-    assert found(table, "x > 1e308") == 20
+    values = [(x,) for x in (largest, -largest, 0.0, INFINITY, -INFINITY, NAN)]
+    table = written(spark, tmp_path, values, "x double", ["x", "n"])
+    assert found(table, "x > 1e308") == 60
+    assert found(table, "x < -1e308") == 40
+    assert found(table, "x = double('-Infinity')") == 20
 
 
 def test_whole_numbers_at_the_ends_of_their_types(spark: SparkSession, tmp_path: Path) -> None:

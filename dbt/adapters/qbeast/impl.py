@@ -245,6 +245,12 @@ class QbeastAdapter(SparkAdapter):
         """The constraints that Delta enforces (`models/constraints.py`)."""
         return list(models.constraints.checks_of(model))
 
+    @available.parse_none
+    def qbeast_validate_constraints(self, model: Mapping[str, Any]) -> None:
+        """Rejects constraints that are wrong, and warns of those that Delta lacks."""
+        models.constraints.checks_of(model)
+        models.constraints.warn_of_unsupported(model)
+
     @available.parse(lambda _, query, *__: query)
     def qbeast_checked_query(self, query: str, model: Mapping[str, Any]) -> str:
         return models.constraints.checked_query(query, models.constraints.checks_of(model))

@@ -465,6 +465,9 @@ class TestOtherColumns:
         } | {
             **{f"{name}.sql": WITHOUT_OLD.replace("FORMAT", name) for name in OTHER_FORMATS},
             "parted.sql": WITHOUT_OLD.replace("file_format='FORMAT'", "partition_by='old'"),
+            "dynamic.sql": WITHOUT_OLD.replace(
+                "file_format='FORMAT'", "partition_by='id', pre_hook=DYNAMIC"
+            ).replace("DYNAMIC", "'set spark.sql.sources.partitionOverwriteMode = dynamic'"),
         }
 
     def test_each_change_is_taken_or_refused(self, project: Any, spark: SparkSession) -> None:
@@ -483,6 +486,12 @@ class TestOtherColumns:
         parted = spark.table(f"{project.test_schema}.parted")
         assert "the table of parted is partitioned by 'old'" in message_of(results, "parted")
         assert [row.asDict() for row in parted.collect()] == [{"id": 1, "old": "a", "n": 1}]
+
+        dynamic = spark.table(f"{project.test_schema}.dynamic").orderBy("id")
+        assert [row.asDict() for row in dynamic.collect()] == [
+            {"id": 1, "n": 1, "more": None},
+            {"id": 2, "n": 2, "more": 9},
+        ]
 
         for name in OTHER_FORMATS:
             table = f"{project.test_schema}.{name}"

@@ -198,6 +198,15 @@ models:
   - name: guarded
     constraints: [{type: check, name: positive, expression: id > 0}]
     columns: [{name: id, data_type: int}]
+  - name: keyed
+    constraints: [{type: primary_key, columns: [id]}]
+    columns: [{name: id, data_type: int}]
+"""
+
+
+KEYED = """
+{{ config(materialized='table', file_format='parquet', contract={'enforced': true}) }}
+select 1 as id
 """
 
 
@@ -205,15 +214,19 @@ class TestContractOfOtherRelations:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
         schema = PROMISES.replace("TYPE", "int")
-        return {"replaced.sql": REPLACED, "guarded.sql": GUARDED, "schema.yml": schema}
+        models = {"replaced.sql": REPLACED, "guarded.sql": GUARDED, "keyed.sql": KEYED}
+        return {**models, "schema.yml": schema}
 
     def test_a_broken_contract_changes_nothing(self, project: Any, spark: SparkSession) -> None:
-        run_dbt(["run"])
+        _, log = run_dbt_and_capture(["run"])
+        assert log.count("keyed: Delta has no constraint of type primary_key") == 1
+        failed = run_dbt(["--warn-error", "run", "-s", "keyed"], expect_pass=False)
+        assert "no constraint of type primary_key" in message_of(failed, "keyed")
         write_file(PROMISES.replace("TYPE", "string"), project.project_root, "models", "schema.yml")
         results = run_dbt(["run", "--vars", "{as: table, id: -1}"], expect_pass=False)
         assert "has an enforced contract that failed" in message_of(results, "replaced")
         assert "positive" in message_of(results, "guarded")
-        for name in ("replaced", "guarded"):
+        for name in ("replaced", "guarded", "keyed"):
             table = f"{project.test_schema}.{name}"
             spark.catalog.refreshTable(table)
             assert [row.id for row in spark.table(table).collect()] == [1], name

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
 from benchmarks.scans import scanned
-from qbeast_core import QbeastTable
+from qbeast_core import QbeastTable, write_table
 from qbeast_core.model.weight import weight_of_fraction
 from tests.integration.dbt.projects import fractions_recorded, message_of, properties
 
@@ -284,6 +285,59 @@ class TestRunOnASample(TargetThatAllowsSamples):
         run_dbt(["run", "-s", "copy", "--full-refresh"])
         assert spark.table(f"{schema}.copy").count() == 5000
         assert "qbeast.builtFromSample" not in properties(spark, f"{schema}.copy")
+
+
+BY_PATH = """
+sources:
+  - name: lake
+    schema: delta
+    quoting: {identifier: true}
+    tables: [{name: clicks, identifier: "{{ var('stored') }}"}]
+"""
+OF_PATH = """
+{{ config(materialized='table', file_format='delta') }}
+select id from {{ source('lake', 'clicks') }}
+"""
+OF_PATH_IN_PYTHON = """
+def model(dbt, session):
+    dbt.config(materialized="table", columns_to_index=["id"])
+    return dbt.source("lake", "clicks").select("id")
+"""
+
+
+class TestSourceByPath(TargetThatAllowsSamples):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"in_sql.sql": OF_PATH, "in_python.py": OF_PATH_IN_PYTHON, "sources.yml": BY_PATH}
+
+    def test_it_is_sampled_and_recorded_like_one_by_name(
+        self, project: Any, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        stored = str(tmp_path / "clicks")
+        write_table(spark.range(5000), path=stored, columns_to_index=["id"], cube_size=500)
+        sample = QbeastTable.for_path(spark, stored).sample(0.1)
+        tenth = sorted(row.id for row in sample.collect())
+        assert 0 < len(tenth) < 1000
+
+        def built(*, fraction: float) -> list[tuple[list[int], str]]:
+            """The rows of both models, and the fractions that they record."""
+            run_dbt(["run", "--vars", f"{{stored: '{stored}', qbeast_sample: {fraction}}}"])
+            tables = [f"{project.test_schema}.{name}" for name in ("in_sql", "in_python")]
+            return [
+                (
+                    sorted(row.id for row in spark.table(table).collect()),
+                    fractions_recorded(spark, table),
+                )
+                for table in tables
+            ]
+
+        assert built(fraction=0.1) == [(tenth, "0.1")] * 2
+        # The table becomes a sample itself, as if another project had built it from one.
+        mark = properties(spark, f"{project.test_schema}.in_sql")["qbeast.builtFromSample"]
+        spark.sql(
+            f"alter table delta.`{stored}` set tblproperties ('qbeast.builtFromSample' = '{mark}')"
+        )
+        assert built(fraction=0.2) == [(list(range(5000)), "0.1")] * 2
 
 
 KEPT_WHOLE = EVENTS.replace("cube_size=500", "cube_size=500, sample=false")

@@ -385,6 +385,18 @@ def test_not_null_becomes_a_check() -> None:
     assert properties_of(checks[:1]) == {"delta.constraints.positive": "id > 0"}
 
 
+def test_a_named_not_null_of_several_columns_is_one_check() -> None:
+    required = {"type": "not_null", "name": "required", "columns": ["id", "`b`"]}
+    model = {**CONTRACTED, "constraints": [required], "columns": {}}
+    assert checks_of(model) == (Check("required", "`id` is not null and `b` is not null"),)
+    del required["name"]
+    assert [check.expression for check in checks_of(model)] == [
+        "`id` is not null",
+        "`b` is not null",
+    ]
+    assert checks_of({**model, "constraints": [{**required, "columns": []}]}) == ()
+
+
 def test_a_constraint_is_called_as_delta_drops_it() -> None:
     named = {"type": "check", "name": "Positive", "expression": "id > 0"}
     model = {**CONTRACTED, "constraints": [named, {**named, "name": "POSITIVE"}], "columns": {}}

@@ -195,6 +195,10 @@ def test_what_does_not_go_with_an_index_is_refused(config: dict[str, Any], told:
     [
         ({"incremental_strategy": "delete+insert"}, "needs unique_key"),
         ({"incremental_strategy": "replace_where"}, "needs incremental_predicates"),
+        (
+            {"incremental_strategy": "replace_where", "predicates": "DBT_internal_dest.id > 1"},
+            "select rows of the table by columns alone: name them without DBT_INTERNAL_DEST",
+        ),
         ({"incremental_strategy": "microbatch"}, "Set it instead of materialized='qbeast'"),
         (
             {"unique_key": "id", "merge_update_columns": "a", "merge_exclude_columns": "b"},

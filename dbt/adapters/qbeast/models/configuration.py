@@ -12,6 +12,7 @@ from dbt.adapters.qbeast.models.increment import (
     DELETE_INSERT,
     FAIL,
     MICROBATCH,
+    REPLACE_WHERE,
     Increment,
     increment_of,
     strategy_of,
@@ -97,6 +98,8 @@ def model_increment(config: Any, model: Mapping[str, Any] | None = None) -> Incr
         return None
     increment = increment_of(config, strategy, model)
     refuse_databricks_merge_keys(config, increment)
+    if increment.strategy in (REPLACE_WHERE, MICROBATCH):
+        _require_predicates_without_alias(increment)
     if strategy == DELETE_INSERT and not is_indexed(config):
         _require_predicates_on_the_table(increment)
     if config.get("materialized") == "qbeast" and strategy == MICROBATCH:
@@ -224,6 +227,16 @@ def _require_predicates_on_the_table(increment: Increment) -> None:
                 f"incremental_predicates has {predicate!r}, but the predicates of delete+insert "
                 "select rows of the table. Use columns of DBT_INTERNAL_DEST only, or filter the "
                 "model's query"
+            )
+
+
+def _require_predicates_without_alias(increment: Increment) -> None:
+    for predicate in increment.predicates:
+        if "dbt_internal_" in predicate.lower():
+            raise DbtRuntimeError(
+                f"incremental_predicates has {predicate!r}, but the predicates of "
+                f"{increment.strategy} select rows of the table by columns alone: name them "
+                "without DBT_INTERNAL_DEST"
             )
 
 

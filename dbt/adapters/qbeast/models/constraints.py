@@ -29,8 +29,7 @@ class Check:
 def checks_of(model: Mapping[str, Any]) -> tuple[Check, ...]:
     """The constraints that Delta supports, for a model with an enforced contract.
 
-    Delta has only CHECK, so `not_null` becomes one. Keys and `unique` are left out with a warning,
-    unless the constraint sets `warn_unsupported: false`.
+    Delta has only CHECK, so `not_null` becomes one. Keys and `unique` are left out.
 
     Args:
         model: the `model` of dbt's context.
@@ -38,11 +37,11 @@ def checks_of(model: Mapping[str, Any]) -> tuple[Check, ...]:
     Raises:
         DbtRuntimeError: a constraint has no expression, or two have one name.
     """
-    if not (model.get("config") or {}).get("contract", {}).get("enforced"):
+    if not _is_enforced(model):
         return ()
     checks: dict[str, Check] = {}
-    for column, constraint in _constraints(model):
-        check = _check(column, constraint)
+    for columns, constraint in _constraints(model):
+        check = _check(columns, constraint)
         if check is not None:
             same = checks.setdefault(check.name, check)
             if same != check:
@@ -51,9 +50,23 @@ def checks_of(model: Mapping[str, Any]) -> tuple[Check, ...]:
                     f"{same.expression} and {check.expression}. Delta ignores the case of their "
                     "names: give one of them another name"
                 )
-        elif constraint.get("warn_unsupported", True):
-            _warn(model, constraint)
     return tuple(checks.values())
+
+
+def warn_of_unsupported(model: Mapping[str, Any]) -> None:
+    """Warns of each constraint that `checks_of` leaves out.
+
+    A constraint with `warn_unsupported: false` gives no warning.
+    """
+    if not _is_enforced(model):
+        return
+    for _, constraint in _constraints(model):
+        if constraint["type"] not in ENFORCED and constraint.get("warn_unsupported", True):
+            warn(
+                f"{model.get('name')}: Delta has no constraint of type {constraint['type']}, so it "
+                "is left out. Use a data test instead, or set warn_unsupported: false to hide this "
+                "warning"
+            )
 
 
 def checked_query(query: str, checks: Sequence[Check]) -> str:
@@ -72,30 +85,37 @@ def properties_of(checks: Sequence[Check]) -> dict[str, str]:
     return {f"delta.constraints.{check.name}": check.expression for check in checks}
 
 
-def _constraints(model: Mapping[str, Any]) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
+def _is_enforced(model: Mapping[str, Any]) -> bool:
+    return bool((model.get("config") or {}).get("contract", {}).get("enforced"))
+
+
+def _constraints(model: Mapping[str, Any]) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
+    """Each constraint, and the quoted columns that it is declared for."""
     for constraint in model.get("constraints") or []:
-        columns = constraint.get("columns") or []
-        if constraint["type"] == "not_null":
-            for column in columns:
-                yield quoted(str(column).strip("`")), constraint
+        if constraint["type"] != "not_null":
+            yield [], constraint
+            continue
+        columns = [quoted(str(column).strip("`")) for column in constraint.get("columns") or []]
+        if constraint.get("name") and columns:
+            yield columns, constraint
         else:
-            yield None, constraint
+            yield from (([column], constraint) for column in columns)
     for name, column in (model.get("columns") or {}).items():
         for constraint in column.get("constraints") or []:
-            yield quoted(name), constraint
+            yield [quoted(name)], constraint
 
 
-def _check(column: str | None, constraint: Mapping[str, Any]) -> Check | None:
+def _check(columns: Sequence[str], constraint: Mapping[str, Any]) -> Check | None:
     kind, expression = constraint["type"], constraint.get("expression")
     if kind not in ENFORCED:
         return None
     if kind == "not_null":
-        expression = f"{column} is not null"
+        expression = " and ".join(f"{column} is not null" for column in columns)
     if not expression:
         raise DbtRuntimeError("a constraint of type check needs an expression, such as `id > 0`")
     given = constraint.get("name")
     if given is None:
-        readable = re.sub(r"\W+", "_", f"{(column or '').strip('`')}_{kind}").strip("_")
+        readable = re.sub(r"\W+", "_", f"{''.join(columns).strip('`')}_{kind}").strip("_")
         digest = hashlib.md5(str(expression).encode(), usedforsecurity=False).hexdigest()
         given = f"{readable}_{digest[:8]}"
     # Delta stores a constraint, and drops it, by its name in lower case.
@@ -104,11 +124,3 @@ def _check(column: str | None, constraint: Mapping[str, Any]) -> Check | None:
 
 def _violated(check: Check) -> str:
     return quoted_text(f"constraint {check.name} is violated by a row: {check.expression}")
-
-
-def _warn(model: Mapping[str, Any], constraint: Mapping[str, Any]) -> None:
-    message = (
-        f"{model.get('name')}: Delta has no constraint of type {constraint['type']}, so it is left "
-        "out. Use a data test instead, or set warn_unsupported: false to hide this warning"
-    )
-    warn(message)

@@ -139,6 +139,8 @@ def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> N
     kept = session.table(table).drop(*[F.col(quoted(name)) for name in columns])
     (detail,) = session.sql(f"describe detail {table}").collect()
     writer = kept.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    # Delta accepts another schema only if all partitions are replaced, whatever the session says.
+    writer = writer.option("partitionOverwriteMode", "static")
     writer.partitionBy(*detail.partitionColumns).save(detail.location)
 
 

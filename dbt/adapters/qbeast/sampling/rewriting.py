@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from dbt.adapters.qbeast.sampling.spans import (
     find_samples,
     replace_samples,
 )
+from dbt.adapters.qbeast.sampling.tables import is_path, open_table, without_version
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -26,8 +26,6 @@ from qbeast_core import (
     Sampled,
     filters_of_statement,
 )
-
-_VERSION_IN_PATH = re.compile(r"@(v\d+|\d{17})$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -109,11 +107,9 @@ def _with_tables(
 
 def _table_or_reason(spark: SparkSession, sample: Sample) -> QbeastTable | str:
     try:
-        if _is_path(sample):
-            return QbeastTable.for_path(spark, sample.parts[1])
-        return QbeastTable.for_name(spark, sample.name)
+        return open_table(spark, sample.name)
     except (NotAQbeastTable, InvalidOptions) as error:
-        if _is_path(sample):
+        if is_path(sample.parts):
             return _reason_of_path(spark, sample.parts[1], error)
         return "it is not a table with a Qbeast index, so all of it is read"
     except (QbeastError, AnalysisException) as error:
@@ -122,7 +118,7 @@ def _table_or_reason(spark: SparkSession, sample: Sample) -> QbeastTable | str:
 
 def _reason_of_path(spark: SparkSession, path: str, error: QbeastError) -> str:
     """Why the index cannot answer a sample by a path, which can end with a version (`@v3`)."""
-    current = _VERSION_IN_PATH.sub("", path)
+    current = without_version(path)
     if current != path:
         try:
             QbeastTable.for_path(spark, current)
@@ -130,11 +126,6 @@ def _reason_of_path(spark: SparkSession, path: str, error: QbeastError) -> str:
             return _first_line(error)
         return REASONS[Sampled.OLD_VERSION]
     return _first_line(error)
-
-
-def _is_path(sample: Sample) -> bool:
-    """Whether the table is given as "delta.`/path/of/a/table`"."""
-    return len(sample.parts) == 2 and sample.parts[0].lower() == "delta" and "/" in sample.parts[1]
 
 
 def _with_conditions(spark: SparkSession, sql: str, indexed: Sequence[_IndexedSample]) -> Rewritten:

@@ -30,6 +30,7 @@ from dbt.adapters.qbeast.sampling.marks import (
     refuse_mixture,
     sampled_by_view_of,
 )
+from dbt.adapters.qbeast.sampling.tables import is_indexed, open_table, properties_of
 from dbt_common.exceptions import DbtRuntimeError
 
 if TYPE_CHECKING:
@@ -38,24 +39,18 @@ if TYPE_CHECKING:
 
 def is_to_be_sampled(session: "SparkSession", table: str) -> bool:
     """Whether runs on a sample sample this table: it must have an index and all of its rows."""
-    from qbeast_core import QbeastTable
-
-    return QbeastTable.is_qbeast(session, table) and not built_from(session, table)
+    return is_indexed(session, table) and not built_from(session, table)
 
 
 def built_from(session: "SparkSession", table: str) -> BuiltFrom:
     """What a table or view was built from, as its properties record it."""
-    from qbeast_core import Catalog
-
-    return built_from_of(Catalog(session).properties(table))
+    return built_from_of(properties_of(session, table))
 
 
 def weights_of(session: "SparkSession", table: str) -> str:
     """The columns whose hash is the weight of a table's rows. The hash depends on their types."""
-    from qbeast_core import QbeastTable
-
     types = {field.name.lower(): field.dataType for field in session.table(table).schema.fields}
-    names = map(str.lower, QbeastTable.for_name(session, table).latest_revision.weight_columns)
+    names = map(str.lower, open_table(session, table).latest_revision.weight_columns)
     return ", ".join(f"{name} {types.get(name)}" for name in names)
 
 
@@ -78,11 +73,9 @@ class RunSample:
         inputs that others build are looked up. Raises DbtRuntimeError if one is built from a
         sample, unless the node is a test.
         """
-        from qbeast_core import Catalog
-
         fraction = fraction_of_node(self.config, node["resource_type"], node["config"])
         inputs = self._inputs(node)
-        properties = cache(Catalog(self.session).properties)
+        properties = cache(partial(properties_of, self.session))
         if not allows_samples(self.config):
             of_others = (each.table for each in inputs if not each.is_built_here)
             marks = {table: built_from_of(properties(table)) for table in of_others}
@@ -108,8 +101,6 @@ class RunSample:
 
     def reader(self, node: Mapping[str, Any]) -> "Callable[[str], DataFrame]":
         """What `dbt.ref` and `dbt.source` of a Python model call with the name of a table."""
-        from qbeast_core import QbeastTable
-
         fraction = fraction_of_run(self.config)
         if fraction is None:
             return self.session.table
@@ -122,7 +113,7 @@ class RunSample:
         def read(table: str) -> "DataFrame":
             if _plain(table) in left_whole or not is_to_be_sampled(self.session, table):
                 return self.session.table(table)
-            return QbeastTable.for_name(self.session, table).sample(fraction, with_slices=True)
+            return open_table(self.session, table).sample(fraction, with_slices=True)
 
         return read
 

@@ -2,6 +2,7 @@
    do with the rows of an indexed table (dbt/adapters/qbeast/models/write.py); SQL statements build a
    table without an index. #}
 {% macro qbeast_build_model(is_indexed) %}
+  {%- do adapter.qbeast_validate_constraints(model) -%}
   {%- set built_from = adapter.qbeast_built_from(model, graph) -%}
   {%- set spec = adapter.qbeast_model_spec(config, model, built_from, should_full_refresh())
                  if is_indexed else none -%}

@@ -1,7 +1,7 @@
 """Automatic cube sizes (`cube_size: auto`) and the size of the samples that plan a tree.
 
 A file must be large enough to read at full speed, and small enough that a range filter skips most
-of the table: a twentieth of the table, but at least 16 MB and at most 128 MB. The files with the
+of the table: a tenth of the table, but at least 16 MB and at most 128 MB. The files with the
 lowest weights are smaller (`smallest_band_rows`).
 """
 
@@ -12,7 +12,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 _MIN_FILE_BYTES = 16 << 20
 _MAX_FILE_BYTES = 128 << 20
 _MIN_BAND_BYTES = 128 << 10
-_FILES_WANTED = 21
+_FILES_WANTED = 10
 
 # A table outgrows its cube size when its rows want one this many times larger. It then gets this
 # share of the wanted size, if that is this many times the present one.

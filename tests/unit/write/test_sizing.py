@@ -17,19 +17,19 @@ SCHEMA = StructType().add("id", LongType()).add("x", DoubleType()).add("s", Stri
 SMALLEST, LARGEST = automatic_cube_size(0, SCHEMA), automatic_cube_size(10**12, SCHEMA)
 
 
-def test_a_cube_is_a_twentieth_of_the_table_within_bounds() -> None:
+def test_a_cube_is_a_tenth_of_the_table_within_bounds() -> None:
     assert LARGEST // SMALLEST == 8
-    assert automatic_cube_size(21 * 2 * SMALLEST, SCHEMA) == 2 * SMALLEST
+    assert automatic_cube_size(10 * 2 * SMALLEST, SCHEMA) == 2 * SMALLEST
 
 
 @pytest.mark.parametrize(
     ("present", "rows", "grown"),
     [
         (SMALLEST, SMALLEST, None),
-        (SMALLEST, 21 * 8 * SMALLEST - 21, None),
-        (SMALLEST, 21 * 8 * SMALLEST, 2 * SMALLEST),
-        (2 * SMALLEST, 21 * 8 * SMALLEST, None),
-        (2 * SMALLEST, 21 * 16 * SMALLEST, 4 * SMALLEST),
+        (SMALLEST, 10 * 8 * SMALLEST - 10, None),
+        (SMALLEST, 10 * 8 * SMALLEST, 2 * SMALLEST),
+        (2 * SMALLEST, 10 * 8 * SMALLEST, None),
+        (2 * SMALLEST, 10 * 16 * SMALLEST, 4 * SMALLEST),
         (SMALLEST, 10**12, LARGEST),
         (LARGEST // 2 + 1, 10**12, None),
         (LARGEST, 10**12, None),

@@ -35,7 +35,8 @@ class PendingCommit:
 
     operation: str
     """`create`, `append`, `overwrite`, `merge`, `update`, `delete`, `replace`, `optimize`,
-    `convert`, `migrate` or `drop columns`."""
+    `convert`, `migrate` or `drop columns`. Without column mapping, columns are dropped by an
+    `overwrite`."""
     location: str
     """The table's directory, as a URI."""
     read_version: int

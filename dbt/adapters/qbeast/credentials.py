@@ -1,6 +1,7 @@
 """The keys of a profile target of type `qbeast`."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -19,6 +20,7 @@ DEFAULT_CATALOG = "derby"
 DEFAULT_PROGRESS_SECONDS = 10.0
 STATE_DIRECTORY = ".qbeast"
 CATALOGS = ("derby", "memory", "hive")
+_SECRET = re.compile("secret|password|token|access[.]?key|credential", re.IGNORECASE)
 
 _KEY_HINTS = {
     "server_side_parameters": "use `spark_config` instead",
@@ -119,7 +121,7 @@ class QbeastCredentials(Credentials):
     def warehouse_location(self) -> str:
         """The warehouse as an absolute path, or as the URI that the profile gave."""
         warehouse = self.warehouse or DEFAULT_WAREHOUSE
-        if "://" in warehouse or warehouse.startswith("file:"):
+        if _is_uri(warehouse):
             return warehouse
         root = self.project_root or _project_of_the_command()
         return str(Path(root, os.path.expanduser(warehouse)).absolute())
@@ -130,8 +132,8 @@ class QbeastCredentials(Credentials):
 
     def local_warehouse(self) -> Path | None:
         """The warehouse's directory, or None where it is not on this machine."""
-        parsed = urlparse(self.warehouse_location())
-        return Path(unquote(parsed.path)) if parsed.scheme in ("", "file") else None
+        path = local_path(self.warehouse_location())
+        return None if path is None else Path(path)
 
     def lock_directory(self) -> Path | None:
         """Directory of the embedded catalog's lock; None if processes may share the catalog."""
@@ -147,7 +149,23 @@ class QbeastCredentials(Credentials):
         shown = dict(super().connection_info(with_aliases=with_aliases))
         shown["warehouse"] = self.warehouse_location()
         shown["catalog"] = self.catalog_kind()
+        shown["spark_config"] = {
+            key: "(hidden)" if _SECRET.search(f"{key}={value}") else value
+            for key, value in self.spark_config.items()
+        }
         return shown.items()
+
+
+def local_path(location: str) -> str | None:
+    """The path of a location, which is a path or a URI; None if it is not on this machine."""
+    if not _is_uri(location):
+        return location
+    parsed = urlparse(location)
+    return unquote(parsed.path) if parsed.scheme == "file" else None
+
+
+def _is_uri(location: str) -> bool:
+    return "://" in location or location.startswith("file:")
 
 
 def _project_of_the_command() -> str:

@@ -23,7 +23,11 @@ from dbt.adapters.qbeast.models.configuration import QbeastConfig
 from dbt.adapters.qbeast.relation import QbeastRelation, table_name
 from dbt.adapters.qbeast.sampling.run_sample import RunSample
 from dbt.adapters.qbeast.warning import warn, warn_after_commit
-from dbt.adapters.spark.impl import SparkAdapter
+from dbt.adapters.spark.impl import (
+    LIST_RELATIONS_MACRO_NAME,
+    TABLE_OR_VIEW_NOT_FOUND_MESSAGES,
+    SparkAdapter,
+)
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -38,6 +42,9 @@ if TYPE_CHECKING:
     from dbt.adapters.qbeast.sampling.marks import BuiltFrom
     from dbt.adapters.qbeast.spark.handle import SessionHandle
     from pyspark.sql import SparkSession
+
+_LISTINGS = 5
+"""How often a schema is listed if tables are dropped meanwhile."""
 
 
 class QbeastAdapter(SparkAdapter):
@@ -84,6 +91,30 @@ class QbeastAdapter(SparkAdapter):
         """A snapshot's `hard_deletes`; dbt's own message about a wrong value does not name it."""
         models.snapshots.require_known_hard_deletes(config)
         return str(super().get_hard_deletes_behavior(config))
+
+    def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
+        """The tables and views of a schema; none if there is no such schema.
+
+        dbt-spark also takes a schema as empty if a table is dropped while Spark lists it. A first
+        build would then replace the tables that dbt does not see, so it is listed again.
+        """
+        for left in reversed(range(_LISTINGS)):
+            try:
+                rows = self.execute_macro(
+                    LIST_RELATIONS_MACRO_NAME, kwargs={"schema_relation": schema_relation}
+                )
+            except DbtRuntimeError as error:
+                if not any(each in error.msg for each in TABLE_OR_VIEW_NOT_FOUND_MESSAGES):
+                    break
+                if not left:
+                    raise
+            else:
+                found: list[BaseRelation] = self._build_spark_relation_list(
+                    row_list=rows, relation_info_func=self._get_relation_information
+                )
+                return found
+        listed: list[BaseRelation] = super().list_relations_without_caching(schema_relation)
+        return listed
 
     def _build_spark_relation_list(self, row_list: Any, relation_info_func: Any) -> Any:
         """Leaves out the session's temporary views, which Spark lists in every schema."""
@@ -228,6 +259,11 @@ class QbeastAdapter(SparkAdapter):
             read = self._run_sample(session, graph).reader(model)
             read = models.python_models.within_batch(read, inputs_of_batch)
             return models.python_models.run_model(session, model, compiled_code, read)
+
+    @available.parse(lambda *_: False)
+    def qbeast_samples_days(self) -> bool:
+        """Whether the command has dbt's own `--sample`, which limits inputs by time."""
+        return getattr(self.config.args, "sample", None) is not None
 
     @available.parse(lambda _, query, *__: query)
     def qbeast_query_without_slices(
@@ -461,6 +497,7 @@ class QbeastAdapter(SparkAdapter):
         self, table: "agate.Table", config: Any, seed: str
     ) -> "tuple[agate.Table, dict[str, str]]":
         """A seed's table and the types given for its columns (`models/seeds.py`)."""
+        models.seeds.warn_of_index_keys(config, seed)
         return models.seeds.with_types(
             table, config.get("column_types") or {}, config.get("delimiter"), seed
         )

@@ -17,7 +17,7 @@ from qbeast_core import quoted
 
 MARK_OF_RUN = "/* of this run */"
 """In the text of a sample that a run on a sample takes by itself."""
-_PART = r"(?:`(?:[^`]|``)+`|[^`.]+)"
+_PART = r"(?:`(?:[^`]|``)+`|[^`./]+)"
 _PARTS = re.compile(rf"{_PART}(?:\.{_PART})*")
 
 
@@ -105,7 +105,7 @@ def table_name(*names: str) -> str:
     """The quoted name of a relation, given its schema and identifier.
 
     dbt pastes both into SQL as the user wrote them: a schema may have a catalog before it, and an
-    identifier may be a path in backticks.
+    identifier may be a path, in backticks or not.
 
     >>> print(table_name("delta", "`/lake/my events`"), table_name("ice.db", "t"))
     `delta`.`/lake/my events` `ice`.`db`.`t`
@@ -114,7 +114,7 @@ def table_name(*names: str) -> str:
 
 
 def _split(name: str) -> list[str]:
-    """The parts between dots that are not in backticks."""
+    """The parts between dots that are not in backticks; a path is one part."""
     return re.findall(_PART, name) if _PARTS.fullmatch(name) else [name]
 
 

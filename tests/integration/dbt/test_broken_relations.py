@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt, run_dbt_and_capture
+from dbt.tests.util import get_connection, run_dbt, run_dbt_and_capture
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 TABLE = "{{ config(materialized='table', tags=['sound']) }} select 1 as id"
@@ -85,3 +86,37 @@ class TestBrokenRelations:
         assert {"model.test.of_dropped", "model.test.of_narrowed", "model.test.deleted"} <= set(
             names
         )
+
+
+class TestTablesDroppedWhileTheyAreListed:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"sound.sql": TABLE}
+
+    def test_the_schema_does_not_count_as_empty(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run_dbt(["run"])
+        adapter = project.adapter
+        schema = adapter.Relation.create(schema=project.test_schema)
+        listing, failures = adapter.execute_macro, 0
+
+        def fails(*args: Any, **kwargs: Any) -> Any:
+            nonlocal failures
+            failures -= 1
+            if failures >= 0:
+                raise DbtRuntimeError("[TABLE_OR_VIEW_NOT_FOUND] The table `s`.`gone` …")
+            return listing(*args, **kwargs)
+
+        monkeypatch.setattr(adapter, "execute_macro", fails)
+        with get_connection(adapter):
+            for times in (0, 1, 4):
+                failures = times
+                found = adapter.list_relations_without_caching(schema)
+                assert [relation.identifier for relation in found] == ["sound"]
+            failures = 5
+            with pytest.raises(DbtRuntimeError, match="TABLE_OR_VIEW_NOT_FOUND"):
+                adapter.list_relations_without_caching(schema)
+            failures = 0
+            missing = adapter.Relation.create(schema="no_such_schema")
+            assert adapter.list_relations_without_caching(missing) == []

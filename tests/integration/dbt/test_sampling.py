@@ -313,7 +313,7 @@ class TestSourceByPath(TargetThatAllowsSamples):
     def test_it_is_sampled_and_recorded_like_one_by_name(
         self, project: Any, spark: SparkSession, tmp_path: Path
     ) -> None:
-        stored = str(tmp_path / "clicks")
+        stored = str(tmp_path / "clicks.v2")
         write_table(spark.range(5000), path=stored, columns_to_index=["id"], cube_size=500)
         sample = QbeastTable.for_path(spark, stored).sample(0.1)
         tenth = sorted(row.id for row in sample.collect())
@@ -493,21 +493,35 @@ select id, timestamp(date_sub(current_date(), cast(id % 100 as int))) as at from
 """
 
 
+DAYS_IN_PYTHON = """
+def model(dbt, session):
+    dbt.config(materialized="table")
+    return dbt.ref("by_day")
+"""
+
+
 class TestSampleOfDays:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
         # A view's scan can be looked at when the run is over.
-        return {"by_day.sql": BY_DAY, "seen.sql": "select * from {{ ref('by_day') }}"}
+        return {
+            "by_day.sql": BY_DAY,
+            "seen.sql": "select * from {{ ref('by_day') }}",
+            "in_python.py": DAYS_IN_PYTHON,
+        }
 
     def test_dbt_sample_reads_the_files_of_its_days(
         self, project: Any, spark: SparkSession
     ) -> None:
         run_dbt(["run", "-s", "by_day"])
-        run_dbt(["run", "-s", "seen", "--sample", "3 days"])
+        run_dbt(["run", "-s", "seen", "in_python", "--sample", "3 days"])
         seen = spark.table(f"{project.test_schema}.seen")
+        in_python = spark.table(f"{project.test_schema}.in_python")
         # Midnights of three days, or of one more or less where the time zone is another.
-        days = {row.id % 100 for row in seen.collect()}
+        rows = seen.collect()
+        days = {row.id % 100 for row in rows}
         assert 2 <= len(days) <= 4 and max(days) < 4
+        assert sorted(in_python.collect()) == sorted(rows)
         files = len(spark.table(f"{project.test_schema}.by_day").inputFiles())
         assert files > 20
         assert 0 < scanned(seen).files < files / 3

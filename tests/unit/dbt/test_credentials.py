@@ -40,7 +40,35 @@ def test_an_absolute_warehouse_and_one_at_home_start_there() -> None:
 
 
 def test_a_remote_warehouse_is_taken_as_given() -> None:
-    assert credentials(warehouse="s3a://b/w").warehouse_location() == "s3a://b/w"
+    found = credentials(warehouse="s3a://b/w")
+    assert found.warehouse_location() == "s3a://b/w"
+    assert found.local_warehouse() is None
+
+
+@pytest.mark.parametrize(
+    ("warehouse", "directory"),
+    [
+        ("/c#/shop", "/c#/shop"),
+        ("/what?/shop", "/what?/shop"),
+        ("/100%25/shop", "/100%25/shop"),
+        ("file:/c%20d/shop", "/c d/shop"),
+        ("file:///c%23/shop", "/c#/shop"),
+    ],
+)
+def test_only_a_uri_is_read_as_one(warehouse: str, directory: str) -> None:
+    assert credentials(warehouse=warehouse).local_warehouse() == Path(directory)
+
+
+def test_debug_hides_what_may_be_secret() -> None:
+    settings = {
+        "spark.hadoop.fs.s3a.secret.key": "k1",
+        "spark.hadoop.fs.s3a.access.key": "k2",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:x?user=a&password=k3",
+        "spark.driver.memory": "2g",
+    }
+    shown = dict(credentials(spark_config=settings).connection_info())["spark_config"]
+    assert shown.keys() == settings.keys()
+    assert list(shown.values()) == ["(hidden)", "(hidden)", "(hidden)", "2g"]
 
 
 def test_yaml_values_become_spark_settings() -> None:

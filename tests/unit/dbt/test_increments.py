@@ -198,6 +198,7 @@ ASKING = "select 1 {% if is_incremental() %} where x {% endif %}"
             ASKING,
             [NO_EFFECT + "'merge', which appends without a unique_key"],
         ),
+        ({"incremental_strategy": "merge"}, BLIND, ["m appends all rows of its query"]),
         ({"unique_key": "id", **PREDICATED}, ASKING, []),
         ({"incremental_strategy": "replace_where", **PREDICATED}, ASKING, []),
         ({"incremental_strategy": "microbatch", **PREDICATED}, BLIND, []),

@@ -98,6 +98,8 @@ def test_only_relations_can_be_sampled() -> None:
         (("`ice.db`", "`/lake/a b.c`"), "`ice.db`.`/lake/a b.c`"),
         (("cat.`a.b`", "t`"), "`cat`.`a.b`.`t```"),
         (("`a``b`",), "`a``b`"),
+        (("delta", "/lake/v1.0/clicks.v2"), "`delta`.`/lake/v1.0/clicks.v2`"),
+        (("delta", "s3a://bucket.eu/clicks"), "`delta`.`s3a://bucket.eu/clicks`"),
         (("",), "``"),
     ],
 )

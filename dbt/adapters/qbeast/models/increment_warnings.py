@@ -56,7 +56,10 @@ def warnings_of(
             )
     if spec is None or increment is None:
         return
-    if increment.strategy == APPEND and not spec.calls_is_incremental:
+    appends = increment.strategy == APPEND or (
+        increment.strategy == MERGE and not increment.unique_key
+    )
+    if appends and not spec.calls_is_incremental:
         yield (
             f"{model} appends all rows of its query on every run, because its code does not "
             "call is_incremental(): rows that the table already has are added again"

@@ -8,16 +8,22 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from qbeast_core import closest
 
-_OWN_KEYS = ("columns_to_index", "cube_size", "column_stats", "sample_key", "slices", "optimize")
+INDEX_KEYS = ("columns_to_index", "cube_size", "column_stats", "sample_key", "slices", "optimize")
 _KEYS_OF_DBT = (
+    "batch_size",
+    "begin",
+    "event_time",
     "file_format",
+    "full_refresh",
     "incremental_predicates",
     "incremental_strategy",
     "location_root",
+    "lookback",
     "merge_exclude_columns",
     "merge_update_columns",
     "on_schema_change",
     "partition_by",
+    "predicates",
     "tblproperties",
     "unique_key",
 )
@@ -56,7 +62,7 @@ def refuse_misspelt_keys(config: Mapping[str, Any]) -> None:
     for key in config:
         if key in others:
             continue
-        close = closest(key, _OWN_KEYS, likeness=0.85) or closest(key, _KEYS_OF_DBT, likeness=0.9)
+        close = closest(key, INDEX_KEYS, likeness=0.85) or closest(key, _KEYS_OF_DBT, likeness=0.9)
         if close not in (None, key):
             raise DbtRuntimeError(
                 f"unknown key {key!r} in the config: did you mean {close!r}? A key of your own "

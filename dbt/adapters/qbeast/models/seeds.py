@@ -6,6 +6,7 @@ from datetime import date, datetime
 from decimal import MAX_PREC, Decimal, getcontext, localcontext
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.qbeast.models.key_checks import INDEX_KEYS
 from dbt.adapters.qbeast.warning import warn
 from dbt_common.clients.agate_helper import from_csv
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -88,6 +89,16 @@ def with_types(
     with localcontext() as exact:
         exact.prec = MAX_PREC
         return from_csv(table.original_abspath, text_columns=types, delimiter=delimiter), types
+
+
+def warn_of_index_keys(config: Any, seed: str) -> None:
+    """Warns of the keys of an index, which a seed does not have."""
+    given = [key for key in INDEX_KEYS if config.get(key) is not None]
+    if given:
+        warn(
+            f"{seed}: {', '.join(given)} has no effect, because the table of a seed has no index: "
+            "index a model that selects from the seed"
+        )
 
 
 def _may_be_rounded(table: "agate.Table") -> bool:

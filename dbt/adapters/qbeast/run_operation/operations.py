@@ -1,7 +1,7 @@
 """`dbt run-operation optimize` and the others: a line for each table, a summary, and failures."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,9 +71,11 @@ def run(
     one_table = _OPERATIONS[operation]
     if operation == "convert_to_qbeast":
         one_table = _with_configuration(one_table, graph)
-    report = Report(operation)
     # A table that is given by its name or path is looked up by the operation itself.
     tables = [ModelTable(named, named)] if named is not None else tables_of(graph, selected)
+    if operation == "visualize_index":
+        _require_a_page_each(tables, given)
+    report = Report(operation)
     for table in tables:
         if named is None and not session.catalog.tableExists(table.name):
             outcome = Outcome("not built yet", summary="not built yet")
@@ -199,11 +201,30 @@ def _visualize_index(
     session: SparkSession, table: ModelTable, arguments: Mapping[str, Any]
 ) -> Outcome:
     options = dict(arguments)
-    path = Path(options.pop("path", "."))
-    if path.is_dir():
-        path /= table.label.rpartition(".")[2].replace("/", "_") + ".html"
+    path = _page_of(table, options.pop("path", "."))
     written = QbeastTable.for_name(session, table.name).visualize_index(str(path), **options)
     return Outcome(f"wrote {written}")
+
+
+def _page_of(table: ModelTable, path: str) -> Path:
+    """The HTML file of a table: the path itself, or a file in this directory."""
+    page = Path(path)
+    if page.is_dir():
+        page /= table.label.rpartition(".")[2].replace("/", "_") + ".html"
+    return page
+
+
+def _require_a_page_each(tables: Sequence[ModelTable], arguments: Mapping[str, Any]) -> None:
+    """Raises DbtRuntimeError if the page of one table would replace that of another."""
+    by_page: dict[Path, ModelTable] = {}
+    for table in tables:
+        page = _page_of(table, arguments.get("path", "."))
+        other = by_page.setdefault(page, table)
+        if other is not table:
+            raise DbtRuntimeError(
+                f"{other.label} and {table.label} would both be written to {page}: name one of "
+                "them with models, or give the path of a directory if they have different names"
+            )
 
 
 def _vacuum(session: SparkSession, table: ModelTable, arguments: Mapping[str, Any]) -> Outcome:

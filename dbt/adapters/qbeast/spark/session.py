@@ -8,12 +8,11 @@ import tempfile
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlparse
 
 import pyspark
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.qbeast import lock as warehouse_lock
-from dbt.adapters.qbeast.credentials import STATE_DIRECTORY, QbeastCredentials
+from dbt.adapters.qbeast.credentials import STATE_DIRECTORY, QbeastCredentials, local_path
 from dbt.adapters.qbeast.spark import environment
 from dbt.adapters.qbeast.spark.settings import (
     CATALOG_KEY,
@@ -180,10 +179,8 @@ def _require_equal(what: str, wanted: str, present: str) -> None:
 
 
 def _normal(location: str) -> str:
-    parsed = urlparse(location)
-    if parsed.scheme not in ("", "file"):
-        return location.rstrip("/")
-    return os.path.realpath(unquote(parsed.path))
+    path = local_path(location)
+    return location.rstrip("/") if path is None else os.path.realpath(path)
 
 
 def _catalog_of(spark: SparkSession) -> str:
@@ -211,6 +208,9 @@ def _start(credentials: QbeastCredentials) -> SharedSession:
         )
         # It would print as JSON what dbt's own error says anyway.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+        # Spark reads this setting only in a program that spark-submit starts.
+        if python := settings.get("spark.pyspark.python"):
+            os.environ.setdefault("PYSPARK_PYTHON", python)
         if credentials.is_local:
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         conf = SparkConf().setAll(list(settings.items()))

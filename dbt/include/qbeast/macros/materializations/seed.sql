@@ -15,7 +15,7 @@
 
   {{ run_hooks(pre_hooks) }}
 
-  {%- if rows and (column_types or existing is not none) -%}
+  {%- if rows -%}
     {% do adapter.qbeast_check_seed(agate_table, qbeast_seed_types(seed, agate_table)) %}
   {%- endif -%}
   {%- set create_sql = create_csv_table(seed, agate_table) if existing is none

@@ -111,6 +111,7 @@ class TestColumnTypes:
             "large.csv": "n\n1\n\n3000000000\n",
             "words.csv": "n\nabc\n",
             "huge.csv": f"n\n{HUGE}\n",
+            "huge_and_new.csv": f"n\n{HUGE}\n",
             "long.csv": "n\nab\nabc \n",
             "short.csv": "n\nab\n\nabc\n",
         }
@@ -125,7 +126,9 @@ class TestColumnTypes:
             "long": {"n": "varchar(3)"},
             "short": {"n": "char(3)"},
         }
-        return {"seeds": {"test": {name: {"+column_types": each} for name, each in types.items()}}}
+        config: dict[str, Any] = {name: {"+column_types": each} for name, each in types.items()}
+        config["short"]["+columns_to_index"] = "n"
+        return {"seeds": {"test": config}}
 
     @pytest.mark.parametrize("ansi", ["true", "false"])
     def test_wrong_names_and_values_that_do_not_fit_are_reported(
@@ -147,6 +150,8 @@ class TestColumnTypes:
         short = spark.table(f"{project.test_schema}.short")
         assert sorted(row.n for row in short.collect() if row.n) == ["ab ", "abc"]
         told = " ".join(log.split())
+        assert "short: columns_to_index has no effect, because the table of a seed has no" in told
+        assert not spark.catalog.tableExists(f"{project.test_schema}.huge_and_new")
         assert "misspelt: column_types names 'cod', which the seed's file does not have" in told
         assert "Its columns are 'code', 'n'" in told
         misspelt = spark.table(f"{project.test_schema}.misspelt")

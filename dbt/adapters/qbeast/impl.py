@@ -260,11 +260,6 @@ class QbeastAdapter(SparkAdapter):
             read = models.python_models.within_batch(read, inputs_of_batch)
             return models.python_models.run_model(session, model, compiled_code, read)
 
-    @available.parse(lambda *_: False)
-    def qbeast_samples_days(self) -> bool:
-        """Whether the command has dbt's own `--sample`, which limits inputs by time."""
-        return getattr(self.config.args, "sample", None) is not None
-
     @available.parse(lambda _, query, *__: query)
     def qbeast_query_without_slices(
         self, query: str, relation: BaseRelation, spec: "ModelSpec"

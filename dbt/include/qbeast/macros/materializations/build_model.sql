@@ -76,11 +76,10 @@
 {% endmacro %}
 
 
-{# The refs and sources of a batch, or of a run with --sample, limited to their time ranges; dbt does
-   that in SQL models only. #}
+{# The refs and sources of a batch, limited to its time range; dbt does that in SQL models only. #}
 {% macro qbeast_inputs_of_batch(model) -%}
   {%- set inputs = [] -%}
-  {%- if model.batch or adapter.qbeast_samples_days() -%}
+  {%- if model.batch -%}
     {%- for given in model.refs -%}
       {%- set names = [given.package, given.name] if given.package else [given.name] -%}
       {% do inputs.append(ref(*names, v=given.version or none)) %}

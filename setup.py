@@ -36,7 +36,7 @@ setup(
     author="dbt-qbeast contributors",
     license_expression="Apache-2.0",
     license_files=["LICENSE"],
-    python_requires=">=3.10",
+    python_requires=">=3.10,<3.14",
     # Naming the root makes editable installs put it on sys.path, as namespace packages need.
     package_dir={"": "."},
     packages=find_namespace_packages(include=["dbt", "dbt.*", "qbeast_core", "qbeast_core.*"]),

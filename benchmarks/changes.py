@@ -34,7 +34,7 @@ CHANGES = (
     ),
     Change(
         "2026-11-29T14:50:00+00:00",
-        "all sides took turns",
+        "the sides took turns",
         ("growth", "planning", "original"),
     ),
 )

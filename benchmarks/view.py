@@ -59,6 +59,7 @@ FIGURES: Mapping[str, Key] = {
     ),
     "scan_time": Key("full scan of lineitem", "s"),
     "scan_bytes": Key("full scan of lineitem", "bytes"),
+    "scan_time_trips": Key("full scan of trips", "s"),
     "range_time": Key("5 ranges of 1 % of lineitem, both columns", "s"),
     "range_time_sorted": Key(
         "5 ranges of 1 % of lineitem, both columns", "s", other="ZORDER, sorted"
@@ -169,7 +170,7 @@ class View:
                 named = "" if outdated == measured else f"{_listed(outdated)}: "
                 found.setdefault(named, []).append(change.what)
         texts = [
-            f"{named}measured before {', before '.join(what)}" for named, what in found.items()
+            f"{named}measured before {', and before '.join(what)}" for named, what in found.items()
         ]
         return f" ({'; '.join(texts)})" if texts else ""
 

@@ -64,8 +64,8 @@ class SourceChanged(QbeastError):
 
 
 class SampleWarning(UserWarning):
-    """Samples of a written table are less precise than their number of rows suggests, or have
-    another number of rows than their fraction suggests."""
+    """Samples of a written table are less precise than their number of rows suggests, or have a
+    different number of rows than their fraction suggests."""
 
 
 class CommitConflict(QbeastError):
@@ -77,7 +77,10 @@ class CommitVetoed(QbeastError):
 
 
 class CommitStateUnknown(QbeastError):
-    """The commit may have been written, or may still be: check before you repeat the operation."""
+    """It is not known whether the commit was or will be written.
+
+    Check before you repeat the operation.
+    """
 
 
 class ExecutionFailed(QbeastError):
@@ -93,7 +96,7 @@ class ConstraintViolated(ExecutionFailed):
 
 
 class ValueDoesNotFit(ExecutionFailed):
-    """A value is too large or too long for its type, or is no value of that type."""
+    """A value is too large or too long for its type, or is not a value of that type."""
 
 
 class NoSpace(ExecutionFailed):

@@ -111,7 +111,7 @@ def consult(commit: PendingCommit) -> CommitNote:
 
     Raises:
         CommitVetoed: a hook raised an exception, which is the cause.
-        InvalidOptions: a hook returned something else than a note, or hooks contradict each other.
+        InvalidOptions: a hook returned something other than a note, or hooks contradict each other.
     """
     hooks = _hooks.get()
     # So that a hook can write to a table, such as a log of commits, without being called again.

@@ -32,6 +32,7 @@ from qbeast_core.spark.changes import data_rows, insertions, together, updates
 from qbeast_core.spark.columns import column_from
 from qbeast_core.spark.conditions import (
     Condition,
+    check_has_no_star,
     check_row_values,
     parse_condition,
     reporting_invalid_sql,
@@ -235,6 +236,9 @@ class _MergeOfVersion:
         if values is None:
             return None
         with reporting_invalid_sql(f"{option} {choice!r}", rows):
+            if isinstance(choice, Mapping):
+                for name, text in choice.items():
+                    check_has_no_star(rows, text, f"{option} of {name!r}")
             check_row_values(rows, values.values())
             if option == "insert":
                 values = {

@@ -17,6 +17,7 @@ from qbeast_core.read.sample import where_filters
 from qbeast_core.spark.alignment import assigned
 from qbeast_core.spark.changes import updates
 from qbeast_core.spark.conditions import (
+    check_has_no_star,
     check_row_values,
     parse_condition,
     reporting_invalid_sql,
@@ -47,6 +48,8 @@ def _update(table: WritableTable, assignments: Mapping[str, str], where: str | N
     expressions = expressions_of(snapshot.schema, assignments, "update", table.label)
     condition = parse_condition(present, "true" if where is None else where, "where")
     with reporting_invalid_sql(f"update {dict(assignments)!r}", present):
+        for name, text in assignments.items():
+            check_has_no_star(present, text, f"update of {name!r}")
         check_row_values(present, expressions.values())
         values = assigned(present, snapshot.schema, expressions, table.label)
     candidates = Candidates.of(table, where_filters(table, condition.column))

@@ -61,7 +61,9 @@ class ApplicationTransaction:
         return jvm.singleton(_ACTION).fromJson(json.dumps({"txn": fields}))
 
     def done_in(self, spark: SparkSession) -> None:
-        """Unset the session's number after the write, if the session says so, as Delta does."""
+        """Unset the session's number after the write, if the session's reset setting is on, as
+        Delta does.
+        """
         if not self.from_session:
             return
         try:

@@ -174,7 +174,10 @@ class TableIndex:
             ) from None
 
     def lost_column(self, table: str) -> str | None:
-        """What `check_columns_exist` says; None if it says nothing or the index cannot be read."""
+        """The message of the error that `check_columns_exist` raises.
+
+        None if it raises none, or if the index cannot be read.
+        """
         try:
             self.check_columns_exist(table)
         except IncompatibleTable as problem:

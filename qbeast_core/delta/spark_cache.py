@@ -1,7 +1,7 @@
 """Keeps what Spark has cached of a table up to date, as Delta's own commands do.
 
 Spark answers a query from its cache if the query contains a cached plan, even if the table has
-changed since. So each commit that changes rows must tell it.
+changed since. So each commit that changes rows must invalidate that cache.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     DataType,
@@ -368,6 +368,27 @@ def _by_names(jvm: Jvm, expression: Any, common: Mapping[str, Any] | None = None
     if all(after is before for before, after in zip(children, named, strict=True)):
         return expression
     return expression.withNewChildren(jvm.seq(named))
+
+
+def has_star(spark: SparkSession, text: str) -> bool:
+    """Whether a SQL expression has a star, or a pattern of column names in backticks.
+
+    Spark replaces these by the columns of the plan in which it resolves the expression.
+
+    Raises:
+        ParseException: the text is no expression.
+    """
+    if "*" not in text and "`" not in text:
+        return False
+    jvm = Jvm(spark)
+    star = jvm.java_class(_CATALYST + "analysis.Star")
+    left = [jvm.session.sessionState().sqlParser().parseExpression(text)]
+    while left:
+        expression = left.pop()
+        if star.isInstance(expression):
+            return True
+        left += jvm.elements(expression.children())
+    return False
 
 
 def check_executable(df: DataFrame) -> None:

@@ -185,8 +185,9 @@ def address_to_write(
     if path is not None:
         if location is not None:
             raise InvalidOptions(
-                f"location {location!r} is the directory of a new table that has a name, and path "
-                f"{path!r} already is a directory; set table= and location=, or only path="
+                f"location={location!r} cannot be combined with path={path!r}: use table= with "
+                "location= for a named table in that directory, or path= alone for a table "
+                "without a name"
             )
         return TableAddress(path)
     assert table is not None

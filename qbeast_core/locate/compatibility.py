@@ -161,7 +161,7 @@ def _refuse_outside(table: OpenTable, is_outside: Callable[[str], bool]) -> None
 
 
 def _check_slices(table: OpenTable) -> None:
-    """Raise IncompatibleTable if Delta would compute slices from other columns than the weights."""
+    """Raise IncompatibleTable if slices and samples are computed from different columns."""
     stored = table.snapshot.slice_expression
     if stored is None or table.slices_fit_weights:
         return

@@ -243,8 +243,8 @@ def _indexed_already(table: OpenTable, options: IndexOptions) -> ConvertResult:
     if columns is not None and asked != [name.lower() for name in latest.columns]:
         raise IndexMismatch(
             f"{table.label} is already indexed, by {', '.join(latest.columns)}; to index it by "
-            f"{', '.join(column.name for column in columns)}, rewrite it with write_table(..., "
-            "mode='overwrite'), which keeps only the rows that you write"
+            f"{', '.join(column.name for column in columns)}, write all of its rows again with "
+            "write_table(..., mode='overwrite') and all index options"
         )
     kept = continued_transformers(latest, None, snapshot.schema, table.label)
     asked_for = continued_transformers(latest, columns, snapshot.schema, table.label)

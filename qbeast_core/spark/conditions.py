@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from qbeast_core.errors import InvalidOptions
-from qbeast_core.jvm.catalyst import condition_of
+from qbeast_core.jvm.catalyst import condition_of, has_star
 
 _SUBQUERIES = ("Exists", "InSubquery", "ListQuery", "ScalarSubquery")
 
@@ -44,11 +44,12 @@ def parse_condition(rows: DataFrame, text: str, option: str) -> Condition:
 
     Raises:
         InvalidOptions: the text is not a condition on these columns, is not deterministic, or has
-            a subquery or a function that is defined in SQL.
+            a star, a subquery or a function that is defined in SQL.
     """
     if not isinstance(text, str) or not text.strip():
         raise InvalidOptions(f"{option} {text!r} is not a SQL condition; write one like 'id > 5'")
     with reporting_invalid_sql(f"{option} {text!r}", rows):
+        check_has_no_star(rows, text, f"{option} {text!r}")
         condition = condition_of(rows, text)
     if condition is None:
         raise InvalidOptions(
@@ -67,6 +68,19 @@ def parse_condition(rows: DataFrame, text: str, option: str) -> Condition:
         )
     column = F.expr(text) if condition.at_one_time is None else condition.at_one_time
     return Condition(text, column, uses_python="PythonUDF" in simple)
+
+
+def check_has_no_star(rows: DataFrame, text: str, what: str) -> None:
+    """Raise InvalidOptions if a SQL expression has a star.
+
+    The steps of a change add columns of their own to the rows, and a star would include them.
+    Delta's UPDATE, DELETE and MERGE refuse it too.
+
+    Args:
+        what: the expression in messages.
+    """
+    if has_star(rows.sparkSession, text):
+        raise InvalidOptions(f"{what} has a star (*), which is not supported; name the columns")
 
 
 def check_row_values(rows: DataFrame, values: Iterable[Column]) -> None:

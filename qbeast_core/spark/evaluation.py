@@ -214,7 +214,7 @@ def checkpointed(df: DataFrame) -> Iterator[DataFrame]:
         try:
             release_checkpoint(stored)
         except Exception as problem:
-            # What was done with the rows is done, and garbage collection frees them too.
+            # The rows have already been used, and garbage collection frees them too.
             logger.debug("a checkpoint was not released: %s", problem)
 
 

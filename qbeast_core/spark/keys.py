@@ -10,10 +10,16 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    ByteType,
     DataType,
     DateType,
+    DecimalType,
+    DoubleType,
     FloatType,
+    IntegerType,
+    LongType,
     NumericType,
+    ShortType,
     StringType,
     StructType,
     TimestampType,
@@ -23,6 +29,14 @@ from qbeast_core.spark.columns import column, column_from
 
 LISTED_KEYS = 1000
 """Up to this many distinct keys are listed; with more, only their range is used."""
+
+_MAX_DIGITS = 38
+_WHOLE_DIGITS: dict[type[NumericType], int] = {
+    ByteType: 3,
+    ShortType: 5,
+    IntegerType: 10,
+    LongType: 20,
+}
 
 
 def key_condition(
@@ -75,10 +89,31 @@ def _is_ordered(source: StructType, table: StructType, name: str) -> bool:
     here, there = _type(source, name), _type(table, name)
     if isinstance(here, NumericType) and isinstance(there, NumericType):
         # Without ANSI mode, Spark compares a float and a whole number as floats.
-        return isinstance(here, FloatType) == isinstance(there, FloatType)
+        same_kind = isinstance(here, FloatType) == isinstance(there, FloatType)
+        return same_kind and _is_compared_exactly(here, there)
     # Python compares strings by their characters, and a collation does not.
     is_plain = here == StringType() or isinstance(here, (DateType, TimestampType))
     return here == there and is_plain
+
+
+def _is_compared_exactly(here: NumericType, there: NumericType) -> bool:
+    """Whether Spark compares numbers of these types by all of their digits.
+
+    It rounds decimals whose common type would have more than 38 digits. A literal of the same
+    value has fewer digits than the type, so it would be compared exactly.
+    """
+    floating = (FloatType, DoubleType)
+    if here == there or isinstance(here, floating) or isinstance(there, floating):
+        return True
+    wholes, fractions = zip(_digits(here), _digits(there), strict=True)
+    return max(wholes) + max(fractions) <= _MAX_DIGITS
+
+
+def _digits(number: NumericType) -> tuple[int, int]:
+    """The digits before and after the decimal point, as Spark counts them for a common type."""
+    if isinstance(number, DecimalType):
+        return number.precision - number.scale, number.scale
+    return _WHOLE_DIGITS[type(number)], 0
 
 
 def _type(schema: StructType, name: str) -> DataType:

@@ -56,7 +56,7 @@ class Source:
         """The rows for one attempt, which calls this once, where its transaction pins reads."""
         if self._rows is not None:
             return self._rows
-        # Those of the attempt before.
+        # Release the rows of the previous attempt.
         self._held.close()
         return self._held.enter_context(self._store(self._query))
 

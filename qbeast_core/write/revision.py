@@ -115,8 +115,8 @@ def continued_transformers(
             raise IndexMismatch(
                 f"{table} is indexed by {', '.join(current.columns)}, but the write asks for "
                 f"{', '.join(column.name for column in wanted)}; an append cannot change the "
-                "columns: set columns_to_index back, or rebuild the table with mode='overwrite', "
-                "which keeps only the rows that you write"
+                "columns: set columns_to_index back, or write all rows of the table again with "
+                "mode='overwrite' and all index options"
             )
     kinds = [column.kind for column in wanted] if wanted else [None] * len(current.columns)
     return tuple(
@@ -178,8 +178,8 @@ def check_sample_key(
         has = f"the sample key {key}" if key else "no sample key"
         raise IndexMismatch(
             f"{table} has {has}, but the write asks for sample_key {asked}; a table samples "
-            "all its rows by the same columns: set sample_key back, or rebuild the table with "
-            "mode='overwrite', which keeps only the rows that you write"
+            "all its rows by the same columns: set sample_key back, or write all rows of the "
+            "table again with mode='overwrite' and all index options"
         )
 
 
@@ -189,7 +189,7 @@ def check_slices(wanted: bool, stored: bool, table: str) -> None:
         raise IndexMismatch(
             f"{table} {'stores' if stored else 'does not store'} slices, but the write asks for "
             f"slices={wanted}; a write cannot change this for existing files: set slices back, or "
-            "rebuild the table with mode='overwrite', which keeps only the rows that you write"
+            "write all rows of the table again with mode='overwrite' and all index options"
         )
 
 

@@ -64,7 +64,8 @@ def write_table(
     """Write the rows of `df` to an indexed table, in one Delta commit.
 
     All rows come from one evaluation of the query of `df`, even if it contains `rand()` or a limit.
-    Unless the commit's state is unknown, an error leaves the table unchanged.
+    An error leaves the table unchanged, except for NotRegistered, CommitStateUnknown, and errors
+    that say that Spark's JVM does not answer.
 
     Args:
         df: the rows to write. An append matches columns, and fields of structs at any depth, by
@@ -78,7 +79,8 @@ def write_table(
             does nothing.
         columns_to_index: 1 to 8 columns, as `["ts", "user_id:hash"]` or `"ts,user_id:hash"`. The
             kinds of index are `linear`, `hash` and `quantiles`. Required for a new table; an append
-            can repeat the columns but not change them. `"auto"` chooses up to three columns that
+            can repeat the columns but not change them. On overwrite, None keeps the table's
+            columns. `"auto"` chooses up to three columns that
             prune best, and `"auto:2"` up to two. The choice stays until a rebuild with `rechoose`,
             unless it was made from fewer than 256 rows. Such a guess is replaced by any rebuild,
             and by the first rows of an empty table.
@@ -92,10 +94,12 @@ def write_table(
             `{"price_min": 0, "price_max": 9}`. Write dates and timestamps as text, in UTC.
         sample_key: the columns whose hash decides which samples contain a row, as `["order_id"]`,
             `"order_id,line"` or `"all"`; by default the indexed columns. Tables with the same key
-            have matching samples, so you can join them. Fixed until a rebuild.
+            have matching samples, so you can join them. Fixed until a rebuild. An overwrite without
+            this option keeps the table's key only if it does not set `columns_to_index` either.
         slices: whether to store a last column `_qbeast_slice`, with which any engine can sample:
             `_qbeast_slice >= 7` keeps 1 / 2^7 of the rows. Off by default. Fixed until a rebuild.
-            If `df` has a column of this name, it is ignored.
+            An overwrite without this option keeps what the table has only if it does not set
+            `columns_to_index` either. If `df` has a column of this name, it is ignored.
         properties: table properties, whose values are text, numbers or booleans. On overwrite they
             replace all properties except those of the index, which they cannot set; None keeps the
             present ones. An append ignores them.
@@ -129,13 +133,15 @@ def write_table(
         InvalidOptions: an option is not valid.
         UnknownColumn: a named column does not exist.
         UnsupportedColumnType: a column cannot be indexed or be part of the sample key.
-        IndexMismatch: an append asks for other columns, sample key or slices than the table has.
+        IndexMismatch: an append asks for different columns, a different sample key or a different
+            `slices` setting than the table has.
         NotAQbeastTable: an append to a Delta table without an index.
         IncompatibleTable: the table has features that an indexed write cannot maintain, or has lost
             a column that its index needs.
         SourceChanged: the rows changed while they were written.
         ConstraintViolated: a row violates a constraint of the table.
         ValueDoesNotFit: a value does not fit its type.
+        NotRegistered: the rows of a new table are committed, but the catalog does not have it.
         ExecutionFailed: Spark, Delta or storage failed in another way.
         CommitVetoed: a commit hook refused the commit.
         CommitConflict: other writers changed the table during every attempt.

@@ -541,7 +541,7 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse(lambda _, relation, *__: relation)
     def qbeast_sampled(self, relation: QbeastRelation, fraction: Any) -> QbeastRelation:
-        """The relation as a sample of itself (`relation.py`).
+        """The relation, limited to a sample of its rows (`relation.py`).
 
         Raises DbtRuntimeError for what is not a relation, such as a data test's subquery.
         """

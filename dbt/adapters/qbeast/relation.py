@@ -51,7 +51,10 @@ class QbeastRelation(SparkRelation):
         limit: int | None = None,
         event_time_filter: EventTimeFilter | None = None,
     ) -> Self:
-        """dbt's own relation; an error if the node must read all rows and would not."""
+        """dbt's own relation.
+
+        Raises DbtRuntimeError if the node must read all rows but this ephemeral model samples.
+        """
         get_adapter_by_type("qbeast").require_whole_ephemeral(relation_config)
         return super().create_ephemeral_from(relation_config, limit, event_time_filter)
 
@@ -64,7 +67,7 @@ class QbeastRelation(SparkRelation):
         return bool(self.path.get_lowered_part(field) == value.lower())
 
     def sampled(self, fraction: Any) -> Self:
-        """This relation as a sample of itself; `fraction` as in `parse_fraction`.
+        """This relation, limited to a sample of its rows; `fraction` as in `parse_fraction`.
 
         A sample of a sample is the smaller of the two, because samples of a table are nested.
         """

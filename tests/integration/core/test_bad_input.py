@@ -213,7 +213,7 @@ REFUSED_CALLS: dict[str, tuple[Callable[[QbeastTable, Any], Any], str]] = {
     ),
     "a path and a location": (
         lambda table, rows: write_table(rows, path="/a", location="/b", columns_to_index="id"),
-        "location '/b' is the directory of a new table .* path '/a'",
+        "location='/b' cannot be combined with path='/a'",
     ),
     "an empty path": (lambda table, rows: QbeastTable.for_path(rows.sparkSession, ""), "path must"),
 }

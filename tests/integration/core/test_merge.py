@@ -260,6 +260,30 @@ def test_a_float_finds_the_whole_numbers_that_it_finds_in_plain_delta(
     assert contents(spark, indexed) == contents(spark, twin)
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_decimal_finds_the_rounded_keys_that_it_finds_in_plain_delta(
+    spark: SparkSession, tmp_path: Path, exact: bool
+) -> None:
+    """Spark rounds decimals that together need more than 38 digits before it compares them."""
+    indexed, twin = str(tmp_path / "t"), str(tmp_path / "twin")
+    source = spark.sql(f"select 9L id, cast(10 as decimal({28 if exact else 38}, 0)) k, 'new' s")
+    for number in ("10.4", "100.4"):
+        before = spark.sql(f"select 1L id, cast({number} as decimal(38, 10)) k, 'old' s")
+        write_table(before, path=indexed, columns_to_index=["id"])
+        before.write.format("delta").mode("append").save(twin)
+    result = QbeastTable.for_path(spark, indexed).merge(source, "k")
+    assert result.rows_updated == (0 if exact else 1)
+    (
+        DeltaTable.forPath(spark, twin)
+        .alias("t")
+        .merge(source.alias("s"), "t.k = s.k")
+        .whenMatchedUpdateAll()
+        .whenNotMatchedInsertAll()
+        .execute()
+    )
+    assert contents(spark, indexed) == contents(spark, twin)
+
+
 def test_values_beyond_the_range_make_a_revision(spark: SparkSession, tmp_path: Path) -> None:
     path = create(spark, tmp_path)
     source = rows(spark, 1400, 300, shift=3000)

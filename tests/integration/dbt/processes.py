@@ -15,7 +15,8 @@ SPARK_CONFIG = {
     "spark.driver.extraJavaOptions": JAVA_OPTIONS,
     **SMALL_DATA,
 }
-TARGET = {"progress": 0.5, "spark_config": SPARK_CONFIG}
+# One core: a query without an end leaves the other to the processes that run beside it.
+TARGET = {"progress": 0.5, "master": "local[1]", "spark_config": SPARK_CONFIG}
 
 _started: "list[subprocess.Popen[str]]" = []
 

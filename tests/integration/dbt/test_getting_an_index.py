@@ -49,7 +49,7 @@ def command_of(message: str) -> list[str]:
 
 def call_of(message: str) -> str:
     """The Python call that a message names."""
-    (found,) = re.findall(r"in Python: (write_table\(.*?\))\. ", message)
+    (found,) = re.findall(r"import write_table`: (write_table\(.*?\))\. ", message)
     return str(found)
 
 

@@ -189,8 +189,8 @@ class TestOperations:
                 failed.format("parquet"),
                 "vacuum: 2 tables: 1 with nothing to delete, 1 failed",
             ),
-            ("analyze", "{}", "was removed in version 0.6.0 of the Qbeast format"),
-            ("replicate", "{models: events}", "was removed in version 0.6.0 of the Qbeast format"),
+            ("analyze", "{}", "was removed in qbeast-spark 0.6.0"),
+            ("replicate", "{models: events}", "was removed in qbeast-spark 0.6.0"),
         ):
             command = ["run-operation", operation, "--args", arguments]
             _, log = run_dbt_and_capture(command, expect_pass=False)

@@ -49,13 +49,9 @@ def test_the_warehouse_is_in_the_project_wherever_dbt_starts(
     project: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    shop = ("--project-dir", str(project), "--profiles-dir", str(project))
-    told, _ = start(elsewhere, "run", "--select", "first", *shop).communicate()
-    assert "rebuilt 100 rows" in told
+    of_project = ("--project-dir", str(project), "--profiles-dir", str(project))
+    told, _ = start(elsewhere, "debug", *of_project).communicate()
     warehouse = project / "warehouse"
-    assert (warehouse / "s.db" / "first").is_dir()
-    assert (warehouse / "metastore_db").is_dir()
-    told, _ = start(elsewhere, "debug", *shop).communicate()
     assert f"warehouse: {warehouse}\n" in told  # of the profile
     assert f"warehouse: file:{warehouse}\n" in told  # of the session
     assert list(elsewhere.iterdir()) == []
@@ -115,6 +111,8 @@ def test_lock_interruption_and_survival_beside_another_project(
 ) -> None:
     told, _ = start(project, "run").communicate()
     assert "rebuilt 10 rows" in told
+    assert (project / "warehouse" / "s.db" / "first").is_dir()
+    assert (project / "warehouse" / "metastore_db").is_dir()
 
     running = start(project, "run", *WITHOUT_END)
     lines = read_until(running.stdout, "START sql qbeast model s.endless")

@@ -592,7 +592,7 @@ class TestInputsOfARunOnASample(TargetThatAllowsSamples):
         assert [mark(name) for name in ("as_table", "as_view", "added")] == ["0.1"] * 3
 
         # `seen` has a tenth of the rows, and `sliced` has all.
-        told = "this run would add rows to .*added whose inputs are a sample of 10 percent and all"
+        told = r"add rows to .*added from inputs that do not match \(a sample of 10 percent and all"
         assert re.search(told, message_of(run("added", expect_pass=False), "added"))
         run("added", sample=0.1)
         # The view was created over all rows. The table under it is now a sample.
@@ -660,7 +660,7 @@ class TestViewsOfSamples(TargetThatAllowsSamples):
         run("orders", "stage", "facts")
         # The view was created over a sample, and its table has all rows now.
         run("orders", sample=1)
-        assert "inputs are a sample of 10 percent and all rows" in told()
+        assert "inputs that do not match (a sample of 10 percent and all rows)" in told()
         # The view samples the table itself: other rows than those of the sample before.
         run("stage")
         tenth = QbeastTable.for_name(spark, f"{project.test_schema}.orders").sample(0.1)

@@ -3,8 +3,9 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -21,16 +22,18 @@ NAMES = (
     "dbt_valid_to_current: \"timestamp'9999-12-31 00:00:00'\", snapshot_meta_column_names: "
     "{dbt_valid_from: Since, dbt_valid_to: Until, dbt_scd_id: Scd_Id, dbt_is_deleted: Is_Deleted}"
 )
-SNAPSHOTS = {
+PLAIN = {
     "time": f"unique_key: [id, part], {TIME}, hard_deletes: invalidate",
-    "time_indexed": f"unique_key: part, {TIME}, hard_deletes: invalidate, columns_to_index: [id]",
     "time_record": f"unique_key: [id, part], {TIME}, hard_deletes: new_record, {NAMES}",
-    "time_record_indexed": (
-        f"unique_key: [part, id], {TIME}, hard_deletes: new_record, {NAMES}, columns_to_index: [ID]"
-    ),
     "check_record": (
         f"unique_key: \"id || '-' || coalesce(part, 'none')\", {CHECK}: all, "
         "hard_deletes: new_record"
+    ),
+}
+INDEXED = {
+    "time_indexed": f"unique_key: part, {TIME}, hard_deletes: invalidate, columns_to_index: [id]",
+    "time_record_indexed": (
+        f"unique_key: [part, id], {TIME}, hard_deletes: new_record, {NAMES}, columns_to_index: [ID]"
     ),
     "check_indexed": (
         f"unique_key: [part, id], {CHECK}: [V], updated_at: updated_at, hard_deletes: invalidate, "
@@ -56,19 +59,18 @@ class Histories:
         self.spark = spark
         self.schema = schema
 
-    def run(self, *rows: str, snapshots: str = "*") -> dict[str, set[Record]]:
-        """The records of each snapshot after a run on these rows."""
+    def run(self, snapshots: Iterable[str], *rows: str) -> dict[str, set[Record]]:
+        """The records of each of the snapshots after a run on these rows."""
         source = self.write_source(*rows)
-        run_dbt(["snapshot", "-s", snapshots])
+        run_dbt(["snapshot", "-s", *snapshots])
         present = Counter((row.id, row.part, row.v) for row in source.collect())
         found = {}
-        for name in SNAPSHOTS:
-            if snapshots == "*" or name in snapshots.split():
-                records = self.records(name)
-                valid = [r for r in records if r.until is None and not r.is_deleted]
-                assert Counter((r.id, r.part, r.v) for r in valid) == present, name
-                self._require_one_after_the_other(records)
-                found[name] = set(records)
+        for name in snapshots:
+            records = self.records(name)
+            valid = [r for r in records if r.until is None and not r.is_deleted]
+            assert Counter((r.id, r.part, r.v) for r in valid) == present, name
+            self._require_one_after_the_other(records)
+            found[name] = set(records)
         return found
 
     def write_source(self, *rows: str) -> DataFrame:
@@ -111,23 +113,26 @@ def snapshots_yml(snapshots: Mapping[str, str]) -> str:
     return "\n".join(["sources:", source, "snapshots:", *lines])
 
 
-class TestSnapshotRows:
+class RowsThatComeAndGo:
+    configured: Mapping[str, str]
+
     @pytest.fixture(scope="class")
     def snapshots(self) -> dict[str, Any]:
-        return {"histories.yml": snapshots_yml(SNAPSHOTS)}
+        return {"histories.yml": snapshots_yml(self.configured)}
 
     def test_a_source_that_stays_and_rows_that_come_and_go(
         self, project: Any, spark: SparkSession
     ) -> None:
         histories = Histories(spark, project.test_schema)
+        run = partial(histories.run, self.configured)
         stays, empty, unknown = row(1, "a", 1), row(2, "", 2), row(2, None, 2)
-        began = histories.run(stays, empty, unknown)
-        assert histories.run(stays, empty, unknown) == began
+        began = run(stays, empty, unknown)
+        assert run(stays, empty, unknown) == began
 
         # Away and back, twice, as they were.
         for _ in range(2):
-            histories.run(stays)
-            back = histories.run(stays, empty, unknown)
+            run(stays)
+            back = run(stays, empty, unknown)
         for name, records in back.items():
             rows_away = 2 if "record" in name else 1
             assert len(records) == 3 + 2 * 2 * rows_away, name
@@ -135,20 +140,27 @@ class TestSnapshotRows:
         # A row that came back changes, and its source dates that before the run that saw it come.
         # Its key has the empty text, and is not the one with NULL.
         empty = row(2, "", 3, "2024-02-01")
-        changed = histories.run(stays, empty, unknown)
+        changed = run(stays, empty, unknown)
         for name, records in changed.items():
             gone, new = back[name] - records, records - back[name]
             assert {r.part for r in gone | new} == {""}, name
             assert (len(gone), len(new)) == (1, 2), name
 
         # Under the check strategy, a value changes and `updated_at` does not.
-        names = "check_record check_indexed"
-        for name, records in histories.run(row(1, "a", 5), empty, unknown, snapshots=names).items():
+        checked = [name for name in self.configured if name.startswith("check")]
+        for name, records in histories.run(checked, row(1, "a", 5), empty, unknown).items():
             assert len(records) == len(changed[name]) + 1, name
 
-        for name in SNAPSHOTS:
-            if name.endswith("_indexed"):
-                assert QbeastTable.for_name(spark, f"{project.test_schema}.{name}").check().ok
+        for name in INDEXED.keys() & self.configured.keys():
+            assert QbeastTable.for_name(spark, f"{project.test_schema}.{name}").check().ok
+
+
+class TestSnapshotRows(RowsThatComeAndGo):
+    configured = INDEXED
+
+
+class TestSnapshotRowsWithoutAnIndex(RowsThatComeAndGo):
+    configured = PLAIN
 
 
 SHARED = {

@@ -493,7 +493,7 @@ def test_a_statement_that_names_the_schema_of_a_column_is_left_to_spark(
         ("select sampling.orders.id from {}", "Spark rejects the rewritten statement"),
         ("select id from sampling.plain tablesample (10 percent MARK)", "not a table with a Q"),
         ("begin select * from {}; end", "only single statements"),
-        ("select id from {} where id < ?", "before its `?` have values".replace("?", r"\?")),
+        ("select id from {} where id < ?", "has `?` placeholders".replace("?", r"\?")),
         ("execute immediate 'select id from {}'", "only when it runs it"),
         ("execute immediate 'select id from {} where id < ?' using 7", "only when it runs it"),
     ],

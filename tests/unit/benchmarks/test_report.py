@@ -226,10 +226,10 @@ def test_headline_has_the_range_of_the_present_layout(runs: dict[float, Run]) ->
     large = f"range on two columns of {View(runs[10.0]).rows()} rows"
 
     assert large in figures_of("README.md", new)
-    assert "precede" not in figures_of("README.md", new)
+    assert "measured before" not in figures_of("README.md", new)
     older = figures_of("README.md", {**new, 10.0: dated(new[10.0], BEFORE_LAYOUT)})
     assert large not in older
-    assert "\nSamples precede [the present layout]" in older
+    assert "\nThe sample figures were measured before [files got their present layout]" in older
 
 
 def test_pivot_has_a_column_per_side_and_ratios_to_the_common_one() -> None:

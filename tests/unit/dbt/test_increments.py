@@ -81,7 +81,7 @@ def test_names_may_be_one_or_a_list_and_are_taken_once() -> None:
         ("merge", "parquet", None, "'append' or 'insert_overwrite'"),
         ("delete+insert", "orc", None, "file_format='orc'"),
         ("replace_where", "iceberg", None, "Remove file_format"),
-        ("microbatch", "parquet", None, "set partition_by to columns of the grain of batch_size"),
+        ("microbatch", "parquet", None, "set partition_by to a column with one value per batch"),
     ],
 )
 def test_a_format_takes_the_strategies_that_it_can(

@@ -70,7 +70,7 @@ def test_rows_of_the_same_sample_are_added(present: BuiltFrom, added: BuiltFrom)
         (
             (A_TENTH,),
             (A_TENTH, ALL),
-            "inputs are a sample of 10 percent and all rows: .*`sample: false`",
+            r"inputs that do not match \(a sample of 10 percent and all rows\): .*`sample: false`",
         ),
         (
             (A_HUNDREDTH, A_TENTH),

@@ -23,20 +23,28 @@ from qbeast_core import (
     check_convertible,
 )
 
+IN_PYTHON = (
+    "in a Python session on this project's catalog, after `from qbeast_core import write_table`"
+)
+"""Where to make the call that rewrites or copies a table."""
+
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
 _NOT_A_TEXT = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
 @contextmanager
 def advising(session: SparkSession, table: str, spec: ModelSpec) -> Iterator[None]:
-    """Adds to errors how the table can get its model's index; first the way that keeps all rows."""
+    """Adds advice to errors: how to give the table the model's index.
+
+    It starts with the way that keeps all rows.
+    """
     try:
         yield
     except NotAQbeastTable as error:
         raise DbtRuntimeError(f"{without_index(session, table, spec, 'model')}.") from error
     except IndexMismatch as error:
         raise DbtRuntimeError(
-            f"{error}. Or rewrite the table with all its rows in Python: "
+            f"{error}. Or rewrite the table with all its rows, {IN_PYTHON}: "
             f"{keeping_all_rows(table, spec)}. {full_refresh(spec.selector)}."
         ) from error
 
@@ -91,14 +99,14 @@ def _to_get_an_index(problem: QbeastError | None, table: str, spec: ModelSpec) -
     if remedy is Remedy.COPY:
         before, copy = _with_suffix(table, "__before"), _with_suffix(table, "__indexed")
         done = (
-            f"To keep its rows, copy them in Python: {_write_call(table, copy, 'error', spec)}. "
+            f"To keep its rows, copy them {IN_PYTHON}: {_write_call(table, copy, 'error', spec)}. "
             "Constraints and properties are not copied. Then run the SQL `alter table "
             f"{_plain(table)} rename to {before}` and `alter table {copy} rename to "
             f"{_plain(table)}`; {before} keeps the history"
         )
     else:
         done = (
-            "To keep its rows and its history, rewrite it in Python: "
+            f"To keep its rows and its history, rewrite it {IN_PYTHON}: "
             f"{keeping_all_rows(table, spec)}"
         )
     return f"It cannot be converted: {problem}. {done}. Or remove columns_to_index from the model"

@@ -185,7 +185,10 @@ def _in_format(increment: Increment, file_format: str) -> Increment:
         return replace(increment, strategy=INSERT_OVERWRITE, batch="")
     instead = f"use incremental_strategy={APPEND!r} or {INSERT_OVERWRITE!r}"
     if strategy == MICROBATCH:
-        instead = "set partition_by to columns of the grain of batch_size"
+        instead = (
+            "set partition_by to a column with one value per batch, such as the day if "
+            "batch_size is 'day'"
+        )
     raise DbtRuntimeError(
         f"incremental_strategy={strategy!r} cannot be used with file_format={file_format!r}, "
         "because the adapter cannot change single rows of such a table. Remove file_format, or "

@@ -38,8 +38,12 @@ _AS_A_STRATEGY = (
     "argument arg_dict, and set incremental_strategy='<name>'. Or delete it"
 )
 _INSTEAD = {
-    "get_merge_update_columns": "Set merge_update_columns or merge_exclude_columns, and delete it",
-    **dict.fromkeys(_OF_COLUMNS, "Set on_schema_change to what it does, and delete it"),
+    "get_merge_update_columns": (
+        "Set merge_update_columns or merge_exclude_columns, and delete the macro"
+    ),
+    **dict.fromkeys(
+        _OF_COLUMNS, "Set on_schema_change to the value with the same effect, and delete the macro"
+    ),
 }
 
 

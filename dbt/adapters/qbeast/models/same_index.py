@@ -74,7 +74,7 @@ def require_same_index_of_snapshot(session: SparkSession, table: str, spec: Mode
         raise DbtRuntimeError(advice.without_index(session, table, spec, "snapshot")) from error
     except IndexMismatch as error:
         raise DbtRuntimeError(
-            f"{error}. Or rewrite the table with all its rows in Python: "
+            f"{error}. Or rewrite the table with all its rows, {advice.IN_PYTHON}: "
             f"{advice.keeping_all_rows(table, spec)}. dbt does not rebuild snapshots, because "
             "their history exists nowhere else"
         ) from error

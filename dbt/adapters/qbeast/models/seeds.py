@@ -112,7 +112,10 @@ def _may_be_rounded(table: "agate.Table") -> bool:
 
 
 def check_values(session: SparkSession, table: "agate.Table", types: Mapping[str, str]) -> None:
-    """Raises an error of Spark if a value does not fit its type, while the old table is there."""
+    """Raises an error of Spark if a value does not fit its type.
+
+    Called before the old table is replaced.
+    """
     seed_frame(session, table, types).write.format("noop").mode("overwrite").save()
 
 

@@ -98,8 +98,9 @@ def refuse_mixture(table: str, present: BuiltFrom, added: BuiltFrom) -> None:
     )
     if len(fractions(added)) > 1:
         raise DbtRuntimeError(
-            f"this run would add rows to {table} whose inputs are {describe(added)}: rebuild the "
-            "inputs with the same qbeast_sample, or set `sample: false` on those to read whole"
+            f"this run would add rows to {table} from inputs that do not match "
+            f"({describe(added)}): rebuild the inputs with the same qbeast_sample, or set "
+            "`sample: false` on the inputs that should be read in full"
         )
     if fractions(present) != fractions(added):
         raise DbtRuntimeError(

@@ -189,7 +189,10 @@ def _original(
         # The statement itself is wrong: running the original reports it.
         if own_error.getCondition() != "UNBOUND_SQL_PARAMETER":
             return Rewritten(sql)
-        reason = "the statement is analysed before its `?` have values; write the values into it"
+        reason = (
+            "the statement has `?` placeholders, which have no values yet when it is analysed; "
+            "write the values into the SQL text"
+        )
     else:
         reason = f"Spark rejects the rewritten statement ({_first_line(error)})"
     warnings = _once(_left_to_spark(item.sample, reason) for item in indexed)

@@ -1,4 +1,4 @@
-{# Operations that version 0.6.0 removed from the format. #}
+{# Operations that qbeast-spark 0.6.0 removed from the format. #}
 {% macro analyze() %}
   {# A macro takes any arguments only if it names these two. #}
   {% set _ = (varargs, kwargs) %}
@@ -15,7 +15,7 @@
 {% macro qbeast_removed_operation(name) %}
   {% if execute %}
     {% do exceptions.raise_compiler_error(
-        '`' ~ name ~ '` was removed in version 0.6.0 of the Qbeast format, which no longer replicates cubes. '
+        '`' ~ name ~ '` was removed in qbeast-spark 0.6.0, whose format no longer replicates cubes. '
         ~ 'Use `dbt run-operation optimize` instead') %}
   {% endif %}
 {% endmacro %}

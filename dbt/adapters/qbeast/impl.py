@@ -97,7 +97,14 @@ class QbeastAdapter(SparkAdapter):
 
         dbt-spark also takes a schema as empty if a table is dropped while Spark lists it. A first
         build would then replace the tables that dbt does not see, so it is listed again.
+
+        The relations have the schema's name as the profile spells it, by which dbt looks them up:
+        Spark lists `spark_catalog.s` as `s`.
         """
+        listed = self._listed(schema_relation)
+        return [each.incorporate(path={"schema": schema_relation.schema}) for each in listed]
+
+    def _listed(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         for left in reversed(range(_LISTINGS)):
             try:
                 rows = self.execute_macro(
@@ -119,7 +126,8 @@ class QbeastAdapter(SparkAdapter):
     def _build_spark_relation_list(self, row_list: Any, relation_info_func: Any) -> Any:
         """Leaves out the session's temporary views, which Spark lists in every schema."""
         stored = [row for row in row_list if row[0]]
-        return super()._build_spark_relation_list(stored, relation_info_func)
+        found = super()._build_spark_relation_list(stored, relation_info_func)
+        return [metadata.relations.with_described_type(each) for each in found]
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[Any]:
         """The columns (`metadata/columns.py`) without `_qbeast_slice` (`models/slices.py`).
@@ -380,7 +388,8 @@ class QbeastAdapter(SparkAdapter):
 
         Warns about what the model's author may not expect (`models/increment_warnings.py`).
         """
-        increment = models.configuration.model_increment(config, context["model"])
+        window = getattr(self.config.args, "sample", None)
+        increment = models.configuration.model_increment(config, context["model"], window)
         if increment is not None:
             models.own_macros.refuse_ignored_macros(config, context)
             find = partial(self.get_incremental_strategy_macro, context)
@@ -452,6 +461,12 @@ class QbeastAdapter(SparkAdapter):
         """Checks that a snapshot's `check_cols` exist (`models/snapshots.py`)."""
         with self._running(query):
             models.snapshots.require_check_cols(config, partial(self._handle().frame, query))
+
+    @available.parse_none
+    def qbeast_require_whole_source(
+        self, relation: BaseRelation, hard_deletes: str, inputs: Sequence[BaseRelation]
+    ) -> None:
+        models.snapshots.require_whole_source(str(relation), hard_deletes, inputs)
 
     @available.parse_none
     def qbeast_require_same_index_of_snapshot(

@@ -120,3 +120,82 @@ class TestTablesDroppedWhileTheyAreListed:
             failures = 0
             missing = adapter.Relation.create(schema="no_such_schema")
             assert adapter.list_relations_without_caching(missing) == []
+
+
+ADDED = """
+{{ config(materialized='incremental', incremental_strategy='append', INDEX) }}
+select id from range({{ var('first', 0) }}, {{ var('first', 0) }} + 10)
+"""
+HISTORY = """
+snapshots:
+  - name: history
+    relation: ref('indexed')
+    config: {unique_key: id, strategy: check, check_cols: [id], columns_to_index: [id]}
+"""
+
+
+class TestSchemaWithItsCatalog:
+    """Spark lists a schema without the catalog that the profile has in its name."""
+
+    @pytest.fixture(scope="class")
+    def unique_schema(self, prefix: str) -> str:
+        return f"spark_catalog.{prefix}_of_catalog"
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {
+            "indexed.sql": ADDED.replace("INDEX", "columns_to_index='id'"),
+            "plain.sql": ADDED.replace("INDEX", "file_format='delta'"),
+        }
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        return {"history.yml": HISTORY}
+
+    def test_tables_are_found_and_added_to(self, project: Any, spark: SparkSession) -> None:
+        for first in (0, 10):
+            run_dbt(["build", "--vars", f"{{first: {first}}}"])
+        for name in ("indexed", "plain", "history"):
+            table = f"{project.test_schema}.{name}"
+            assert sorted(row.id for row in spark.table(table).collect()) == list(range(20)), name
+        catalog = run_dbt(["docs", "generate"])
+        assert {"model.test.indexed", "model.test.plain"} <= set(catalog.nodes)
+
+
+DESCRIBED = """
+models:
+  - name: described
+    description: "Rows with\nType: VIEW\nProvider: parquet"
+    config: {persist_docs: {relation: true}}
+"""
+
+
+class TestDescriptionLikeSparks:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        model = ADDED.replace("INDEX", "columns_to_index='id'")
+        return {"described.sql": model, "schema.yml": DESCRIBED}
+
+    def test_a_table_stays_a_table(self, project: Any, spark: SparkSession) -> None:
+        for first in (0, 10):
+            run_dbt(["run", "--vars", f"{{first: {first}}}"])
+        assert spark.table(f"{project.test_schema}.described").count() == 20
+
+
+class TestTableThatBecomesAView:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"changing.sql": TABLE}
+
+    def test_it_is_dropped_only_for_a_query_that_spark_can_read(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        run_dbt(["run"])
+        model = Path(project.project_root, "models/changing.sql")
+        model.write_text("{{ config(materialized='view') }} select missing from range(3)")
+        (failed,) = run_dbt(["run"], expect_pass=False)
+        assert "missing" in failed.message
+        assert spark.table(f"{project.test_schema}.changing").count() == 1
+        model.write_text("{{ config(materialized='view') }} select id from range(3)")
+        run_dbt(["run"])
+        assert spark.table(f"{project.test_schema}.changing").count() == 3

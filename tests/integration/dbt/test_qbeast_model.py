@@ -232,6 +232,43 @@ class TestContractOfOtherRelations:
             assert [row.id for row in spark.table(table).collect()] == [1], name
 
 
+# The rows that a model leaves out may violate its contract.
+JOINED = """
+{{ config(materialized='table', contract={'enforced': true}, FORMAT) }}
+select o.id from (select explode(array(1, {{ var('id', 2) }}, -3)) as id) as o
+join (select explode(array(1, 2, -4)) as id) as v on o.id = v.id
+"""
+JOINED_SCHEMA = """
+models:
+  - name: joined
+    constraints: &constraints [{type: check, name: positive, expression: id > 0}]
+    columns: &columns [{name: id, data_type: int}]
+  - {name: joined_parquet, constraints: *constraints, columns: *columns}
+  - {name: joined_indexed, constraints: *constraints, columns: *columns}
+"""
+
+
+class TestContractOfAJoin:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        formats = {
+            "joined": "file_format='delta'",
+            "joined_parquet": "file_format='parquet'",
+            "joined_indexed": "columns_to_index='id'",
+        }
+        models = {f"{name}.sql": JOINED.replace("FORMAT", each) for name, each in formats.items()}
+        return {**models, "schema.yml": JOINED_SCHEMA}
+
+    def test_rows_that_the_join_leaves_out_are_not_checked(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        for result in run_dbt(["run"]):
+            table = f"{project.test_schema}.{result.node.name}"
+            assert sorted(row.id for row in spark.table(table).collect()) == [1, 2]
+        for result in run_dbt(["run", "--vars", "{id: -4}"], expect_pass=False):
+            assert "positive" in result.message
+
+
 class TestContractAndLocation:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:

@@ -92,6 +92,28 @@ class TestSnapshot:
         assert QbeastTable.for_name(spark, f"{project.test_schema}.plain").check().ok
 
 
+class TestSnapshotOfAPart:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"present.sql": SOURCE}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        return {"kept.yml": snapshots_yml("[id]", "none")}
+
+    def test_rows_that_a_run_leaves_out_are_not_closed(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        run_dbt(["build", "--empty"])
+        run_dbt(["build"])
+        results = run_dbt(["snapshot", "--empty"], expect_pass=False)
+        assert "with --empty its query lacks rows" in message_of(results, "kept")
+        assert message_of(results, "plain").startswith("OK")
+        for name in ("kept", "plain"):
+            table = spark.table(f"{project.test_schema}.{name}")
+            assert table.where("dbt_valid_to is null").count() == 3
+
+
 ROWS = "{{ config(materialized='table') }} select 1 as id, '{{ var('name', 'a') }}' as name"
 SLICED = """
 {{ config(materialized='qbeast', columns_to_index=['id'], slices=true) }}

@@ -1,6 +1,7 @@
 """What an incremental model's configuration asks for, and the constraints of its contract."""
 
 import re
+from datetime import datetime, timezone
 from types import SimpleNamespace
 from typing import Any
 
@@ -136,6 +137,26 @@ def test_a_batch_is_bounded_as_dbt_bounds_its_sources() -> None:
     )
     assert quoted == expected.replace("ts ", "`the ts` ")
     assert batch_condition({}, {}) == ""
+
+
+def test_a_batch_replaces_only_the_times_that_dbts_sample_reads() -> None:
+    def bounds(first: int, end: int) -> tuple[datetime, datetime]:
+        utc = timezone.utc
+        return datetime(2020, 1, first, tzinfo=utc), datetime(2020, 1, end, tzinfo=utc)
+
+    def condition(first: int, end: int) -> str:
+        window = SimpleNamespace(start=bounds(first, end)[0], end=bounds(first, end)[1])
+        return batch_condition(config, {}, window)
+
+    start, end = bounds(5, 20)
+    config = {
+        "event_time": "ts",
+        "__dbt_internal_microbatch_event_time_start": start,
+        "__dbt_internal_microbatch_event_time_end": end,
+    }
+    for window, (first, last) in (((8, 12), (8, 12)), ((1, 12), (5, 12)), ((8, 30), (8, 20))):
+        expected = f"ts >= '{bounds(first, last)[0]}' and ts < '{bounds(first, last)[1]}'"
+        assert condition(*window) == expected
 
 
 BATCH = {

@@ -91,12 +91,17 @@ def is_incremental(config: Mapping[str, Any]) -> bool:
     return _strategy(config) is not None
 
 
-def model_increment(config: Any, model: Mapping[str, Any] | None = None) -> Increment | None:
-    """What a run of a model does with an existing table; None to rebuild it."""
+def model_increment(
+    config: Any, model: Mapping[str, Any] | None = None, window: Any = None
+) -> Increment | None:
+    """What a run of a model does with an existing table; None to rebuild it.
+
+    The arguments are those of `increment_of`.
+    """
     strategy = _strategy(config)
     if strategy is None:
         return None
-    increment = increment_of(config, strategy, model)
+    increment = increment_of(config, strategy, model, window)
     refuse_databricks_merge_keys(config, increment)
     if increment.strategy in (REPLACE_WHERE, MICROBATCH):
         _require_predicates_without_alias(increment)

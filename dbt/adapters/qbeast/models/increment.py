@@ -90,13 +90,16 @@ def strategy_of(config: Any, default: str | None) -> str | None:
     return str(strategy)
 
 
-def increment_of(config: Any, strategy: str, model: Mapping[str, Any] | None = None) -> Increment:
+def increment_of(
+    config: Any, strategy: str, model: Mapping[str, Any] | None = None, window: Any = None
+) -> Increment:
     """The increment of a configuration.
 
     Args:
         config: the `config` object of dbt's context.
         strategy: what `strategy_of` says.
         model: the `model` of dbt's context, which has the columns; None if they do not matter.
+        window: the times of dbt's `--sample`; None without it.
 
     Raises:
         DbtRuntimeError: keys are incompatible, or a value is missing or not allowed.
@@ -112,13 +115,13 @@ def increment_of(config: Any, strategy: str, model: Mapping[str, Any] | None = N
         ),
         on_schema_change=_on_schema_change(config),
         partition_by=tuple(map(unquoted, _texts("partition_by", config.get("partition_by")))),
-        batch=batch_condition(config, model or {}) if strategy == MICROBATCH else "",
+        batch=batch_condition(config, model or {}, window) if strategy == MICROBATCH else "",
     )
     _require(increment)
     return _in_format(increment, config.get("file_format") or "delta")
 
 
-def batch_condition(config: Any, model: Mapping[str, Any]) -> str:
+def batch_condition(config: Any, model: Mapping[str, Any], window: Any = None) -> str:
     """The condition that selects the rows of one microbatch; '' if there is none.
 
     The batch includes its start and excludes its end.
@@ -126,6 +129,8 @@ def batch_condition(config: Any, model: Mapping[str, Any]) -> str:
     Args:
         config: the configuration of the model's node, in which dbt stores the batch's bounds.
         model: the `model` of dbt's context.
+        window: the times of dbt's `--sample`. The inputs have no other rows, so the batch's other
+            rows must stay.
     """
     column = config.get("event_time")
     # As in dbt's own filter, a name is quoted only if its column says so: it may be a field's path.
@@ -133,6 +138,8 @@ def batch_condition(config: Any, model: Mapping[str, Any]) -> str:
         column = quoted(column)
     start = config.get("__dbt_internal_microbatch_event_time_start")
     end = config.get("__dbt_internal_microbatch_event_time_end")
+    if window is not None and start and end:
+        start, end = max(start, window.start), min(end, window.end)
     # Written like dbt's own filter on the inputs of the model's query.
     return " and ".join(
         f"{column} {operator} '{bound}'" for operator, bound in ((">=", start), ("<", end)) if bound

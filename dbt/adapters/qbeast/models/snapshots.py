@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.exceptions import SnapshotTargetNotSnapshotTableError
 from dbt.adapters.qbeast.models.column_lists import require_columns_of_query
 from dbt.adapters.qbeast.models.increment import APPEND_NEW, MERGE_SOURCE, MERGE_TARGET
@@ -34,6 +35,22 @@ def require_check_cols(config: Any, query: Callable[[], DataFrame]) -> None:
     names = config.get("check_cols")
     if config.get("strategy") == "check" and names and names != "all":
         require_columns_of_query("check_cols", list(map(str, names)), query().schema)
+
+
+def require_whole_source(snapshot: str, hard_deletes: str, inputs: Sequence[BaseRelation]) -> None:
+    """Raises DbtRuntimeError if records would be closed only because a run leaves out their rows.
+
+    Args:
+        inputs: the refs and sources of the snapshot, as its query reads them.
+    """
+    limited = [each for each in inputs if each.limit is not None or each.event_time_filter]
+    if limited and hard_deletes != "ignore":
+        option = "--sample" if limited[0].limit is None else "--empty"
+        raise DbtRuntimeError(
+            f"{snapshot} has hard_deletes={hard_deletes!r}, and with {option} its query lacks rows "
+            f"that are not deleted, so their records would be closed: run it without {option}, or "
+            "leave it out with --exclude resource_type:snapshot"
+        )
 
 
 def require_columns_of_snapshot(

@@ -51,6 +51,20 @@
 {%- endmacro %}
 
 
+{# dbt's own macro drops a table that becomes a view before Spark has read the view's query. #}
+{% macro qbeast__handle_existing_table(full_refresh, old_relation) %}
+  {%- do adapter.qbeast_mark_of_view(model, graph) -%}
+  {# Some headers can run only once. #}
+  {%- if not config.get('sql_header') -%}
+    {%- do get_columns_in_query(sql) -%}
+    {%- if config.get('contract').enforced -%}
+      {%- do get_assert_columns_equivalent(sql) -%}
+    {%- endif -%}
+  {%- endif -%}
+  {{ default__handle_existing_table(full_refresh, old_relation) }}
+{% endmacro %}
+
+
 {# Delta cannot add NOT NULL to an existing column; a CHECK has the same effect. #}
 {% macro qbeast__persist_constraints(relation, model) %}
   {%- if config.get('contract').enforced and config.get('file_format') == 'delta' -%}

@@ -30,7 +30,7 @@
   {%- set query = compiled_code -%}
   {%- if model['language'] == 'python' -%}
     {%- set query = adapter.qbeast_run_python(
-        model, compiled_code, graph, qbeast_inputs_of_batch(model)) -%}
+        model, compiled_code, graph, qbeast_inputs(model) if model.batch else []) -%}
   {%- endif -%}
   {%- if is_indexed -%}
     {%- set query = adapter.qbeast_query_without_slices(query, this, spec) -%}
@@ -76,18 +76,16 @@
 {% endmacro %}
 
 
-{# The refs and sources of a batch, limited to its time range; dbt does that in SQL models only. #}
-{% macro qbeast_inputs_of_batch(model) -%}
+{# The refs and sources of a node, limited as in SQL: by a batch, --empty or --sample. #}
+{% macro qbeast_inputs(model) -%}
   {%- set inputs = [] -%}
-  {%- if model.batch -%}
-    {%- for given in model.refs -%}
-      {%- set names = [given.package, given.name] if given.package else [given.name] -%}
-      {% do inputs.append(ref(*names, v=given.version or none)) %}
-    {%- endfor -%}
-    {%- for names in model.sources -%}
-      {% do inputs.append(source(*names)) %}
-    {%- endfor -%}
-  {%- endif -%}
+  {%- for given in model.refs -%}
+    {%- set names = [given.package, given.name] if given.package else [given.name] -%}
+    {% do inputs.append(ref(*names, v=given.version or none)) %}
+  {%- endfor -%}
+  {%- for names in model.sources -%}
+    {% do inputs.append(source(*names)) %}
+  {%- endfor -%}
   {{ return(inputs) }}
 {%- endmacro %}
 

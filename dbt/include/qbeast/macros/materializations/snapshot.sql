@@ -40,6 +40,7 @@
     {%- endif -%}
   {%- else -%}
     {% do adapter.qbeast_require_no_mixture(target_relation, built_from) %}
+    {% do adapter.qbeast_require_whole_source(target_relation, strategy.hard_deletes, qbeast_inputs(model)) %}
     {%- if is_indexed -%}
       {% do adapter.qbeast_require_same_index_of_snapshot(target_relation, spec) %}
     {%- endif -%}

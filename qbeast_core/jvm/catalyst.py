@@ -6,6 +6,7 @@ They become part of a Spark plan and run in the executors' JVM; no row passes th
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -41,6 +42,8 @@ _MURMUR = "scala.util.hashing.MurmurHash3"
 # Spark estimates the size of rows by the size of the compressed files.
 _MAX_COMPRESSION = 32
 _ROW_HEADER_BYTES = 8
+# A star, a pattern in backticks, or a variable of Spark that may contain one.
+_MAY_BE_STAR = re.compile(r"[*`]|\$\{")
 # Each pass can prune below a node that the previous pass removed, such as a window.
 _PRUNINGS = 10
 ONE_TASK_BYTES = 16 << 20
@@ -378,7 +381,7 @@ def has_star(spark: SparkSession, text: str) -> bool:
     Raises:
         ParseException: the text is no expression.
     """
-    if "*" not in text and "`" not in text:
+    if not _MAY_BE_STAR.search(text):
         return False
     jvm = Jvm(spark)
     star = jvm.java_class(_CATALYST + "analysis.Star")

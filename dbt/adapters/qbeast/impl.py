@@ -116,18 +116,17 @@ class QbeastAdapter(SparkAdapter):
                 if not left:
                     raise
             else:
-                found: list[BaseRelation] = self._build_spark_relation_list(
+                found = self._build_spark_relation_list(
                     row_list=rows, relation_info_func=self._get_relation_information
                 )
-                return found
+                return [metadata.relations.with_described_type(each) for each in found]
         listed: list[BaseRelation] = super().list_relations_without_caching(schema_relation)
         return listed
 
     def _build_spark_relation_list(self, row_list: Any, relation_info_func: Any) -> Any:
         """Leaves out the session's temporary views, which Spark lists in every schema."""
         stored = [row for row in row_list if row[0]]
-        found = super()._build_spark_relation_list(stored, relation_info_func)
-        return [metadata.relations.with_described_type(each) for each in found]
+        return super()._build_spark_relation_list(stored, relation_info_func)
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[Any]:
         """The columns (`metadata/columns.py`) without `_qbeast_slice` (`models/slices.py`).
@@ -382,14 +381,17 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_increment(
-        self, config: Any, context: Mapping[str, Any], spec: "ModelSpec | None"
+        self,
+        config: Any,
+        context: Mapping[str, Any],
+        spec: "ModelSpec | None",
+        inputs: Sequence[BaseRelation],
     ) -> "Increment | None":
         """What a run does with an existing table (`models/increment.py`); None to rebuild it.
 
         Warns about what the model's author may not expect (`models/increment_warnings.py`).
         """
-        window = getattr(self.config.args, "sample", None)
-        increment = models.configuration.model_increment(config, context["model"], window)
+        increment = models.configuration.model_increment(config, context["model"], inputs)
         if increment is not None:
             models.own_macros.refuse_ignored_macros(config, context)
             find = partial(self.get_incremental_strategy_macro, context)

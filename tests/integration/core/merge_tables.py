@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -44,3 +45,11 @@ def files_holding(spark: SparkSession, path: str, condition: str) -> set[str]:
     """The names of the files that have a row which satisfies the condition."""
     found = plain(spark, path).where(condition).select(F.col("_metadata.file_name"))
     return {row[0] for row in found.distinct().collect()}
+
+
+def upsert_by_delta(spark: SparkSession, path: str, source: DataFrame, key: str) -> None:
+    """The same as a merge by this key, by plain Delta."""
+    merge = (
+        DeltaTable.forPath(spark, path).alias("t").merge(source.alias("s"), f"t.{key} = s.{key}")
+    )
+    merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()

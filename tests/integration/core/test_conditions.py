@@ -50,6 +50,7 @@ STAR = "concat_ws(' ', *) like '%parquet%'"
         lambda table, _: table.update({"name": "'?'"}, "coalesce(* except (id)) is null"),
         lambda table, _: table.update({"name": "concat_ws('|', *)"}),
         lambda table, rows: table.replace_where(rows, "hash(*) > 0"),
+        lambda table, _: table.delete("hash(${all.columns}) != 0"),
         lambda table, rows: table.merge(rows, "id", where="hash(source.*) != hash(target.*)"),
         lambda table, rows: table.merge(rows, "id", update={"name": "to_json(struct(source.*))"}),
         lambda table, rows: table.merge(rows, "id", insert={"name": "to_json(struct(*))"}),
@@ -61,7 +62,10 @@ def test_a_star_is_refused_as_by_delta(
     path = str(tmp_path)
     rows = spark.sql("select 1L id, 'ann' name union all select 2L, null")
     write_table(rows, path=path, columns_to_index=["id"])
-    with pytest.raises(InvalidOptions, match=r"has a star \(\*\)"):
+    with (
+        changed_settings(spark, {"all.columns": "*"}),
+        pytest.raises(InvalidOptions, match=r"has a star \(\*\)"),
+    ):
         change(QbeastTable.for_path(spark, path), rows)
     with pytest.raises(AnalysisException, match="INVALID_USAGE_OF_STAR"):
         DeltaTable.forPath(spark, path).delete(STAR)

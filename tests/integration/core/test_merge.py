@@ -26,7 +26,13 @@ from tests.integration.core.brute_force import (
     live_adds,
     plain,
 )
-from tests.integration.core.merge_tables import contents, create, files_holding, rows
+from tests.integration.core.merge_tables import (
+    contents,
+    create,
+    files_holding,
+    rows,
+    upsert_by_delta,
+)
 from tests.integration.core.other_threads import Once
 from tests.support.counters import counting
 
@@ -249,14 +255,7 @@ def test_a_float_finds_the_whole_numbers_that_it_finds_in_plain_delta(
         known = key_condition(source, ["id"], rows_before.schema, "t")
         assert known is not None and matched.where(known).count() == matched.count()
         QbeastTable.for_path(spark, indexed).merge(source, "id")
-        (
-            DeltaTable.forPath(spark, twin)
-            .alias("t")
-            .merge(source.alias("s"), "t.id = s.id")
-            .whenMatchedUpdateAll()
-            .whenNotMatchedInsertAll()
-            .execute()
-        )
+        upsert_by_delta(spark, twin, source, "id")
     assert contents(spark, indexed) == contents(spark, twin)
 
 
@@ -273,14 +272,7 @@ def test_a_decimal_finds_the_rounded_keys_that_it_finds_in_plain_delta(
         before.write.format("delta").mode("append").save(twin)
     result = QbeastTable.for_path(spark, indexed).merge(source, "k")
     assert result.rows_updated == (0 if exact else 1)
-    (
-        DeltaTable.forPath(spark, twin)
-        .alias("t")
-        .merge(source.alias("s"), "t.k = s.k")
-        .whenMatchedUpdateAll()
-        .whenNotMatchedInsertAll()
-        .execute()
-    )
+    upsert_by_delta(spark, twin, source, "k")
     assert contents(spark, indexed) == contents(spark, twin)
 
 

@@ -578,6 +578,17 @@ class TestMicrobatch:
             ]
         )
         assert [ids(table) for table in tables] == [[1, 10, 12, 20]] * 2
+        # dbt's sample has the second half of the day, so its first half stays as well.
+        for table in tables:
+            spark.sql(f"update {table} set id = 11 where id = 1")
+        half = "{'start': '2020-01-02 12:00:00', 'end': '2020-01-03 00:00:00'}"
+        run_dbt(
+            [
+                *("run", "-s", "batched", "plain", "--sample", half),
+                *("--event-time-start", "2020-01-02", "--event-time-end", "2020-01-03"),
+            ]
+        )
+        assert [ids(table) for table in tables] == [[10, 11, 12, 20]] * 2
         assert QbeastTable.for_name(spark, tables[0]).check().ok
 
     def test_a_python_model_reads_the_rows_of_its_batch(

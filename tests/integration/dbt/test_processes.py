@@ -35,6 +35,10 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def directories_of(project: Path) -> tuple[str, ...]:
+    return "--project-dir", str(project), "--profiles-dir", str(project)
+
+
 def without_java(tmp_path: Path) -> dict[str, str]:
     return {"PATH": str(tmp_path), "JAVA_HOME": ""}
 
@@ -49,8 +53,7 @@ def test_the_warehouse_is_in_the_project_wherever_dbt_starts(
     project: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    of_project = ("--project-dir", str(project), "--profiles-dir", str(project))
-    told, _ = start(elsewhere, "debug", *of_project).communicate()
+    told, _ = start(elsewhere, "debug", *directories_of(project)).communicate()
     warehouse = project / "warehouse"
     assert f"warehouse: {warehouse}\n" in told  # of the profile
     assert f"warehouse: file:{warehouse}\n" in told  # of the session
@@ -107,10 +110,13 @@ def test_two_targets_in_one_process_have_their_own_settings(tmp_path: Path) -> N
 
 
 def test_lock_interruption_and_survival_beside_another_project(
-    project: Path, tmp_path: Path
+    project: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    told, _ = start(project, "run").communicate()
+    # From another directory, which stays empty.
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    told, _ = start(elsewhere, "run", *directories_of(project)).communicate()
     assert "rebuilt 10 rows" in told
+    assert list(elsewhere.iterdir()) == []
     assert (project / "warehouse" / "s.db" / "first").is_dir()
     assert (project / "warehouse" / "metastore_db").is_dir()
 

@@ -1,11 +1,12 @@
 """What an incremental model's configuration asks for, and the constraints of its contract."""
 
 import re
-from datetime import datetime, timezone
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from dbt.adapters.base.relation import EventTimeFilter
 from dbt.adapters.qbeast.models.configuration import model_increment, model_spec
 from dbt.adapters.qbeast.models.constraints import Check, checked_query, checks_of, properties_of
 from dbt.adapters.qbeast.models.increment import (
@@ -17,6 +18,7 @@ from dbt.adapters.qbeast.models.increment import (
 )
 from dbt.adapters.qbeast.models.increment_warnings import warnings_of, warnings_of_kept_index
 from dbt.adapters.qbeast.models.own_macros import refuse_ignored_macros
+from dbt.adapters.qbeast.relation import QbeastRelation
 from dbt_common.exceptions import DbtRuntimeError
 
 
@@ -139,24 +141,18 @@ def test_a_batch_is_bounded_as_dbt_bounds_its_sources() -> None:
     assert batch_condition({}, {}) == ""
 
 
-def test_a_batch_replaces_only_the_times_that_dbts_sample_reads() -> None:
-    def bounds(first: int, end: int) -> tuple[datetime, datetime]:
-        utc = timezone.utc
-        return datetime(2020, 1, first, tzinfo=utc), datetime(2020, 1, end, tzinfo=utc)
-
-    def condition(first: int, end: int) -> str:
-        window = SimpleNamespace(start=bounds(first, end)[0], end=bounds(first, end)[1])
-        return batch_condition(config, {}, window)
-
-    start, end = bounds(5, 20)
+def test_a_batch_replaces_only_the_times_that_its_inputs_have() -> None:
     config = {
         "event_time": "ts",
-        "__dbt_internal_microbatch_event_time_start": start,
-        "__dbt_internal_microbatch_event_time_end": end,
+        "__dbt_internal_microbatch_event_time_start": "2020-01-01",
+        "__dbt_internal_microbatch_event_time_end": "2020-01-31",
     }
-    for window, (first, last) in (((8, 12), (8, 12)), ((1, 12), (5, 12)), ((8, 30), (8, 20))):
-        expected = f"ts >= '{bounds(first, last)[0]}' and ts < '{bounds(first, last)[1]}'"
-        assert condition(*window) == expected
+    limit = EventTimeFilter("at", start=datetime(2020, 1, 8), end=datetime(2020, 1, 12))
+    whole = QbeastRelation.create(schema="s", identifier="whole")
+    part = QbeastRelation.create(schema="s", identifier="part", event_time_filter=limit)
+    narrow = "ts >= '2020-01-08 00:00:00' and ts < '2020-01-12 00:00:00'"
+    assert batch_condition(config, {}, [whole, part]) == narrow
+    assert batch_condition(config, {}, [whole]) == batch_condition(config, {})
 
 
 BATCH = {

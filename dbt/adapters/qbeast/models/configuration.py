@@ -1,9 +1,10 @@
 """A model's configuration: read from dbt, checked, and turned into one typed value."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.qbeast.models.constraints import checks_of, properties_of
 from dbt.adapters.qbeast.models.descriptions import Descriptions, descriptions_of
 from dbt.adapters.qbeast.models.increment import (
@@ -92,7 +93,7 @@ def is_incremental(config: Mapping[str, Any]) -> bool:
 
 
 def model_increment(
-    config: Any, model: Mapping[str, Any] | None = None, window: Any = None
+    config: Any, model: Mapping[str, Any] | None = None, inputs: Sequence[BaseRelation] = ()
 ) -> Increment | None:
     """What a run of a model does with an existing table; None to rebuild it.
 
@@ -101,7 +102,7 @@ def model_increment(
     strategy = _strategy(config)
     if strategy is None:
         return None
-    increment = increment_of(config, strategy, model, window)
+    increment = increment_of(config, strategy, model, inputs)
     refuse_databricks_merge_keys(config, increment)
     if increment.strategy in (REPLACE_WHERE, MICROBATCH):
         _require_predicates_without_alias(increment)

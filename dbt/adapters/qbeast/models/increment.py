@@ -1,9 +1,10 @@
 """How an incremental run combines its rows with those of the table."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.qbeast.column import unquoted
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -91,7 +92,10 @@ def strategy_of(config: Any, default: str | None) -> str | None:
 
 
 def increment_of(
-    config: Any, strategy: str, model: Mapping[str, Any] | None = None, window: Any = None
+    config: Any,
+    strategy: str,
+    model: Mapping[str, Any] | None = None,
+    inputs: Sequence[BaseRelation] = (),
 ) -> Increment:
     """The increment of a configuration.
 
@@ -99,7 +103,7 @@ def increment_of(
         config: the `config` object of dbt's context.
         strategy: what `strategy_of` says.
         model: the `model` of dbt's context, which has the columns; None if they do not matter.
-        window: the times of dbt's `--sample`; None without it.
+        inputs: the refs and sources of a batch, with dbt's filters.
 
     Raises:
         DbtRuntimeError: keys are incompatible, or a value is missing or not allowed.
@@ -115,13 +119,15 @@ def increment_of(
         ),
         on_schema_change=_on_schema_change(config),
         partition_by=tuple(map(unquoted, _texts("partition_by", config.get("partition_by")))),
-        batch=batch_condition(config, model or {}, window) if strategy == MICROBATCH else "",
+        batch=batch_condition(config, model or {}, inputs) if strategy == MICROBATCH else "",
     )
     _require(increment)
     return _in_format(increment, config.get("file_format") or "delta")
 
 
-def batch_condition(config: Any, model: Mapping[str, Any], window: Any = None) -> str:
+def batch_condition(
+    config: Any, model: Mapping[str, Any], inputs: Sequence[BaseRelation] = ()
+) -> str:
     """The condition that selects the rows of one microbatch; '' if there is none.
 
     The batch includes its start and excludes its end.
@@ -129,8 +135,8 @@ def batch_condition(config: Any, model: Mapping[str, Any], window: Any = None) -
     Args:
         config: the configuration of the model's node, in which dbt stores the batch's bounds.
         model: the `model` of dbt's context.
-        window: the times of dbt's `--sample`. The inputs have no other rows, so the batch's other
-            rows must stay.
+        inputs: the refs and sources of the batch. With dbt's `--sample`, their filters are narrower
+            than the batch, whose other rows must then stay.
     """
     column = config.get("event_time")
     # As in dbt's own filter, a name is quoted only if its column says so: it may be a field's path.
@@ -138,8 +144,9 @@ def batch_condition(config: Any, model: Mapping[str, Any], window: Any = None) -
         column = quoted(column)
     start = config.get("__dbt_internal_microbatch_event_time_start")
     end = config.get("__dbt_internal_microbatch_event_time_end")
-    if window is not None and start and end:
-        start, end = max(start, window.start), min(end, window.end)
+    limit = next((each.event_time_filter for each in inputs if each.event_time_filter), None)
+    if limit is not None:
+        start, end = limit.start, limit.end
     # Written like dbt's own filter on the inputs of the model's query.
     return " and ".join(
         f"{column} {operator} '{bound}'" for operator, bound in ((">=", start), ("<", end)) if bound

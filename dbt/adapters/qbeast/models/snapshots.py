@@ -44,7 +44,7 @@ def require_whole_source(snapshot: str, hard_deletes: str, inputs: Sequence[Base
         inputs: the refs and sources of the snapshot, as its query reads them.
     """
     limited = [each for each in inputs if each.limit is not None or each.event_time_filter]
-    if limited and hard_deletes != "ignore":
+    if limited and hard_deletes in ("invalidate", "new_record"):
         option = "--sample" if limited[0].limit is None else "--empty"
         raise DbtRuntimeError(
             f"{snapshot} has hard_deletes={hard_deletes!r}, and with {option} its query lacks rows "

@@ -6,7 +6,8 @@
   {%- set built_from = adapter.qbeast_built_from(model, graph) -%}
   {%- set spec = adapter.qbeast_model_spec(config, model, built_from, should_full_refresh())
                  if is_indexed else none -%}
-  {%- set increment = adapter.qbeast_increment(config, context, spec) -%}
+  {%- set inputs_of_batch = qbeast_inputs(model) if model.batch else [] -%}
+  {%- set increment = adapter.qbeast_increment(config, context, spec, inputs_of_batch) -%}
   {%- set existing = load_relation(this) -%}
   {%- set is_delta = is_indexed or config.get('file_format') == 'delta' -%}
   {# dbt caches this relation for the next batch of the same run. #}
@@ -29,8 +30,7 @@
 
   {%- set query = compiled_code -%}
   {%- if model['language'] == 'python' -%}
-    {%- set query = adapter.qbeast_run_python(
-        model, compiled_code, graph, qbeast_inputs(model) if model.batch else []) -%}
+    {%- set query = adapter.qbeast_run_python(model, compiled_code, graph, inputs_of_batch) -%}
   {%- endif -%}
   {%- if is_indexed -%}
     {%- set query = adapter.qbeast_query_without_slices(query, this, spec) -%}

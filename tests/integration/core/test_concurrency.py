@@ -37,12 +37,7 @@ from tests.integration.core.other_threads import (
     in_other_thread,
     together,
 )
-
-
-def rows(spark: SparkSession, first: int, count: int, shift: int = 0) -> Any:
-    return spark.range(first, first + count, 1, 1).selectExpr(
-        "id", f"pmod(hash(id), 1000) + {shift} as a", "pmod(hash(id, 1), 1000) as b"
-    )
+from tests.support.hashed_rows import rows
 
 
 @pytest.fixture

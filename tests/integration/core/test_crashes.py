@@ -25,7 +25,6 @@ from tests.integration.core.killed_operations import (
     CREATED,
     GROWN,
     KILLABLE,
-    make_tables,
     place_of_created,
 )
 from tests.integration.core.killing import killed_process
@@ -47,13 +46,6 @@ def warehouse_of(spark: SparkSession) -> str:
     return str(Path(place_of_created(spark)).parent)
 
 
-@pytest.fixture(scope="module")
-def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("tables")
-    make_tables(spark, directory)
-    return directory
-
-
 @pytest.mark.parametrize(
     ("name", "die_at"),
     [
@@ -64,10 +56,10 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     ],
 )
 def test_a_process_killed_before_the_commit_leaves_the_table_unchanged(
-    spark: SparkSession, tables: Path, tmp_path: Path, name: str, die_at: str
+    spark: SparkSession, killable_tables: Path, tmp_path: Path, name: str, die_at: str
 ) -> None:
     operation, path = KILLABLE[name], str(tmp_path / "t")
-    shutil.copytree(tables / GROWN, path)
+    shutil.copytree(killable_tables / GROWN, path)
     version, before = last_version(path), live_adds(path)
     rows = {row.id: (row.a, row.n) for row in plain(spark, path).collect()}
     killed(name, die_at, tmp_path / "warehouse", path)
@@ -163,10 +155,10 @@ def test_a_place_that_cannot_be_written_gives_an_error_and_nothing_else(
 
 @pytest.mark.parametrize("name", ["append", "append: one file", "overwrite", "merge", "optimize"])
 def test_storage_that_is_full_or_read_only_is_an_error_of_its_own_and_changes_nothing(
-    spark: SparkSession, tables: Path, tmp_path: Path, name: str
+    spark: SparkSession, killable_tables: Path, tmp_path: Path, name: str
 ) -> None:
     operation, path = KILLABLE[name], str(tmp_path / "t")
-    shutil.copytree(tables / GROWN, path)
+    shutil.copytree(killable_tables / GROWN, path)
     version, before = last_version(path), live_adds(path)
     faults: list[tuple[str, type[ExecutionFailed], str]] = [
         (FULL, NoSpace, "No space left on device.*Free space"),

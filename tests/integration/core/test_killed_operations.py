@@ -24,7 +24,6 @@ from tests.integration.core.killed_operations import (
     MEASURED,
     PARQUET,
     Rows,
-    make_tables,
     place_of_created,
 )
 
@@ -44,13 +43,6 @@ def looking(look: Callable[[str], object]) -> Iterator[None]:
         for step in MEASURED[:-1]:
             stack.enter_context(failpoints.at(step, partial(look, step)))
         yield
-
-
-@pytest.fixture(scope="module")
-def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("tables")
-    make_tables(spark, directory)
-    return directory
 
 
 def by_id(rows: DataFrame) -> Rows:
@@ -77,13 +69,13 @@ def files_of(path: str) -> frozenset[str]:
 
 @pytest.mark.parametrize("name", KILLABLE)
 def test_an_operation_killed_at_any_step_leaves_a_whole_table_and_can_be_repeated(
-    spark: SparkSession, tables: Path, tmp_path: Path, name: str
+    spark: SparkSession, killable_tables: Path, tmp_path: Path, name: str
 ) -> None:
     operation, path = KILLABLE[name], str(tmp_path / "t")
     if operation.starts_from is None:
         path = place_of_created(spark)
     else:
-        shutil.copytree(tables / operation.starts_from, path)
+        shutil.copytree(killable_tables / operation.starts_from, path)
     version, live, files = last_version(path), live_adds(path), files_of(path)
     expected = operation.expected(rows_before(spark, path, operation.starts_from))
 

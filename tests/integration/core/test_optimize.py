@@ -24,14 +24,9 @@ from tests.integration.core.brute_force import (
     live_adds,
     plain,
 )
+from tests.support.hashed_rows import rows
 
 CUBE_SIZE = 200
-
-
-def rows(spark: SparkSession, first: int, count: int, shift: int = 0) -> Any:
-    return spark.range(first, first + count, 1, 1).selectExpr(
-        "id", f"pmod(hash(id), 1000) + {shift} as a", "pmod(hash(id, 1), 1000) as b"
-    )
 
 
 @pytest.fixture(scope="module")

@@ -46,11 +46,11 @@ def grown_blocks(
                 todo.append((child, rest[inside], rest_weights[inside]))
 
 
-def in_files(blocks: list[Block], blocks_of_file: int, bytes_of_row: int = 20) -> list[FileBlocks]:
-    """Neighbouring blocks together in files, as a write lays them out."""
+def in_files(blocks: list[Block], blocks_of_file: int) -> list[FileBlocks]:
+    """Neighbouring blocks together in files of 20 bytes a row, as a write lays them out."""
     ordered = sorted(blocks, key=lambda block: block.cube)
     return [
-        FileBlocks(sum(b.element_count for b in part) * bytes_of_row, tuple(part))
+        FileBlocks(sum(b.element_count for b in part) * 20, tuple(part))
         for i in range(0, len(ordered), blocks_of_file)
         if (part := ordered[i : i + blocks_of_file])
     ]

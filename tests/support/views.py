@@ -15,10 +15,10 @@ def temporary_views(spark: SparkSession) -> list[str]:
 
 
 @contextmanager
-def viewed(rows: DataFrame, name: str = "source") -> Iterator[None]:
-    """The rows as a temporary view that is gone after the block."""
-    rows.createOrReplaceTempView(name)
+def viewed(rows: DataFrame) -> Iterator[None]:
+    """The rows as a temporary view `source` inside the block."""
+    rows.createOrReplaceTempView("source")
     try:
         yield
     finally:
-        rows.sparkSession.catalog.dropTempView(name)
+        rows.sparkSession.catalog.dropTempView("source")

@@ -16,7 +16,7 @@ DAYS = "date_add(date'2024-01-01', cast(pmod(hash(id, 1), {days}) as int)) as da
 FARE = "if(id % 50 = 0, null, 10 + pmod(hash(id, 2), 100000) / 1000D) as fare"
 
 
-def written(spark: SparkSession, path: str, **options: object) -> None:
+def written(path: str, **options: object) -> None:
     rows = options.pop("rows")
     assert isinstance(rows, DataFrame)
     write_table(rows.coalesce(1), path=path, **options)  # type: ignore[arg-type]
@@ -28,7 +28,7 @@ def appended(spark: SparkSession, path: str) -> None:
         rows = spark.range(3000 * number, 3000 * (number + 1)).selectExpr(
             "id", DAYS.format(days=days), FARE
         )
-        written(spark, path, rows=rows, columns_to_index=["day", "fare"], cube_size=150)
+        written(path, rows=rows, columns_to_index=["day", "fare"], cube_size=150)
     foreign = spark.range(500).selectExpr("id", DAYS.format(days=20), FARE)
     foreign.write.format("delta").mode("append").save(path)
 
@@ -41,7 +41,7 @@ def skewed(spark: SparkSession, path: str) -> None:
         "cast(id % 30 as string)) as name",
     )
     columns = ["price:quantiles", "name:quantiles"]
-    written(spark, path, rows=rows, columns_to_index=columns, cube_size=150)
+    written(path, rows=rows, columns_to_index=columns, cube_size=150)
 
 
 def of_other_types(spark: SparkSession, path: str) -> None:
@@ -52,13 +52,13 @@ def of_other_types(spark: SparkSession, path: str) -> None:
         "cast(pmod(hash(id, 3), 1000) / 7 as float) as share",
     )
     columns = ["at", "the-grade", "share"]
-    written(spark, path, rows=rows, columns_to_index=columns, cube_size=100)
+    written(path, rows=rows, columns_to_index=columns, cube_size=100)
 
 
 def hashed(spark: SparkSession, path: str) -> None:
     """One column with a range and one without."""
     rows = spark.range(6000).selectExpr("id * 1000 as number", "cast(id % 97 as string) as kind")
-    written(spark, path, rows=rows, columns_to_index=["number", "kind"], cube_size=150)
+    written(path, rows=rows, columns_to_index=["number", "kind"], cube_size=150)
 
 
 @pytest.mark.parametrize("write", [appended, skewed, of_other_types, hashed])

@@ -47,7 +47,7 @@ def assert_holds(spark: SparkSession, path: Path, df: DataFrame) -> None:
     assert_rows_in_their_cubes(spark, path)
 
 
-def twice(spark: SparkSession, path: Path, df: DataFrame, **changed: Any) -> None:
+def twice(path: Path, df: DataFrame, **changed: Any) -> None:
     """A table whose next rebuild may go by its tree."""
     for _ in range(2):
         _, seen = rebuilt(df, path, **changed)
@@ -58,7 +58,7 @@ def twice(spark: SparkSession, path: Path, df: DataFrame, **changed: Any) -> Non
 @pytest.fixture(scope="module")
 def origin(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("origin") / "t"
-    twice(spark, path, rows(spark))
+    twice(path, rows(spark))
     return path
 
 
@@ -87,7 +87,7 @@ def test_similar_rows_are_rebuilt_in_one_pass(
     spark: SparkSession, tmp_path: Path, changed: dict[str, Any]
 ) -> None:
     path, df = tmp_path / "t", rows(spark)
-    twice(spark, path, df, **changed)
+    twice(path, df, **changed)
     measured = live_adds(path)
     result, seen = rebuilt(df, path, **changed)
 
@@ -144,7 +144,7 @@ def test_a_rebuild_plans_a_new_tree_when_rows_outgrow_it(
 def test_a_value_just_beyond_a_wide_range_is_found(spark: SparkSession, tmp_path: Path) -> None:
     wide = [f"cast(x as bigint) * {10**14} as x", "id", "text"]
     path, df = tmp_path / "t", rows(spark).selectExpr(*wide)
-    twice(spark, path, df)
+    twice(path, df)
     (highest,) = df.agg(F.max("x")).first() or ()
     beyond = df.withColumn("x", F.expr(f"if(x = {highest}, x + 1, x)"))
     assert rebuilt(beyond, path)[1].count(phases.WRITING) == 2
@@ -157,7 +157,7 @@ def test_slices_are_recomputed_for_rows_that_outgrow_the_tree(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path, df = tmp_path / "t", OUTGROWN["a row beyond it"](spark)
-    twice(spark, path, rows(spark), slices=True)
+    twice(path, rows(spark), slices=True)
     assert rebuilt(df, path, slices=True)[1].count(phases.WRITING) == 2
     assert_holds(spark, path, df)
 
@@ -186,7 +186,7 @@ def test_other_options_make_another_tree(spark: SparkSession, origin: Path, tmp_
 
 def test_column_mapping_mode_none_counts_as_unmapped(spark: SparkSession, tmp_path: Path) -> None:
     unmapped = {"properties": {"delta.columnMapping.mode": "none"}}
-    twice(spark, tmp_path, rows(spark), **unmapped)
+    twice(tmp_path, rows(spark), **unmapped)
     assert rebuilt(rows(spark), tmp_path, **unmapped)[1] == ONE_PASS
     assert_holds(spark, tmp_path, rows(spark))
 

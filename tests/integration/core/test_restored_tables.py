@@ -25,7 +25,7 @@ def ids(found: DataFrame) -> list[int]:
     return sorted(row.id for row in found.select("id").collect())
 
 
-def undo_the_last_commit(table: Path, backup: Path) -> None:
+def undo_the_last_commit(table: Path, _backup: Path) -> None:
     last = max((table / "_delta_log").glob("*.json"))
     last.unlink()
     last.with_suffix(".crc").unlink(missing_ok=True)

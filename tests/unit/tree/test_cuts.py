@@ -18,10 +18,10 @@ def rows_of(dimensions: int, count: int, seed: int = 0) -> tuple[np.ndarray, np.
     return words, rng.integers(MIN_WEIGHT, MAX_WEIGHT, count).astype(np.int32)
 
 
-def cut(words: np.ndarray, weights: np.ndarray, dimensions: int, desired: int = 500) -> FileCuts:
+def cut(words: np.ndarray, weights: np.ndarray, dimensions: int) -> FileCuts:
     order = RowOrder(PathLayout(dimensions), min(24, PathLayout(dimensions).first_levels))
     sample = WeighedSample(words, weights, len(weights))
-    return cut_into_files(order, sample, desired, choose_band_ends(sample, 100))
+    return cut_into_files(order, sample, 500, choose_band_ends(sample, 100))
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 4, 5, 8])

@@ -135,9 +135,9 @@ def test_rows_that_chance_gives_a_small_cube_are_left_alone() -> None:
     assert compaction_candidates(rows | {3: blocks(A=3)}, 4) == [0, 1, 2, 3]
 
 
-def narrow(cube: str, weight: int, rows: int = 900) -> File:
-    """A file with rows of one weight, which is that of their cube."""
-    return File([Block(CubeId.parse(cube, 2), weight, weight, rows)], TOP)
+def narrow(cube: str, weight: int) -> File:
+    """A file of 900 rows of one weight, the weight of their cube."""
+    return File([Block(CubeId.parse(cube, 2), weight, weight, 900)], TOP)
 
 
 def with_anchor(file: File, cube: str, weight: int) -> File:

@@ -106,7 +106,7 @@ def _number(text: str) -> str:
 
 
 @pytest.mark.parametrize("found_later_from", [0, 1501], ids=["found later", "collected by Delta"])
-def test_they_are_those_of_a_plain_write(
+def test_statistics_equal_those_of_a_plain_write(
     spark: SparkSession,
     rows: DataFrame,
     tmp_path: Path,
@@ -153,7 +153,7 @@ def test_footers_are_read_by_tasks(
     ],
     ids=lambda settings: ", ".join(settings.values()),
 )
-def test_moments_have_theirs_however_they_are_stored(
+def test_dates_and_timestamps_have_statistics_in_every_format(
     spark: SparkSession, tmp_path: Path, settings: dict[str, str]
 ) -> None:
     rows = spark.range(1500).selectExpr(
@@ -173,7 +173,7 @@ def test_moments_have_theirs_however_they_are_stored(
         assert found[0] == found[1] > 0
 
 
-def test_numbers_that_are_none_are_never_skipped(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_with_nan_are_never_skipped(spark: SparkSession, tmp_path: Path) -> None:
     columns = {
         "id": "id",
         "x": "if(id = 42, double('NaN'), id / 7)",
@@ -216,7 +216,7 @@ def test_a_choice_of_columns_is_respected(
 
 
 @pytest.mark.parametrize("spelled", ["false", " FALSE "])
-def test_none_are_collected_where_the_user_wants_none(
+def test_no_statistics_are_collected_if_the_user_disables_them(
     spark: SparkSession, rows: DataFrame, tmp_path: Path, spelled: str
 ) -> None:
     with changed_settings(spark, {"spark.databricks.delta.stats.collect": spelled}):
@@ -226,7 +226,7 @@ def test_none_are_collected_where_the_user_wants_none(
     assert_sound(spark, tmp_path, range(1500), where="id < 20")
 
 
-def test_another_write_of_the_session_keeps_its_own_meanwhile(
+def test_a_concurrent_plain_write_of_the_session_collects_its_statistics(
     rows: DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words, beside = rows.select("word").coalesce(1), tmp_path / "beside"
@@ -261,7 +261,7 @@ def test_a_tables_own_length_of_a_prefix_is_respected(rows: DataFrame, tmp_path:
     assert found["minValues"]["longer_than_a_prefix"] == "zzzzz"
 
 
-def test_statistics_are_found_later_however_the_setting_says_so(
+def test_the_setting_that_enables_statistics_may_have_any_spelling(
     spark: SparkSession, rows: DataFrame, tmp_path: Path, footers_read: list[Any]
 ) -> None:
     with changed_settings(spark, {"spark.databricks.delta.stats.collect": " TRUE "}):
@@ -277,7 +277,7 @@ def test_statistics_are_found_later_however_the_setting_says_so(
     ],
     ids=["the choice of columns cannot be replaced", "Parquet's reader is another"],
 )
-def test_delta_collects_them_where_its_internals_are_others(
+def test_delta_collects_statistics_if_its_internals_differ(
     rows: DataFrame,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -291,7 +291,7 @@ def test_delta_collects_them_where_its_internals_are_others(
     assert not footers_read
 
 
-def test_delta_collects_them_where_footers_may_be_encrypted(
+def test_delta_collects_statistics_if_footers_may_be_encrypted(
     rows: DataFrame, tmp_path: Path, footers_read: list[Any]
 ) -> None:
     factory = "org.apache.parquet.crypto.keytools.PropertiesDrivenCryptoFactory"
@@ -317,7 +317,7 @@ def test_the_choice_made_while_writing_is_not_stored(
     ],
     ids=["many row groups", "as other programs store them"],
 )
-def test_decimals_have_theirs_however_they_are_stored(
+def test_decimals_have_statistics_in_every_format(
     spark: SparkSession, tmp_path: Path, settings: dict[str, str]
 ) -> None:
     rows = spark.range(5000).selectExpr(
@@ -376,7 +376,7 @@ def test_texts_that_are_not_utf8_have_no_extremes(
         assert found["nullCount"]["text"] == 0
 
 
-def test_a_table_of_strings_alone_has_them(tmp_path: Path, rows: DataFrame) -> None:
+def test_a_table_of_strings_alone_has_statistics(tmp_path: Path, rows: DataFrame) -> None:
     write_table(rows.select("word"), path=str(tmp_path), columns_to_index="word:hash")
     (found,) = statistics(tmp_path).values()
     assert found["numRecords"] == 1500

@@ -272,7 +272,9 @@ def test_a_table_with_mapped_names_stores_slices(spark: SparkSession, tmp_path: 
         spark.sql(f"alter table delta.`{path}` rename column id to key")
 
 
-def test_a_converted_table_has_them_after_an_optimize(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_converted_table_has_slices_after_an_optimize(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     path = str(tmp_path)
     rows(spark, 1000).write.format("delta").save(path)
     assert convert_to_qbeast(spark, f"delta.`{path}`", "a,id", 100, slices=True).changed

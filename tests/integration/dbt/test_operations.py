@@ -166,7 +166,7 @@ class TestOperations:
         )
         assert "RETENTION_PERIOD_TOO_SHORT" in vacuum("hours: 1, dry_run: false", passes=False)
 
-    def test_what_is_wrong_fails(self, project: Any) -> None:
+    def test_invalid_arguments_fail_with_a_message(self, project: Any) -> None:
         write_file(PARQUET, project.project_root, "models", "parquet.sql")
         run_dbt(["run", "-s", "events", "other", "parquet"])
         failed = f"{project.test_schema}.{{}}: failed: "

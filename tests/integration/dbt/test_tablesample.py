@@ -146,7 +146,7 @@ def test_a_name_that_starts_with_a_digit(spark: SparkSession, tables: None) -> N
     assert ids(rows) == ids(QbeastTable.for_name(spark, "sampling.`2024_Orders`").sample(0.2))
 
 
-def test_joins(spark: SparkSession, orders: QbeastTable) -> None:
+def test_each_side_of_a_join_is_sampled(spark: SparkSession, orders: QbeastTable) -> None:
     few, many = ids(orders.sample(0.1)), ids(orders.sample(0.3))
 
     assert few < many
@@ -161,7 +161,7 @@ def test_joins(spark: SparkSession, orders: QbeastTable) -> None:
     assert whole == ROWS
 
 
-def test_subqueries(spark: SparkSession, orders: QbeastTable) -> None:
+def test_subqueries_are_sampled(spark: SparkSession, orders: QbeastTable) -> None:
     few = ids(orders.sample(0.1))
     tenth = "sampling.orders tablesample (10 percent)"
 
@@ -173,7 +173,7 @@ def test_subqueries(spark: SparkSession, orders: QbeastTable) -> None:
     assert ids(run(spark, lateral)) == few
 
 
-def test_unions_and_windows(spark: SparkSession, orders: QbeastTable) -> None:
+def test_unions_and_windows_are_sampled(spark: SparkSession, orders: QbeastTable) -> None:
     tenth = "sampling.orders tablesample (10 percent)"
     union = run(spark, f"select id from {tenth} where id < 9 union select id from {tenth}")
     assert ids(union) == ids(orders.sample(0.1))

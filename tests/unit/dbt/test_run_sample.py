@@ -56,7 +56,7 @@ def fraction(*args: Any, **target: Any) -> float | None:
     return fraction_of_run(run(*args, **target))
 
 
-def test_the_variable_goes_before_the_target() -> None:
+def test_the_variable_overrides_the_target() -> None:
     assert fraction() is None
     assert fraction(allow_sampled_build=True) is None
     assert fraction(allow_sampled_build=True, sample=0.1) == 0.1
@@ -64,7 +64,7 @@ def test_the_variable_goes_before_the_target() -> None:
     assert fraction(allow_sampled_build=True, sample=0.1, variable=1) is None
 
 
-def test_a_variable_of_the_project_goes_between_them() -> None:
+def test_a_variable_of_the_project_overrides_the_target_only() -> None:
     of_all, of_shop = {"qbeast_sample": 0.2}, {"shop": {"qbeast_sample": 0.3}}
     allowed = {"allow_sampled_build": True, "sample": 0.1}
     assert fraction(variables=of_all, **allowed) == 0.2
@@ -80,7 +80,7 @@ def test_some_commands_look_at_whole_tables(command: str) -> None:
     assert fraction(command, allow_sampled_build=True, sample=0.1) is None
 
 
-def test_a_target_must_allow_it() -> None:
+def test_a_target_must_allow_samples() -> None:
     with pytest.raises(DbtRuntimeError, match=r"target 'prod' .* `allow_sampled_build: true`"):
         fraction(variable=0.1)
     assert fraction(variable=1) is None

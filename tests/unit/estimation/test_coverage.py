@@ -26,14 +26,14 @@ def tables(values: str, sharing: str):
 
 @pytest.mark.parametrize("sharing", SHARING)
 @pytest.mark.parametrize("values", VALUES)
-def test_averages(values: str, sharing: str) -> None:
+def test_intervals_of_averages_contain_the_truth(values: str, sharing: str) -> None:
     covered = [table.covered("avg", 0.1)[0] for table in tables(values, sharing)]
     assert np.mean(covered) >= LEAST_COVERAGE
 
 
 @pytest.mark.parametrize("known_size", [True, False], ids=["rows known", "rows unknown"])
 @pytest.mark.parametrize("values", ["normal", "lognormal, sigma 2", "Pareto, alpha 1.5"])
-def test_sums(values: str, known_size: bool) -> None:
+def test_intervals_of_sums_contain_the_truth(values: str, known_size: bool) -> None:
     covered = [
         table.covered("sum", 0.1, known_size=known_size)[0]
         for table in tables(values, "four rows share a weight")
@@ -43,7 +43,7 @@ def test_sums(values: str, known_size: bool) -> None:
 
 @pytest.mark.parametrize("known_size", [True, False], ids=["rows known", "rows unknown"])
 @pytest.mark.parametrize("sharing", SHARING)
-def test_counts_of_filtered_rows(sharing: str, known_size: bool) -> None:
+def test_intervals_of_filtered_counts_contain_the_truth(sharing: str, known_size: bool) -> None:
     covered = []
     for table in tables("normal", sharing):
         table.kept = table.random.random(ROWS) < 0.02
@@ -69,7 +69,7 @@ def test_heavy_tails_of_expressions_whose_extremes_the_log_does_not_know() -> No
         assert np.mean(covered) >= LEAST_COVERAGE, values
 
 
-def test_groups() -> None:
+def test_intervals_of_groups_contain_the_truth() -> None:
     covered = []
     for table in tables("exponential", "four rows share a weight"):
         table.group = table.random.choice(4, ROWS, p=[0.4, 0.3, 0.2, 0.1])

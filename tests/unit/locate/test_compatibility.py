@@ -24,7 +24,7 @@ NAME = r"`spark_catalog`\.`db`\.`t`"
         "file:/data/t/p.parquet",
     ],
 )
-def test_files_below_the_directory_are_inside(path: str) -> None:
+def test_paths_below_the_directory_are_inside(path: str) -> None:
     assert is_inside(path, ROOT)
 
 
@@ -46,7 +46,7 @@ def test_files_below_the_directory_are_inside(path: str) -> None:
         "//host/p.parquet",
     ],
 )
-def test_files_elsewhere_are_not(path: str) -> None:
+def test_paths_outside_the_directory_are_outside(path: str) -> None:
     assert not is_inside(path, ROOT)
 
 

@@ -38,7 +38,7 @@ def test_a_conflict_on_every_attempt_is_an_error() -> None:
     assert attempts.made == MAX_ATTEMPTS
 
 
-def test_a_conflict_after_a_commit_of_the_same_operation_does_not_deny_it() -> None:
+def test_a_conflict_after_an_earlier_commit_says_nothing_more_was_written() -> None:
     attempts = Attempts(MAX_ATTEMPTS, CONFLICT)
     with pytest.raises(CommitConflict, match="nothing more was written"):
         until_committed("t", attempts, wrote_before=True)

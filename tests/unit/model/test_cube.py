@@ -21,7 +21,7 @@ def random_cubes(dimensions: int, count: int, max_depth: int = 6) -> list[CubeId
 
 
 @pytest.mark.parametrize("case", VECTORS["cubes"], ids=lambda c: str(c["point"]))
-def test_containers_of_a_point(case):
+def test_cubes_that_contain_a_point_equal_those_of_the_jvm(case):
     point = case["point"]
     for expected in case["cubes"]:
         cube = cube_containing(point, expected["depth"])
@@ -39,7 +39,7 @@ def stored_bits(cube: CubeId) -> list[int]:
 
 
 @pytest.mark.parametrize("case", VECTORS["cube_ranges"], ids=lambda c: c["string"])
-def test_bounds(case):
+def test_bounds_equal_those_of_the_jvm(case):
     cube = CubeId.parse(case["string"], case["dims"])
     assert cube.depth == case["depth"]
     assert list(cube.lower) == case["from"]
@@ -105,7 +105,7 @@ def test_cubes_of_different_trees_have_no_order():
         _ = CubeId.root(2) < CubeId.root(3)
 
 
-def test_family():
+def test_only_a_cube_and_its_ancestors_contain_it():
     cube = CubeId.parse("wAQ", 2)
     assert cube.parent == CubeId.parse("wA", 2)
     assert [each.text for each in cube.ancestors()] == ["wA", "w", ""]

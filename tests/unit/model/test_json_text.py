@@ -35,7 +35,7 @@ from qbeast_core.model.json_text import java_double_text, java_float_text, to_js
         (-math.inf, "-Infinity"),
     ],
 )
-def test_double_text(x, text):
+def test_doubles_have_the_text_that_java_gives_them(x, text):
     assert java_double_text(x) == text
 
 
@@ -55,7 +55,7 @@ def test_double_text(x, text):
         (-math.inf, "-Infinity"),
     ],
 )
-def test_float_text(x, text):
+def test_floats_have_the_text_that_java_gives_them(x, text):
     assert java_float_text(np.float32(x)) == text
 
 

@@ -24,7 +24,7 @@ TEXTS = [("a_1", "d_2", "g_3"), ("", "", "b", "b", "\ue000"), ("x", "x"), ("a", 
 
 
 @pytest.mark.parametrize("quantiles", QUANTILES)
-def test_tables_give_what_the_transformation_gives(quantiles: tuple[float, ...]) -> None:
+def test_lookup_tables_of_numbers_equal_the_transformation(quantiles: tuple[float, ...]) -> None:
     transformation = NumericQuantiles(quantiles, DataType.DOUBLE)
     ends = [v + d for v in quantiles for d in (-1.0, -1e-9, 0.0, 1e-9, 0.3)]
     between = np.random.default_rng(3).uniform(-10, 500, 200).tolist()
@@ -34,7 +34,7 @@ def test_tables_give_what_the_transformation_gives(quantiles: tuple[float, ...])
 
 
 @pytest.mark.parametrize("quantiles", TEXTS)
-def test_tables_of_texts_do_too(quantiles: tuple[str, ...]) -> None:
+def test_lookup_tables_of_strings_equal_the_transformation(quantiles: tuple[str, ...]) -> None:
     values = ["", "A", "a_1", "a_10", "b", "c", "g_3", "x", "y", "\ue000", "\uffff", "\U0001f601"]
     for transformation in (StringQuantiles(quantiles), StringHistogram(quantiles)):
         placed = transformation.places().coordinates(values)

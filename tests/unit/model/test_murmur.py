@@ -54,7 +54,7 @@ def test_every_hash_of_the_reference_is_tested():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_spark_hash(name):
+def test_spark_hashes_equal_those_of_the_jvm(name):
     assert spark_hash(CASES[name]) == VECTORS["hash_spark_murmur3_seed42"][name]
 
 
@@ -114,5 +114,5 @@ def test_values_that_are_not_of_the_type_are_refused(value, spark_type):
     ("data", "expected"),
     [(b"", -1579025880), (b"a", -185275570), (b"abc", 407458283), (b"abcd", -1200447635)],
 )
-def test_scala_hash(data, expected):
+def test_scala_hashes_equal_those_of_the_jvm(data, expected):
     assert scala_bytes_hash(data) == expected

@@ -57,7 +57,7 @@ def test_a_slice_and_those_above_are_exactly_the_sample_of_a_power_of_two() -> N
 @given(WEIGHTS)
 @example(MIN_WEIGHT)
 @example(0)
-def test_the_sql_says_the_same(weight: int) -> None:
+def test_the_sql_computes_the_slice_of_a_weight(weight: int) -> None:
     match = _CASE.fullmatch(slice_expression("w"))
     assert match is not None
     cases = [(int(low), int(k)) for low, k in re.findall(r">= (-?\d+) THEN (\d+)", match["cases"])]

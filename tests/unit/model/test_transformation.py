@@ -44,7 +44,7 @@ def middle(minimum, maximum, data_type):
 
 
 @pytest.mark.parametrize("case", VECTORS["linear"], ids=lambda c: f"{c['type']}-{c['value']}")
-def test_linear(case):
+def test_linear_coordinates_equal_those_of_the_jvm(case):
     data_type = DataType(case["type"])
     transformation = LinearTransformation(case["min"], case["max"], case["null"], data_type)
     text = case["value"]
@@ -61,7 +61,7 @@ HASHED = VECTORS["hash_transformation(nullValue=-1809672334)"]
 
 
 @pytest.mark.parametrize("case", HASHED, ids=lambda c: repr(c["value"]))
-def test_hash(case):
+def test_hash_coordinates_equal_those_of_the_jvm(case):
     transformation = HashTransformation(-1809672334)
     assert transformation.transform(case["value"]) == case["x"]
     if case["value"] == "12.34":
@@ -75,7 +75,7 @@ def quantile_cases():
 
 
 @pytest.mark.parametrize("case", quantile_cases())
-def test_quantiles(case):
+def test_quantile_coordinates_equal_those_of_the_jvm(case):
     text = case["value"]
     if isinstance(case["quantiles"][0], str):
         assert StringQuantiles(tuple(case["quantiles"])).transform(text) == case["x"]
@@ -90,7 +90,7 @@ def test_quantiles(case):
 
 
 @pytest.mark.parametrize("case", VECTORS["histogram"], ids=lambda c: repr(c["value"]))
-def test_histogram(case):
+def test_histogram_coordinates_equal_those_of_the_jvm(case):
     assert StringHistogram(tuple(case["h"])).transform(case["value"]) == case["x"]
 
 

@@ -96,7 +96,7 @@ def test_a_table_without_rows_gets_columns_by_their_types() -> None:
     assert most_distinct(columns) is None
 
 
-def test_it_says_why() -> None:
+def test_a_choice_names_its_reasons() -> None:
     choice = choose_columns(
         [column("day", DataType.DATE, DAYS), column("price", DataType.DOUBLE, PRICES)], 3
     )

@@ -22,7 +22,7 @@ def cubes(draw: st.DrawFn, dimensions: int) -> CubeId:
         lambda n: st.tuples(st.just(n), st.lists(cubes(dimensions=n), max_size=20))
     )
 )
-def test_they_are_those_of_each_cube(drawn: tuple[int, list[CubeId]]) -> None:
+def test_corners_of_many_cubes_equal_the_bounds_of_each(drawn: tuple[int, list[CubeId]]) -> None:
     dimensions, found = drawn
     lower, upper = corners(found, dimensions)
     assert lower.dtype == upper.dtype == np.float64

@@ -24,7 +24,7 @@ class Change:
 
 
 LAYOUT = Change("2026-11-28T08:35:45+00:00", "ADR 31 changed the layout of files")
-"""Commit 7426a86."""
+"""Files got their present layout (ADR 31)."""
 CHANGES = (
     LAYOUT,
     Change(

@@ -1,16 +1,20 @@
-"""Checks the English of documents and test names: `python -m scripts.prose`, run by `make lint`.
+"""Checks the English of documents and code: `python -m scripts.prose`, run by `make lint`.
 
 proselint finds clichés, redundant words and misused words in general. VOCABULARY lists what this
 project avoids, and MOST_WORDS limits the sentences of the README. Code, in fenced blocks and in
-backticks, is left out. Names of tests are checked by VOCABULARY and IN_TEST_NAMES.
+backticks, is left out. Docstrings and comments are checked by VOCABULARY alone, names of tests by
+VOCABULARY and IN_TEST_NAMES.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
+import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from io import StringIO
 from itertools import count
 from pathlib import Path
 
@@ -31,6 +35,9 @@ PAGES = (
 )
 """The documents to check, as patterns relative to the repository."""
 
+CODE = ("tests", "scripts", "benchmarks")
+"""The directories whose docstrings and comments to check."""
+
 MOST_WORDS = {"README.md": 25}
 """The words that a sentence of a document may have."""
 
@@ -45,14 +52,15 @@ _DISABLED = {
 _ENDING_IN_IZE = "general|initial|material|normal|optim|organ|recogn|serial|summar|synchron"
 
 VOCABULARY = {
-    r"\b(tells?|told of)\b(?![^.]{0,40}\bapart\b)": "shows, reports, lists, explains",
+    r"\b(tells?|told of)\b(?![^.]{0,40}\b(apart|from)\b)": "shows, reports, lists, explains",
     r"\b(is|are|was|were) told\b(?! apart)": "name who reports it: the log shows, the message says",
     r"\basked of\b": "name who needs it",
     r"\basks? (for|of) (it|them) (is|are)\b": "name who needs it",
     r"\bothers than\b": "other than, or: different from",
     r"\b(is|are) none of (an?|its|their|theirs|the \w+'s)\b": "does not belong to, or: is not",
     r"\b(goes|go|went) by\b": "uses, or: follows",
-    r"\b(lies|lie|lay) in\b": "is in",
+    # Points and rows lie in cubes.
+    r"\b(lies|lie|lay) in\b(?![^.]{0,40}\b(cubes?|children|regions?|ranges?)\b)": "is in",
     r"\bby and by\b": "gradually",
     r"\bas (it|they) (was|were)\b(?! (written|built|created|before))": "unchanged",
     r"\b(may|might|could|can) be others\b": "can differ",
@@ -78,7 +86,7 @@ VOCABULARY = {
     r"\b(behavior|color|neighbor|favor)s?\b": "-our",
     r"\b(labeled|canceled|modeled|traveled)\b": "a double l",
 }
-"""What the documents don't say, as regular expressions, and what they say instead."""
+"""What documents and code don't say, as regular expressions, and what they say instead."""
 
 IN_TEST_NAMES = {
     r"\btold\b": "reported, listed",
@@ -151,6 +159,38 @@ def findings_in_names(name: str, code: str) -> list[Finding]:
     tests = (_TEST.match(line) for line in code.split("\n"))
     names = "\n".join(test[1].replace("_", " ") if test else "" for test in tests)
     return list(_from_vocabulary(name, names, VOCABULARY | IN_TEST_NAMES))
+
+
+def files_of_code() -> list[Path]:
+    """The files whose docstrings and comments to check."""
+    return sorted(path for directory in CODE for path in ROOT.glob(f"{directory}/**/*.py"))
+
+
+def findings_in_code(name: str, code: str) -> list[Finding]:
+    """What to rewrite in the docstrings and comments of a file.
+
+    Args:
+        name: its path relative to the repository.
+    """
+    return list(_from_vocabulary(name, prose_of(comments_of(code)), VOCABULARY))
+
+
+def comments_of(code: str) -> str:
+    """The docstrings and comments of Python code, line by line where they were.
+
+    >>> comments_of("x = 1  # the least")
+    'the least'
+    """
+    lines = code.split("\n")
+    kept = [""] * len(lines)
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Expr(ast.Constant(str()), lineno=first, end_lineno=int(last)):
+                kept[first - 1 : last] = lines[first - 1 : last]
+    for token in tokenize.generate_tokens(StringIO(code).readline):
+        if token.type == tokenize.COMMENT:
+            kept[token.start[0] - 1] = token.string.lstrip("# ")
+    return "\n".join(kept)
 
 
 def prose_of(markdown: str) -> str:
@@ -238,7 +278,11 @@ def _line(text: str, position: int) -> int:
 
 
 def main() -> int:
-    checks = [(findings, pages()), (findings_in_names, files_of_tests())]
+    checks = [
+        (findings, pages()),
+        (findings_in_names, files_of_tests()),
+        (findings_in_code, files_of_code()),
+    ]
     found = [
         finding
         for check, paths in checks

@@ -1,4 +1,4 @@
-"""Documents and test names are in plain English, and the checks of it find what they should."""
+"""Documents and code are in plain English, and the checks find phrases to avoid."""
 
 from pathlib import Path
 
@@ -8,8 +8,10 @@ from scripts.prose import (
     IN_TEST_NAMES,
     ROOT,
     VOCABULARY,
+    files_of_code,
     files_of_tests,
     findings,
+    findings_in_code,
     findings_in_names,
     pages,
     prose_of,
@@ -57,6 +59,8 @@ def test_a_phrase_to_avoid_is_found(text: str) -> None:
         "It is a table other than these, and no such table exists.",
         "A full cube has a file of its own.",
         "A column that tells these rows apart.",
+        "Readers tell a double from an integer.",
+        "Points lie in the cubes of their values.",
         "The state is none of the three.",
         "Restore the table as it was before the write.",
         "The lines are for dbt and Spark; use them for Delta.",
@@ -139,6 +143,40 @@ def test_a_test_name_to_change_is_found_on_its_line(name: str) -> None:
 )
 def test_good_test_names_and_other_code_pass(code: str) -> None:
     assert findings_in_names("test_a.py", code) == []
+
+
+def test_docstrings_and_comments_are_in_plain_english() -> None:
+    found = [
+        str(each)
+        for path in files_of_code()
+        for each in findings_in_code(
+            path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+        )
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ('"""Written anew."""\n', 1),
+        ('x = 1\n"""One.\n\nWritten anew.\n"""\n', 4),
+        ('def f():\n    """Written\n    anew."""\n', 3),
+        ("x = 1\ny = 2  # written anew\n", 2),
+        ("# The user is\n# told later.\n", 1),
+    ],
+)
+def test_a_phrase_in_a_docstring_or_comment_is_found_on_its_line(code: str, line: int) -> None:
+    (finding,) = findings_in_code("a.py", code)
+    assert (finding.file, finding.line) == ("a.py", line)
+
+
+@pytest.mark.parametrize(
+    "code",
+    ['anew = "written anew"\n', "# Runs `anew` again.\n", '"""`anew` runs."""\n', 'x = "# anew"\n'],
+)
+def test_other_code_and_code_in_comments_pass(code: str) -> None:
+    assert findings_in_code("a.py", code) == []
 
 
 def test_every_phrase_says_what_to_write_instead() -> None:

@@ -405,7 +405,7 @@ def _is_older(each: Comparison) -> bool:
 
 
 def _marked(ratio: str, missed: str, is_older: bool) -> str:
-    """A ratio with what a reader must know of it, in parentheses."""
+    """A ratio with its notes in parentheses: a missed target, an older measurement."""
     notes = ", ".join([missed] * bool(missed) + ["older"] * is_older)
     return (f"**{ratio}**" if missed else ratio) + (f" ({notes})" if notes else "")
 

@@ -1,6 +1,6 @@
-"""Every fixture of dbt's adapter tests that is another here, and why.
+"""Every fixture of dbt's adapter tests that differs here, and why.
 
-What is only a matter of dialect, and the same for all classes, stands in `dialect.py`.
+Differences of dialect that all classes share are in `dialect.py`.
 """
 
 import datetime as dt

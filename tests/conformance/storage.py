@@ -20,7 +20,7 @@ from qbeast_core.model.transformer import transformer_for
 DELTA, QBEAST = "delta", "qbeast"
 CHOSEN_LATER = "chosen_by_the_harness"
 LEAST_TAGGED = 90
-"""Tables with an index that the second pass is to meet: with none, it would be the first again."""
+"""The least number of indexed tables in the second pass. Without any, it would equal the first."""
 
 
 def with_index(project_config: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ class CodeBlock:
 
     @property
     def file_name(self) -> str | None:
-        """The file that the block is, told by a comment in its first line: `-- models/a.sql`."""
+        """The file that the block shows, from a comment in its first line: `-- models/a.sql`."""
         found = _FILE_COMMENT.match(self.text.partition("\n")[0])
         return found.group(1) if found else None
 

@@ -151,7 +151,7 @@ def tools_without_java(directory: Path) -> Path:
 
 
 def java_home(directory: Path, version: str) -> Path:
-    """A Java that does nothing but tell its version, as OpenJDK does."""
+    """A Java that only prints its version, in the format of OpenJDK."""
     home = directory / "java"
     executable(home / "bin/java", f"echo 'openjdk version \"{version}\" 2024-01-16' >&2")
     return home

@@ -1,4 +1,4 @@
-"""The worked values and the JSON of docs/format.md, each computed anew."""
+"""The worked values and the JSON of docs/format.md, each computed again."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ fractions = st.sampled_from([0.0, 0.001, 0.02, 0.1, 0.5, 0.95, 1.0]) | st.floats
 
 
 class TimeIsUp(BaseException):
-    """The run is over. It is no `Exception`, since Hypothesis takes those for faults."""
+    """The run is over. Not an `Exception`, because Hypothesis reports those as faults."""
 
 
 class Look(NamedTuple):
@@ -84,7 +84,7 @@ class Operation(NamedTuple):
     drawn: Mapping[str, st.SearchStrategy[Any]]
     is_read: bool
     wants_index: bool | None
-    """Whether the table has to have an index, or must not have one; None if it may."""
+    """True if the table must have an index, False if it must not, None if it may."""
 
 
 OPERATIONS: dict[str, Operation] = {}
@@ -150,14 +150,14 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def step(self, data: st.DataObject) -> None:
-        """Change the table, or read it. One rule for all: Hypothesis would leave some out."""
+        """Change or read the table. One rule for all operations, or Hypothesis would skip some."""
         if self.is_read:
             self.perform(*self.draw(data))
         else:
             self.look([self.draw(data) for _ in range(self.reads_of_a_version)])
 
     def draw(self, data: st.DataObject) -> tuple[str, dict[str, Any]]:
-        """One of the operations that are possible now, none of which gets far ahead of others."""
+        """An operation that is possible now, preferring those done less often."""
         has_index = bool(self.state.columns)
         found = [
             name
@@ -200,7 +200,7 @@ class TableMachine(RuleBasedStateMachine):
         try:
             yield
         except Exception:
-            # What was found is to be repeated, however long it takes.
+            # Hypothesis must be able to repeat the failure, however long it takes.
             TableMachine.ends = math.inf
             raise
 
@@ -429,9 +429,9 @@ class TableMachine(RuleBasedStateMachine):
 
 
 def besides_lost_blocks(problems: Iterable[str]) -> list[str]:
-    """The problems that a check may not find after another writer removed blocks.
+    """The problems that a check must not report even if another writer removed blocks.
 
-    Then readers that walk the tree may miss rows, which the check rightly tells.
+    It then correctly reports that readers that walk the tree may miss rows. Those are left out.
     """
     return [each for each in problems if "above it reaches" not in each]
 

@@ -146,7 +146,7 @@ def _append_without_reply(twin: Twin) -> None:
     before = twin.version(INDEXED)
     with twin.store.fails(REPLY_LOST):
         twin.append(INDEXED, _rows_within(twin))
-    # A second commit of the same files has the same rows, but streams would tell them twice.
+    # A second commit of the same files has the same rows, but streams would read them twice.
     history = twin.spark.sql(f"describe history {INDEXED}")
     assert history.where(f"version > {before} and operation = 'WRITE'").count() == 1
 

@@ -189,7 +189,7 @@ def test_a_broken_revision_costs_reading_and_no_row(
     report = table.check()
     assert not report.ok
     if revision_damage.startswith("last revision"):
-        return  # which columns a weight is made of, no one can tell
+        return  # no one knows the columns that weights depend on
     limit = weight_of_fraction(0.1)
     found = sorted(row.id for row in table.sample(0.1).select("id").collect())
     assert found == sorted(id_ for id_, weight in weights.items() if weight < limit)

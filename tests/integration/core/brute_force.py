@@ -1,4 +1,4 @@
-"""What a table must be, worked out from its log and its rows without the library's own reader.
+"""What a table must contain, computed from its log and rows without the library's own reader.
 
 The log is read as the JSON that it is, the points come from `qbeast_core.model` in plain Python,
 and the way to a row's cube is the doubling that docs/format.md 6.1 describes.
@@ -108,11 +108,11 @@ def assert_sound(
     fractions: Sequence[float] = FRACTIONS,
     where: str | None = None,
 ) -> QbeastTable:
-    """Everything that holds for every table with an `id` column.
+    """Check what holds for every table with an `id` column.
 
-    The files are those of the log and of Delta's checksum, the plain reader sees `ids`, samples
-    are what the weights say and grow with the fraction, blocks count what their files hold, rows
-    lie in their cubes (docs/format.md 8.6).
+    The log and Delta's checksum have the same files. A plain reader sees `ids`. Samples have the
+    rows that the weights determine, and grow with the fraction. Blocks count the rows of their
+    files, and each row is in its cube (docs/format.md 8.6).
     """
     sizes = [add["size"] for add in live_adds(path).values()]
     assert_checksum(path, last_version(path), sizes)
@@ -163,7 +163,7 @@ def assert_samples(
 
 
 def assert_rows_in_their_cubes(spark: SparkSession, path: object) -> None:
-    """Each row of an indexed file lies in the block that its values say (docs/format.md 8.1)."""
+    """Check that each row of an indexed file is in the block of its values (docs/format.md 8.1)."""
     adds, known = live_adds(path), revisions(path)
     last = known[int(configuration(path)["qbeast.lastRevisionID"])]
     rows_by_file = defaultdict(list)
@@ -192,7 +192,7 @@ def assert_rows_of_blocks(
     *,
     some_deleted: bool = False,
 ) -> None:
-    """Each row of a file, given as indexed values and weight, is in one block, which counts it."""
+    """Check that each row, given as indexed values and weight, is counted by exactly one block."""
     filled = [block for block in blocks if block.element_count]
     held = defaultdict(list)
     for values, weight in rows:
@@ -214,7 +214,7 @@ def blocks_of(add: dict[str, Any], known: dict[int, Revision]) -> tuple[Block, .
 
 
 def containers(coordinates: Sequence[float]) -> Iterator[CubeId]:
-    """The cubes that hold a point, from the root down, without an end (docs/format.md 6.1)."""
+    """The cubes that contain a point, from the root down, endlessly (docs/format.md 6.1)."""
     left, cube = list(coordinates), CubeId.root(len(coordinates))
     while True:
         yield cube
@@ -262,7 +262,7 @@ def as_number(rows: DataFrame, name: str) -> Any:
 
 
 def assert_walkable(spark: SparkSession, path: str) -> None:
-    """A reader that walks the tree from its root finds the rows of each sample."""
+    """Check that a reader that walks the tree from its root finds the rows of each sample."""
     for fraction in (0.003, 0.02, 0.1, 0.35, 0.8):
         sampled = QbeastTable.for_path(spark, path).sample(fraction).select("id").collect()
         assert _walked_sample(spark, path, fraction) == Counter(row.id for row in sampled), fraction

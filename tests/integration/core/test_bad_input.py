@@ -1,4 +1,4 @@
-"""What is refused, in which words, and that a refusal changes nothing; odd names that work."""
+"""Bad input is refused with a clear message and changes nothing; odd names work."""
 
 from __future__ import annotations
 

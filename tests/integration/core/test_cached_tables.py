@@ -1,4 +1,4 @@
-"""What Spark has cached of a table follows its changes, as with plain Delta."""
+"""Spark's caches of a table follow its changes, as with plain Delta."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_an_index_outlives_the_log_before_a_checkpoint(
         for file in {*log.glob(f"{version:020}.*"), *log.glob(f".{version:020}.*")}:
             file.unlink()
     assert not (log / f"{0:020}.json").exists()
-    # What this process knows of the log belongs to another place.
+    # At a new path, this process has not cached anything of the log.
     with_log.rename(path)
 
     table, before = QbeastTable.for_path(spark, path), QbeastTable.for_path(spark, str(indexed))

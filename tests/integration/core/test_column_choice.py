@@ -1,4 +1,4 @@
-"""Columns that the write chooses, and the warning where samples would say little."""
+"""Columns that a write chooses, and its warning if samples would be imprecise."""
 
 import warnings
 from pathlib import Path

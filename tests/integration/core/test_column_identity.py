@@ -42,7 +42,7 @@ class Case:
     alterations: Sequence[str]
     sample_key: Sequence[str] | None = None
     values: str = "cast(id as int)"
-    """What the first column that changed gets in the rows that are written later."""
+    """The value of the first changed column in later rows."""
     changed: str = "a"
     below: str = "60"
 
@@ -108,7 +108,7 @@ def later_rows(spark: SparkSession, path: str, case: Case, count: int, first: in
 
 
 def assert_reads(spark: SparkSession, path: str, case: Case, *, unindexed: int) -> None:
-    """Samples and filters are what all rows say; so many files count as not indexed."""
+    """Check samples and filters against all rows, and how many files are not indexed."""
     table = QbeastTable.for_path(spark, path)
     weight = F.hash(*(case.sample_key or ["a", "b"]))
     where = f"{case.changed} is null or {case.changed} < {case.below}"

@@ -1,4 +1,4 @@
-"""Writers at the same time: every row lands once, in a place that the index tells right."""
+"""Concurrent writers: every row is stored once, in the cube that the index describes."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_a_star_is_refused_as_by_delta(
     with pytest.raises(AnalysisException, match="INVALID_USAGE_OF_STAR"):
         DeltaTable.forPath(spark, path).delete(STAR)
     assert last_version(tmp_path) == 0
-    # A product and a text are no stars.
+    # `*` is allowed as multiplication and inside texts.
     assert QbeastTable.for_path(spark, path).delete("id * 2 = 4 or name = '*'").rows_deleted == 1
 
 

@@ -75,7 +75,7 @@ def test_a_table_by_path_is_converted_appended_to_and_optimized(
     assert str(result).startswith("indexed by a, s from now on; 1,000 rows in ")
     assert files_below(path) == before
     table = assert_sound(spark, path, range(1000), where="a < 300")
-    assert len(table.files(0.01)) == len(before)  # the index knows none of them yet
+    assert len(table.files(0.01)) == len(before)  # none of them is indexed yet
     assert table.columns_to_index == ["a", "s"]
     assert table.revision_ids == [0]
 

@@ -1,7 +1,7 @@
-"""What operations on small tables ask of Spark: files, bytes, rows, jobs, and calls into the JVM.
+"""The cost of operations on small tables: files, bytes, rows, jobs, and calls into the JVM.
 
-The limits are what is needed today. A change that needs more of anything is seen here, on any
-machine, however fast; one that needs less may lower them.
+The limits equal today's costs. A change that costs more fails here, on any machine. One that
+costs less may lower them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes that are cut off leave the table as it was, and the next write goes well."""
+"""Interrupted writes leave the table unchanged, and the next write succeeds."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_process_killed_before_the_commit_leaves_the_table_unchanged(
     rows = {row.id: (row.a, row.n) for row in plain(spark, path).collect()}
     killed(name, die_at, tmp_path / "warehouse", path)
     orphans = {file.name for file in Path(path).rglob("*.parquet")} - set(before)
-    # It had begun to write files.
+    # The process was killed after it began to write files.
     assert bool(orphans) == (die_at != failpoints.BETWEEN_PASSES)
     assert (last_version(path), live_adds(path)) == (version, before)
     assert_sound(spark, path, list(rows))

@@ -1,4 +1,4 @@
-"""Delete, update and replace: the right rows, the files that hold them, an index that stays."""
+"""Delete, update and replace change the right rows, rewrite only their files, keep the index."""
 
 from __future__ import annotations
 

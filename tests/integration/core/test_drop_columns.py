@@ -1,4 +1,4 @@
-"""Dropping columns: what is left is the same table, whoever else writes meanwhile."""
+"""Dropping columns keeps the rest of the table, also during concurrent writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever fails, users meet an error of qbeast_core in one line, and the table stays as it was."""
+"""Any failure raises an error of qbeast_core in one line and leaves the table unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A query counts as evaluated once, whatever it holds and whatever happens to its sources."""
+"""A write stores the rows of one evaluation, even of random queries and changing sources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qbeast_core import QbeastTable, failpoints, write_table
 from qbeast_core.delta.reads import reads_table
 from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.settings import changed_settings
-from qbeast_core.spark import evaluation
+from qbeast_core.spark import drawing, evaluation
 from qbeast_core.spark.evaluation import is_repeatable, is_repeatable_in, is_scan
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
@@ -445,6 +445,58 @@ def test_a_source_table_that_grows_between_the_passes_gives_one_of_its_versions(
         )
     assert again.rows == 1500
     assert_sound(spark, path, range(1500))
+
+
+@pytest.mark.parametrize("operation", ["write", "replace_where"])
+def test_a_source_table_that_grows_before_it_is_measured_gives_one_of_its_versions(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    source, path = str(tmp_path / "source"), str(tmp_path / "t")
+
+    def grow() -> None:
+        more = spark.range(500, 505).selectExpr("id", "id % 97 as a")
+        more.write.format("delta").mode("append").save(source)
+
+    spark.range(0, 1000, 1, 2).selectExpr("id", "id % 97 as a").write.format("delta").save(source)
+    rows = spark.read.format("delta").load(source)
+    if operation == "replace_where":
+        write_table(rows.where("id < 300"), path=path, columns_to_index=["a"])
+    other, expected = Once(grow), drawing.about_rows
+
+    def others_commit_meanwhile(measured: DataFrame) -> int:
+        result = expected(measured)
+        other()
+        return result
+
+    monkeypatch.setattr(drawing, "about_rows", others_commit_meanwhile)
+    if operation == "write":
+        written = write_table(rows, path=path, columns_to_index=["a", "id"]).rows
+    else:
+        written = QbeastTable.for_path(spark, path).replace_where(rows, "id >= 0").rows_inserted
+    assert other.happened
+    assert written == 1000
+    assert_sound(spark, path, range(1000))
+
+
+def test_rows_read_from_the_table_that_grows_before_they_are_measured_are_read_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path)
+    rows = spark.range(0, 600, 1, 2).selectExpr("id", "id % 97 as a")
+    write_table(rows.where("id < 300"), path=path, columns_to_index=["a", "id"], cube_size=50)
+    again = spark.read.format("delta").load(path).selectExpr("id + 1000 as id", "a")
+    other = Once(lambda: write_table(rows.where("id >= 300"), path=path))
+    expected = drawing.about_rows
+
+    def others_commit_meanwhile(measured: DataFrame) -> int:
+        result = expected(measured)
+        other()
+        return result
+
+    monkeypatch.setattr(drawing, "about_rows", others_commit_meanwhile)
+    write_table(again, path=path)
+    assert other.happened
+    assert_sound(spark, path, [*range(600), *range(1000, 1600)])
 
 
 def test_a_table_that_delta_reads_by_its_newer_reader_is_found_in_a_query(

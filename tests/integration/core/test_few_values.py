@@ -56,13 +56,13 @@ def test_few_rows_that_lower_a_weight_lose_no_row_to_a_walking_reader(
     )
     write_table(rows, path=path, columns_to_index=["a", "b"], cube_size=300)
     before = weights_of_cubes(spark, path)
-    # All in one corner, where the tree has to make room by lowering weights.
+    # All in one corner, where the tree must make room by lowering weights.
     corner = spark.range(6000, 6005, 1, 1).selectExpr("id", "id % 3 as a", "id % 2 as b")
     result = write_table(corner, path=path)
     assert result.revision_id == 1
     assert_sound(spark, path, range(6005))
     assert_walkable(spark, path)
-    # Weights were lowered, or the test would be about nothing.
+    # Weights were lowered; otherwise this test checks nothing.
     assert weights_of_cubes(spark, path) - before
 
 

@@ -1,4 +1,4 @@
-"""The statistics that a write leaves in Delta's log are those that Delta itself would leave."""
+"""Writes log the same statistics of files as Delta does."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -55,13 +55,13 @@ COLUMNS = {
 
 @pytest.fixture(autouse=True)
 def _as_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small writes are treated as large ones, whose statistics are found later."""
+    """Small writes also read their statistics from footers, as only large ones do."""
     monkeypatch.setattr(late_statistics, "MIN_ROWS", 0)
 
 
 @pytest.fixture
 def footers_read(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Of each time that statistics were found in footers: of which files."""
+    """The files of each call that read footers."""
     asked: list[Any] = []
     found = late_statistics.LateStatistics.added_to
 
@@ -80,7 +80,7 @@ def rows(spark: SparkSession) -> DataFrame:
 
 
 def statistics(table: Path) -> dict[str, Any]:
-    """Of each file added by the log: its statistics, numbers but zeros as they are written."""
+    """The statistics of each added file; non-zero numbers as text."""
     found = {}
     for commit in sorted((table / "_delta_log").glob("*.json")):
         for line in commit.read_text(encoding="utf-8").splitlines():
@@ -92,7 +92,7 @@ def statistics(table: Path) -> dict[str, Any]:
 def of_one_file(
     rows: DataFrame, directory: Path, settings: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The statistics of a file with the rows, as we write it and as Delta does."""
+    """The statistics of a file with these rows, as written by us and by Delta."""
     with changed_settings(rows.sparkSession, settings):
         write_table(rows, path=str(directory / "t"), columns_to_index="id")
         rows.coalesce(1).write.format("delta").save(str(directory / "plain"))
@@ -101,7 +101,7 @@ def of_one_file(
 
 
 def _number(text: str) -> str:
-    # Parquet says that zero may be less than nothing, for readers to whom that matters.
+    # Parquet writes a zero minimum as -0.0.
     return text if float(text) else "0.0"
 
 
@@ -185,10 +185,10 @@ def test_files_with_nan_are_never_skipped(spark: SparkSession, tmp_path: Path) -
     write_table(rows, path=str(tmp_path), columns_to_index="id", cube_size=20)
 
     table = spark.read.format("delta").load(str(tmp_path))
-    # To Spark they are equal to each other, and more than any number.
+    # Spark treats all NaN as equal, and as larger than any number.
     assert table.where("x > 1000").count() == table.where("small = float('NaN')").count() == 1
     assert table.where("all > 1").count() == 100
-    # Parquet's reader does not take zeros for equal; by the log no file is skipped.
+    # Parquet's reader takes -0.0 and 0.0 for different, so its filters are off.
     with changed_settings(spark, {"spark.sql.parquet.filterPushdown": "false"}):
         assert table.where("zero = 0").count() == 100
         assert table.where("zero >= 0 and zero <= -0.0D").count() == 100
@@ -363,7 +363,7 @@ def test_dates_of_any_year_are_never_skipped(spark: SparkSession, tmp_path: Path
 def test_texts_that_are_not_utf8_have_no_extremes(
     spark: SparkSession, tmp_path: Path, before: str
 ) -> None:
-    # Java's text of such bytes lies elsewhere in the order than they do.
+    # Java decodes such bytes to a string that sorts differently.
     for ending, is_text in (("80", False), ("ff", False), ("61", True), ("f48fbfbf", True)):
         table = tmp_path / ending
         rows = spark.range(1).selectExpr(
@@ -420,7 +420,7 @@ def test_timestamps_have_statistics_in_their_files(
 
     with changed_settings(spark, settings):
         write_table(rows, path=str(tmp_path / "t"), columns_to_index="at")
-        # What else the session writes is as it was.
+        # Other writes of the session keep its setting.
         rows.write.parquet(str(tmp_path / "plain"))
 
     assert_sound(spark, tmp_path / "t", range(len(INSTANTS)))

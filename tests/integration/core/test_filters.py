@@ -1,4 +1,4 @@
-"""Which files a filter leaves: those that Delta's own statistics leave, without asking Delta."""
+"""Filters keep the files that Delta's data skipping keeps, without a call to Delta."""
 
 from __future__ import annotations
 

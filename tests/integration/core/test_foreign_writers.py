@@ -1,4 +1,4 @@
-"""Tables that other Delta writers change: every read is right, and an optimize mends the index."""
+"""Tables that other Delta writers change: reads stay correct, and `optimize` repairs the index."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_sample_of_an_older_version_has_its_rows(spark: SparkSession, tmp_path
     for then in ("version as of 0", f"timestamp as of '{time_of(spark, path, 0)}'"):
         older = spark.sql(f"select id from delta.`{path}` {then} where {condition}")
         assert sorted(row.id for row in older.collect()) == before
-    # An object goes on reading the version that it was made for.
+    # A handle keeps reading the version that it was opened for.
     assert sorted(row.id for row in table.sample(0.2).select("id").collect()) == before
 
 

@@ -1,4 +1,4 @@
-"""The index page of real tables: what it counts is what samples and queries read."""
+"""The index page counts what samples and queries of real tables read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Every operation is killed before and after its commit, and done again as by a scheduler.
+"""Every operation is killed before and after its commit, and repeated as by a scheduler.
 
-Here a kill is an exception that no code catches, and what a kill at an earlier step would leave is
-looked at on the way. test_crashes.py kills real processes at these steps.
+Here a kill is an exception that no code catches. Each test also checks what a kill at an earlier
+step would leave. test_crashes.py kills real processes at these steps.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.integration.core.killed_operations import (
 
 
 class Killed(BaseException):
-    """The end of a process. It is no `Exception`, so that no code handles it."""
+    """The end of a process. Not an `Exception`, so that no code handles it."""
 
 
 def kill() -> None:
@@ -46,7 +46,7 @@ def looking(look: Callable[[str], object]) -> Iterator[None]:
 
 
 def by_id(rows: DataFrame) -> Rows:
-    """The values besides `id`, by it; fails for a row that is there twice."""
+    """The other values of each `id`; fails if an id occurs twice."""
     values = [name for name in rows.columns if name != "id"]
     found = [tuple(row) for row in rows.select("id", *values).collect()]
     assert len({row[0] for row in found}) == len(found)
@@ -82,7 +82,7 @@ def test_an_operation_killed_at_any_step_leaves_a_whole_table_and_can_be_repeate
     left: dict[str, frozenset[str]] = {}
 
     def look(step: str) -> None:
-        """What a process leaves that is killed now."""
+        """Record what a process leaves that is killed now."""
         assert files <= files_of(path)
         assert (last_version(path), live_adds(path)) == (version, live)
         left[step] = files_of(path) - files

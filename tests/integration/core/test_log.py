@@ -1,4 +1,4 @@
-"""What stands in the log after a write, key by key (docs/format.md 2, 3 and 7)."""
+"""The log after a write, key by key (docs/format.md 2, 3 and 7)."""
 
 from __future__ import annotations
 

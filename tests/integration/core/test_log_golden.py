@@ -104,7 +104,7 @@ def test_a_revision_is_written_to_the_letter(
         f'"columnTransformers":[{transformers}],"transformations":[{transformations}]}}'
     )
     stored = configuration(path)
-    # What stands between < and > is a pattern, everything else is meant as it is.
+    # Text between < and > is a pattern, all other text is literal.
     parts = re.split(r"<(.*?)>", expected)
     pattern = "".join(part if i % 2 else re.escape(part) for i, part in enumerate(parts))
     assert re.fullmatch(pattern, stored["qbeast.revision.1"]), stored["qbeast.revision.1"]

@@ -1,4 +1,4 @@
-"""A commit whose reply is lost is made once, and is told as what it is."""
+"""A commit whose reply is lost is made once and reported correctly."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_every_operation_is_done_once(
 
 
 def test_an_append_is_in_one_version(spark: SparkSession, store: FaultyStore, path: str) -> None:
-    """Delta would commit its files again, which streams and the change data feed would tell."""
+    """Delta would commit its files again, so streams and the change data feed would repeat rows."""
     with store.fails(REPLY_LOST):
         result = write_table(rows(spark, 100, 110, factor=0), path=path)
     assert result.version == last_version(path) == 1
@@ -183,7 +183,7 @@ def test_mapped_columns_are_dropped_once(
 def test_a_commit_is_found_before_one_that_conflicts_with_it(
     spark: SparkSession, store: FaultyStore, path: str
 ) -> None:
-    """Delta sees the conflict with the other writer, and would have the update done again."""
+    """Delta sees only the conflict with the other writer, and would repeat the update."""
     metadata = actions(path, 0, "metaData")[0]
     metadata["configuration"]["disturbed"] = "yes"
     other = json.dumps({"metaData": metadata})
@@ -191,7 +191,7 @@ def test_a_commit_is_found_before_one_that_conflicts_with_it(
         result = QbeastTable.for_path(spark, path).update({"n": "n + 1"})
     assert (result.version, last_version(path)) == (1, 2)
     assert stored(spark, path) == [(number, number, 1) for number in range(100)]
-    # What is known of the version that was committed is not taken for that of the newest one.
+    # The next write starts from the newest version, not from the one that was committed.
     assert write_table(rows(spark, 100, 101, factor=0), path=path).version == 3
     assert len(stored(spark, path)) == 101
 
@@ -347,7 +347,7 @@ def test_an_interrupt_passes_and_says_what_to_look_for(
 
 
 def test_a_session_knows_the_version_of_its_last_commit(spark: SparkSession, path: str) -> None:
-    """As it does after plain Delta's."""
+    """As after a commit of plain Delta."""
     key = "spark.databricks.delta.lastCommitVersionInSession"
     spark.conf.unset(key)
     result = write_table(rows(spark, 100, 110), path=path)

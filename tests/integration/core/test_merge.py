@@ -1,4 +1,4 @@
-"""A merge gives the rows that a merge by hand gives, and rewrites the files that it must."""
+"""A merge has the result of a merge in plain Python, and rewrites only files that need it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from qbeast_core import QbeastTable, failpoints, write_table
 from qbeast_core.errors import AmbiguousMerge, InvalidOptions, ReplaceMismatch, UnknownColumn
 from qbeast_core.jvm.settings import changed_settings
-from qbeast_core.spark.keys import key_condition
+from qbeast_core.spark.keys import LONGEST_TEXT, key_condition
 from tests.integration.core.brute_force import (
     actions,
     assert_rows_in_their_cubes,
@@ -238,6 +238,17 @@ def test_a_key_with_a_collation_is_not_compared_as_python_does(
     )
 
 
+def test_keys_with_long_texts_skip_no_files(spark: SparkSession, tmp_path: Path) -> None:
+    path, longest = str(tmp_path), LONGEST_TEXT
+    keys = spark.sql(f"select id, concat(repeat('x', {longest - 2} + id), 'y') k from range(4)")
+    write_table(keys, path=path, columns_to_index=["id"])
+    short, cut = (key_condition(keys.where(f"id = {i}"), ["k"], keys.schema, "t") for i in (1, 2))
+    assert short is not None and keys.alias("t").where(short).count() == 1
+    assert cut is not None and keys.alias("t").where(cut).count() == 4
+    result = QbeastTable.for_path(spark, path).merge(keys.selectExpr("id + 10 as id", "k"), "k")
+    assert (result.rows_updated, result.rows_inserted) == (4, 0)
+
+
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_a_float_finds_the_whole_numbers_that_it_finds_in_plain_delta(
     spark: SparkSession, tmp_path: Path, ansi: str
@@ -382,7 +393,7 @@ def test_keys_in_a_narrow_range_touch_few_files(
     written = write_table(table, path=path, columns_to_index=["k"], cube_size=64)
     assert written.files >= 500
     size = sum(add["size"] for add in live_adds(path).values())
-    step = 1 if keys == "few" else 4  # up to a thousand keys are told one by one
+    step = 1 if keys == "few" else 4  # up to a thousand keys are listed
     first = 17_000
     source = spark.range(first * step, first * step + count // 100 * step, 1, 1).selectExpr(
         f"cast(id / {step} as bigint) as k", "'new' as t", "id as n"

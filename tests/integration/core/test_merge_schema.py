@@ -55,7 +55,7 @@ class Twins:
         writer.options(**options).save(self.plain)
 
     def get(self, columns: str, count: int = 2, **options: Any) -> Any:
-        """Both tables get the rows."""
+        """Append the rows to both tables."""
         rows = self.rows(columns, count)
         result = self.write(rows, merge_schema=True, **options)
         self.delta(rows, **options)
@@ -63,7 +63,7 @@ class Twins:
         return result
 
     def refuse(self, columns: str, words: str) -> None:
-        """Neither table takes the rows."""
+        """Check that both tables refuse the rows."""
         rows, before = self.rows(columns), last_version(self.indexed)
         with pytest.raises(Exception, match="DELTA_"):
             self.delta(rows)
@@ -80,7 +80,7 @@ class Twins:
 
     @staticmethod
     def type_changes(path: str) -> list[Any]:
-        """What the newest metadata tells of widened columns."""
+        """The type changes of each column in the newest metadata."""
         found: list[Any] = []
         for version in range(last_version(path) + 1):
             for metadata in actions(path, version, "metaData"):

@@ -381,7 +381,7 @@ def test_rows_deleted_meanwhile_do_not_come_back(
 
     def delete() -> None:
         if not deleted:
-            # Append only, where a delete would take the tags that tell copies from rows.
+            # Other tables get an append: a delete would drop the tags that mark copies of rows.
             deleted.append(3)
             if name == PLAIN:
                 spark.sql(f"delete from delta.`{path}` where id = 3")

@@ -150,7 +150,7 @@ def test_column_stats_set_the_range_of_the_revision(spark: SparkSession, path: P
     result, seen = appended(rows(spark, ROWS), path, **options)
     assert seen == WRITTEN_FIRST and result.new_revision
     again, _ = appended(rows(spark, ROWS + MORE, spread=80_000), path)
-    # The other column still has to reach further.
+    # The range of the other column still grows.
     assert again.revision_id == 3
     assert_sound(spark, path, range(ROWS + 2 * MORE))
 

@@ -31,7 +31,7 @@ CUBE_SIZE = 200
 
 @pytest.fixture(scope="module")
 def fragmented(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any]:
-    """A table after 20 small appends and one optimize, with what the optimize said."""
+    """A table after 20 small appends and one optimize, with its result."""
     path = str(tmp_path_factory.mktemp("optimized") / "t")
     write_table(rows(spark, 0, 2000), path=path, columns_to_index=["a", "b"], cube_size=CUBE_SIZE)
     for number in range(20):
@@ -138,7 +138,7 @@ def test_files_of_other_writers_get_indexed(spark: SparkSession, tmp_path: Path)
     table = assert_sound(spark, path, range(1500))
     foreign = [file for file in table.files() if file.revision_id == 0]
     assert sum(file.rows for file in foreign) == 500
-    # What the index does not know is always read.
+    # Files that are not indexed are always read.
     assert {file.path for file in foreign} <= {file.path for file in table.files(0.01)}
     result = table.optimize(revision_id="unindexed")
     assert (result.files_removed, result.rows) == (len(foreign), 500)

@@ -1,4 +1,4 @@
-"""Rows lie in a file in the order that the library's numpy says."""
+"""Rows of a file have the order that `RowOrder` computes with numpy."""
 
 from __future__ import annotations
 

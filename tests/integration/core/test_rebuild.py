@@ -1,4 +1,4 @@
-"""A rebuild by the tree that it replaces: its query runs once, and no row is out of place."""
+"""A rebuild can reuse the previous tree: its query runs once, and each row is in its cube."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPTIONS: dict[str, Any] = {"columns_to_index": ["x", "id:hash"], "cube_size": 25
 
 
 def rows(spark: SparkSession, count: int = ROWS, scale: str = "1") -> DataFrame:
-    """`id` and `x`, which is the same in each evaluation, but Spark does not know that."""
+    """Rows with a repeatable `x`, which Spark takes for random."""
     spread = f"pmod(hash(id), 10000) * {scale}"
     return spark.range(0, count, 1, 3).selectExpr(
         "id", f"cast(if(rand() < 2, {spread}, null) as int) as x", "repeat('t', 9) as text"
@@ -34,7 +34,7 @@ def rows(spark: SparkSession, count: int = ROWS, scale: str = "1") -> DataFrame:
 
 
 def rebuilt(df: DataFrame, path: Path, **changed: Any) -> tuple[WriteResult, list[str]]:
-    """An overwrite, and the phases that it went through."""
+    """Overwrite the table; its result and its phases."""
     seen: list[str] = []
     with phases.listening(seen.append):
         result = write_table(df, path=str(path), mode="overwrite", **{**OPTIONS, **changed})
@@ -48,7 +48,7 @@ def assert_holds(spark: SparkSession, path: Path, df: DataFrame) -> None:
 
 
 def twice(path: Path, df: DataFrame, **changed: Any) -> None:
-    """A table whose next rebuild may go by its tree."""
+    """Write a table twice, so that the next rebuild can reuse its tree."""
     for _ in range(2):
         _, seen = rebuilt(df, path, **changed)
         assert phases.MEASURING in seen
@@ -64,7 +64,7 @@ def origin(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture
 def path(origin: Path, tmp_path: Path) -> Path:
-    """A table of `rows` whose next rebuild may go by its tree."""
+    """A table of `rows` whose next rebuild can reuse its tree."""
     return Path(shutil.copytree(origin, tmp_path / "t"))
 
 
@@ -134,7 +134,7 @@ def test_a_rebuild_plans_a_new_tree_when_rows_outgrow_it(
     df = OUTGROWN[kind](spark)
     _, seen = rebuilt(df, path)
 
-    # Never stored: the files that were written first are read again.
+    # The query is not stored. The files of the first attempt are read instead.
     assert seen == [phases.PLANNING, phases.WRITING, phases.MEASURING, *ONE_PASS]
     assert_holds(spark, path, df)
     rebuilt(df, tmp_path / "at once")

@@ -56,7 +56,7 @@ def sliced_table(spark: SparkSession, path: str, count: int = 4000, **options: A
 def assert_slices(
     spark: SparkSession, path: str, ids: list[int] | None = None, missing: int = 0
 ) -> QbeastTable:
-    """The table is sound, its slices are what its weights say, and only foreign eyes see them."""
+    """Check the table and its slices, and that only other readers see the slice column."""
     table = assert_sound(spark, path, ids)
     stored = plain(spark, path).select(SLICE_COLUMN, F.hash(*weight_columns(path))).collect()
     assert sum(found is None for found, _ in stored) == missing
@@ -327,7 +327,7 @@ def test_a_column_of_that_name_stays_a_users_own(spark: SparkSession, tmp_path: 
         convert_to_qbeast(spark, f"delta.`{converted}`", "id", slices=True)
     write_table(with_own, path=own, mode="overwrite", columns_to_index="id", slices=True)
     assert_slices(spark, own, list(range(200)))
-    # A schema that another program wrote anew has an ordinary column at most.
+    # If another program rewrites the schema, the column becomes an ordinary one.
     overwrite = plain(spark, own).write.format("delta").mode("overwrite")
     overwrite.option("overwriteSchema", "true").save(own)
     assert not QbeastTable.for_path(spark, own).slices

@@ -28,7 +28,7 @@ def test_a_killed_stream_that_is_begun_again_writes_no_row_twice(
     write_table(none, path=places["counts"], columns_to_index=["kind"])
     arrive(0, 30)
     killed_process(Path(__file__).with_name("stream_process.py"), json.dumps(places))
-    # The stream does not know of the commit.
+    # The stream has not recorded its first batch as done.
     assert list(Path(places["checkpoint"], "offsets").glob("0"))
     assert not list(Path(places["checkpoint"], "commits").glob("0"))
     assert (last_version(places["events"]), last_version(places["counts"])) == (0, 0)

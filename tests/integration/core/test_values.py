@@ -1,7 +1,7 @@
 """Values at the edge of their types, and beyond what usual data have.
 
-Each table is written in two halves, so that the second one meets an existing tree; then every row
-has to lie in the cube that its values say, and samples and filters must find it.
+Each table is written in two halves, so that the second one meets an existing tree. Then every row
+must be in the cube of its values, and samples and filters must find it.
 """
 
 from __future__ import annotations
@@ -244,6 +244,41 @@ def test_timestamps_before_1970_and_below_a_millisecond_in_another_zone(
         assert found(table, "ts >= timestamp'2020-09-13 08:26:40'") == 20
 
 
+@pytest.mark.parametrize(
+    ("zone", "old"),
+    [
+        ("Europe/Berlin", "1800-01-01 00:00:00"),
+        ("America/Argentina/Buenos_Aires", "1915-03-01 12:00:00"),
+        ("Africa/Accra", "1880-01-01 00:00:00"),
+        ("Africa/Monrovia", "1971-12-31 00:00:00"),
+    ],
+)
+def test_times_whose_offset_has_seconds_are_found(
+    spark: SparkSession, tmp_path: Path, zone: str, old: str
+) -> None:
+    """Delta's statistics lack these seconds."""
+
+    def rows(*numbers: int) -> DataFrame:
+        each = ", ".join(f"({i}, timestamp'{old if i % 2 else '2024-01-01'}')" for i in numbers)
+        return spark.sql(f"select * from values {each} as t(id, ts)")
+
+    path = str(tmp_path)
+    with changed_settings(spark, {"spark.sql.session.timeZone": zone}):
+        write_table(rows(2, 4), path=path, columns_to_index=["ts"])
+        for one, other in ((1, 6), (3, 8)):
+            write_table(rows(one), path=path)
+            write_table(rows(other), path=path)
+        table = QbeastTable.for_path(spark, path)
+        report = table.check()
+        assert (report.problems, report.unindexed_files) == ((), 0)
+        assert found(table, f"ts = timestamp'{old}'") == 2
+        merged = table.merge(rows(1, 5), ["id", "ts"])
+        assert (merged.rows_updated, merged.rows_inserted) == (1, 1)
+        table.optimize()
+        assert table.optimize().files_removed == 0
+        assert found(table, f"ts = timestamp'{old}'") == 3
+
+
 def test_strings_of_every_kind(spark: SparkSession, tmp_path: Path) -> None:
     texts = [
         "",
@@ -347,7 +382,7 @@ def test_hashed_numbers_are_found_by_equality(spark: SparkSession, tmp_path: Pat
 def test_hashed_floats_are_found_whatever_text_java_gives_them(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Java before 19 prints 2.0E23 as 1.9999999999999998E23, and hashes go by the text."""
+    """Java before 19 prints 2.0E23 as 1.9999999999999998E23, and hashes depend on the text."""
     values = [(float((i + 1) * 10**15 * 37 // 13), i) for i in range(400)] + [(2e23, 400)]
     rows = spark.createDataFrame(values, "d double, number int").repartition(2)
     write_table(rows, path=str(tmp_path), columns_to_index=["d:hash"], cube_size=40)

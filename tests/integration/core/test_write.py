@@ -1,4 +1,4 @@
-"""New, replaced and appended tables: where they lie, what they keep, what a write tells."""
+"""New, replaced and appended tables: their location, what they keep, the result of a write."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ select 1 as Id, 'old' as v, 'first' as `Created-At`, named_struct('k', 1) as s
 PLAIN = "{{ config(materialized='incremental', CONFIG) }}" + QUERY
 INDEXED = PLAIN.replace("CONFIG", "columns_to_index='id', CONFIG")
 MERGE = "incremental_strategy='merge', unique_key='id', "
-# What each list gets wrong, and what the message says of it.
+# Lists with an unknown name, and what the message says about it.
 UNKNOWN = {
     "excluded": (MERGE + "merge_exclude_columns=['creatd-at']", "Did you mean 'Created-At'?"),
     "excluded_text": (MERGE + "merge_exclude_columns='v, s'", "'v, s'"),

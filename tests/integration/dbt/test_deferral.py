@@ -101,7 +101,7 @@ class TestDeferredRunOnASample:
         assert ids("in_python where input = 'whole'") == list(range(2000))
         assert mark("in_python") == "0.1"
 
-        # With --favor-state, `grandchild` reads the state's `child`, which has all rows.
+        # With `--favor-state`, `grandchild` reads the state's `child`, which has all rows.
         all_rows = ["--vars", "{qbeast_sample: 1}"]
         favoring = ["--defer", "--favor-state", *of_dev, *all_rows]
         run_dbt(["run", "-s", "grandchild", *favoring])

@@ -1,4 +1,7 @@
-"""Functions of a project are functions of Spark; rights, which Spark has not, are only told of."""
+"""Functions of a project become functions of Spark.
+
+Grants, which Spark lacks, cause a warning.
+"""
 
 from typing import Any
 

@@ -68,7 +68,7 @@ class TestIncrementalGetsAnIndex:
         run_dbt(["run"])
         spark.sql(f"alter table {table('clustered')} cluster by (kind)")
         properties_of("tracked", "'delta.enableRowTracking' = 'true'")
-        # A feature that no index keeps up, and that only a copy is without.
+        # A feature that an index does not support, and that only a copy of the table lacks.
         properties_of("copied", "'delta.feature.geospatial' = 'supported'")
         for name, config in PLAIN.items():
             kept = re.sub(r", (partition_by|file_format)='\w+'", "", config)
@@ -78,7 +78,7 @@ class TestIncrementalGetsAnIndex:
         for name in PLAIN:
             message = message_of(refused, name)
             assert [row.id for row in spark.table(table(name)).collect()] == [1], message
-            # What loses rows is told last, and as what it is; not if it would be refused too.
+            # The full refresh comes last. It is said to lose rows, unless it would fail too.
             before, _, after = message.partition(f"`dbt run --full-refresh -s {name}`")
             assert "write_table" in before or "convert_to_qbeast" in before, message
             assert ("are lost" in after) == (name not in UNLIKE_AN_INDEX), message
@@ -93,7 +93,7 @@ class TestIncrementalGetsAnIndex:
             else:
                 assert table(name) in message and "columns_to_index: " in message
                 assert "write_table" not in message, message
-                # What is to be done before.
+                # Statements to run first.
                 statements = re.findall(r"(ALTER TABLE .*?)(?: and | first)", message)
                 assert len(statements) == {"clustered": 1, "tracked": 2}.get(name, 0), message
                 for statement in statements:

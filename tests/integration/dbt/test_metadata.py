@@ -76,8 +76,8 @@ class TestMetadata:
         (last,) = spark.sql(f"describe history {table} limit 1").select("timestamp").collect()
         inserted = last.timestamp.astimezone(timezone.utc)
         assert loaded() == inserted
-        # A source without a log, or with a log that tells nothing, is told of, and hinders no
-        # other.
+        # A source without a log, or without the time of its rows in it, has an error of its own,
+        # and the other sources succeed.
         spark.sql(f"create table {project.test_schema}.parquet using parquet as select 1 as id")
         clean_up_log(spark, f"{project.test_schema}.tidied")
         results, log = run_dbt_and_capture(["source", "freshness"], expect_pass=False)
@@ -88,7 +88,7 @@ class TestMetadata:
         assert f"age of {project.test_schema}.tidied is unknown" in found["tidied"].message
         assert "Set loaded_at_field for this source" in found["tidied"].message
         assert "could not be computed in batch" not in log
-        # The rows stay what they are, and so does their age.
+        # `optimize` keeps the rows, so it keeps their age.
         run_dbt(["run-operation", "optimize", "--args", "{revisions: all}"])
         assert stats()["unindexed"] == 0
         assert loaded() == inserted

@@ -207,7 +207,7 @@ from range({{ var('first', 0) }}, {{ var('first', 0) + var('rows', 300) }})
 """
 OF_BOTH = "rewrote 4 files"
 OF_ONE = "rewrote 2 files"
-# How models that have two small files in each of two revisions are optimized, what is told of it,
+# How models that have two small files in each of two revisions are optimized, what is logged,
 # and the files of the first revision and of the second that are left.
 SCOPES = {
     "always": ("optimize='always'", OF_BOTH, (1, 1)),

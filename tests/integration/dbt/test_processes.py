@@ -125,16 +125,16 @@ def test_lock_interruption_and_survival_beside_another_project(
     assert any("Starting Spark" in line for line in lines)
     assert not any("WARN" in line or ":: " in line for line in lines)  # Spark's and Ivy's noise
 
-    # How far it is comes in lines of dbt's own, between the others.
+    # dbt's own log lines show the progress.
     lines += read_until(running.stdout, " tasks, ")
     assert re.search(r"model\.demo\.endless: [a-z ]+, \d+ of \d+ tasks, \d+ s", lines[-1])
     assert [line for line in lines if not re.match(r"\d\d:\d\d:\d\d ", line)] == []
 
-    # Told by the lock, not by Spark: this one would not even find a Java.
+    # The lock reports it before Spark starts: this process has no Java.
     second, _ = start(project, "run", **without_java(project)).communicate()
     assert f"is in use by process {running.pid} " in second
     assert "wait for that process to end" in second
-    assert "Found" not in second  # told before the project is parsed
+    assert "Found" not in second  # reported before dbt parses the project
 
     other = tmp_path / "other"
     other.mkdir()

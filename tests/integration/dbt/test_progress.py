@@ -1,4 +1,4 @@
-"""Lines that tell how far a model is while it runs."""
+"""Lines that show the progress of a model while it runs."""
 
 import re
 import threading
@@ -10,7 +10,7 @@ from dbt.adapters.qbeast.spark.progress import Statement
 from dbt.tests.util import run_dbt_and_capture
 from pyspark.sql import SparkSession
 
-# Each of its four tasks takes half a second: many times what lies between two lines.
+# Each of its four tasks takes half a second, many times the interval between two lines.
 EVENTS = """
 {{ config(materialized='qbeast', columns_to_index='id') }}
 select id, uuid() as name from range(0, 20000, 1, 4)
@@ -34,7 +34,7 @@ class TestProgress(Progress):
 
     @pytest.fixture
     def lasting_phases(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Each phase lasts until a line has told of it."""
+        """Each phase lasts until a line has shown it."""
         told: set[tuple[str, str]] = set()
         changed = threading.Condition()
         enter, line = Statement.enter, Statement.line

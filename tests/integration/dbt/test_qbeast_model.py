@@ -1,4 +1,4 @@
-"""Models stored with an index: what they build, what they tell, what they refuse."""
+"""Models stored with an index: what they build, log and refuse."""
 
 from pathlib import Path
 from typing import Any
@@ -142,7 +142,7 @@ class TestAppend:
         assert spark.table(table).columns == ["id", "kind"]
         assert spark.table(table).distinct().count() == spark.table(table).count() == 1500
 
-        # A model that never asks is_incremental() is told what that means, on each run.
+        # Each run warns of a model that never calls `is_incremental()`.
         assert "blind appends all rows of its query on every run" in log
         assert "events appends" not in log
         assert spark.table(f"{project.test_schema}.blind").count() == 20

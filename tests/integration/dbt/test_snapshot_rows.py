@@ -129,7 +129,7 @@ class RowsThatComeAndGo:
         began = run(stays, empty, unknown)
         assert run(stays, empty, unknown) == began
 
-        # Away and back, twice, as they were.
+        # Two rows vanish and return unchanged, twice.
         for _ in range(2):
             run(stays)
             back = run(stays, empty, unknown)

@@ -68,7 +68,7 @@ class TestSnapshot:
         assert QbeastTable.for_name(spark, table).check().ok
         assert versions(spark, table) == 2  # the run was one commit
 
-        # A snapshot has no --full-refresh: what can be done is told.
+        # Snapshots have no `--full-refresh`, so the message names statements instead.
         write_file(snapshots_yml("[name]", "[id]"), project.project_root, "snapshots", "kept.yml")
         failed = run_dbt(["snapshot"], expect_pass=False)
         told = message_of(failed, "kept")

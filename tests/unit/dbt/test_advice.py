@@ -1,4 +1,4 @@
-"""The arguments that a message tells to type are read as they are meant."""
+"""The arguments that a message suggests have the meaning that it says."""
 
 import shlex
 from typing import Any

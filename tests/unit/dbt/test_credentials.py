@@ -1,4 +1,4 @@
-"""What a profile may say, and how a wrong one is rejected."""
+"""Valid profiles, and the errors for invalid ones."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Java and Delta: what is found, and what to install when it is not."""
+"""Finding Java and Delta, and the errors that say what to install."""
 
 import subprocess
 from pathlib import Path

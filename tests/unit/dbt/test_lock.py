@@ -52,7 +52,7 @@ def test_a_warehouse_of_this_process_is_free_to_it(tmp_path: Path) -> None:
 
 
 def test_the_adapter_is_loaded_without_pyspark() -> None:
-    """So that a busy warehouse is told before what takes long to load."""
+    """So a busy warehouse is reported before slow imports."""
     listing = "import sys, dbt.adapters.qbeast; print({'pyspark', 'numpy'} & set(sys.modules))"
     told = subprocess.run(
         [sys.executable, "-c", listing], capture_output=True, text=True, check=True

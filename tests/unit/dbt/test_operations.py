@@ -36,7 +36,7 @@ GRAPH = {"nodes": {str(place): found for place, found in enumerate(NODES)}}
         ("tag:nightly", ["shop.events"]),
         ("path:models/base", ["shop.events", "shop.history"]),
         ("path:models/base/events.sql", ["shop.events"]),
-        # What is named is taken, and the operation tells that it has no index.
+        # A model that is named is selected, and the operation reports that it has no index.
         (["plain", "tag:nightly", "events"], ["shop.plain", "shop.events"]),
         ([], []),
     ],

@@ -1,4 +1,4 @@
-"""What the footers of a file's row groups say together."""
+"""The statistics of a file, combined from the footers of its row groups."""
 
 import pytest
 

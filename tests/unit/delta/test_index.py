@@ -1,4 +1,4 @@
-"""Which files an index describes, by what the log says of them alone."""
+"""Which files an index describes, according to the log alone."""
 
 import json
 from dataclasses import replace

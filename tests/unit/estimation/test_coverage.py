@@ -1,7 +1,6 @@
-"""How often intervals of 95 % hold the truth: over 200 tables of each kind, at least 93 % of them.
+"""Intervals of 95 % contain the truth for at least 93 % of 200 tables of each kind.
 
-Exact answers count as right, which they are; where sampling is what serves, the last test says how
-few tables may fall back to them.
+Exact answers count as right. The last test limits how many tables may get them where samples work.
 """
 
 from __future__ import annotations

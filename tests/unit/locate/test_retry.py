@@ -1,4 +1,4 @@
-"""A commit that another writer came before is tried again, and never given up in silence."""
+"""A commit that conflicts with another writer is tried again, and finally raises an error."""
 
 import pytest
 from delta.exceptions import ConcurrentAppendException

@@ -1,4 +1,4 @@
-"""What a user says of columns beforehand."""
+"""Statistics of columns that a user gives in advance."""
 
 import datetime
 from decimal import Decimal

@@ -184,6 +184,6 @@ def test_the_revision_of_the_pages_is_read(indent):
     configuration = IndexConfiguration.read(stored)
     assert configuration.latest == revision
     assert not configuration.broken
-    # What was read is stored again as it was, and a number of a double column with its point.
+    # Reading and writing changes nothing, and numbers of a double column keep their point.
     assert configuration.write() == stored
     assert '"minNumber":0.0,"maxNumber":100.0,"nullValue":43.0' in revision.to_json_text()

@@ -1,4 +1,4 @@
-"""Every row of the reference tables lies in the block that its point and weight say."""
+"""Every row of the reference tables is in the block that its point and weight determine."""
 
 import json
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Slices: what they say of weights, and the SQL that Delta computes them by."""
+"""Slices of weights, and the SQL that Delta computes them by."""
 
 import re
 

@@ -36,11 +36,11 @@ UTC = datetime.timezone.utc
 
 
 def middle(minimum, maximum, data_type):
-    """A null value that can be told from others."""
+    """A null value in the middle of the range."""
     return (minimum + maximum) // 2
 
 
-# ---------------------------------------------------------------- coordinates as the JVM has them
+# ---------------------------------------------------------------- coordinates as in the JVM
 
 
 @pytest.mark.parametrize("case", VECTORS["linear"], ids=lambda c: f"{c['type']}-{c['value']}")
@@ -113,7 +113,7 @@ def test_points_and_cubes_of_reference_rows(name, revision_id):
             assert cube_containing(point, depth).text == text
 
 
-# ------------------------------------------------------------------------------ what is not there
+# ------------------------------------------------------------------------------ missing values
 
 
 def test_numbers_without_a_place_have_an_end():

@@ -1,4 +1,4 @@
-"""The page of an index as a file: what stands in it, and that nothing else is needed."""
+"""The page of an index as a file: its contents, and that it loads nothing else."""
 
 from __future__ import annotations
 

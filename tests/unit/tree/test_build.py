@@ -100,7 +100,7 @@ def test_skewed_rows_end_in_bounded_time(dimensions: int) -> None:
 
 
 def test_a_cube_is_split_by_the_rows_that_its_parent_leaves() -> None:
-    """All rows lie in one quarter: 45 % stay in the root, and 55 % are no reason to split."""
+    """All rows are in one quarter. The root keeps 45 %, and the other 55 % need no split."""
     rng = np.random.default_rng(0)
     layout, rows = PathLayout(2), 100_000
     words, row_weights = layout.path_words(rng.random((rows, 2)) / 2), random_weights(rng, rows)

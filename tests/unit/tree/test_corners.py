@@ -1,4 +1,4 @@
-"""The corners of many cubes are those of each cube."""
+"""The corners of many cubes at once equal the bounds of each cube."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many rows lie where: against the points that a tree was grown from."""
+"""The density of rows from a tree, compared with the points that it was built from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters on a file's extremes: none that a row satisfies is ever ruled out."""
+"""Filters on a file's extremes never rule out a file with a row that satisfies them."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.read.sample import choose_files
 from qbeast_core.spark.columns import column, file_metadata
+from qbeast_core.spark.grouping import grouped
 from qbeast_core.spark.working_columns import WorkingColumns
 
 
@@ -73,7 +74,7 @@ class Candidates:
             The values of the aggregates, by the index of the file.
         """
         phases.enter(phases.FINDING)
-        by_path = found.groupBy(self.names.file).agg(*counts).collect()
+        by_path = grouped(found, [F.col(self.names.file)], *counts).collect()
         index_of = self._indices([row[0] for row in by_path])
         return {index_of[path]: numbers for path, *numbers in map(tuple, by_path)}
 

@@ -38,6 +38,7 @@ from qbeast_core.spark.conditions import (
     reporting_invalid_sql,
 )
 from qbeast_core.spark.evaluation import checkpointed, is_repeatable
+from qbeast_core.spark.grouping import grouped
 from qbeast_core.spark.slices import without_given_slices
 from qbeast_core.spark.source import Source, in_session
 from qbeast_core.spark.texts import row_text, value_text
@@ -162,15 +163,15 @@ class _MergeOfVersion:
         rows = candidates.numbered_rows().alias(target)
         pairs = rows.join(self.matching.source, self.matching.condition)
         updating = F.lit(self.updated is not None) & self.update_where
-        of_row = (
-            pairs.select(
-                names.file,
-                names.row,
-                updating.cast("int").alias("updates"),
-                (updating & self._moves()).cast("int").alias("moves"),
-            )
-            .groupBy(names.file, names.row)
-            .agg(F.sum("updates").alias("times"), F.max("moves").alias("moves"))
+        of_pair = pairs.select(
+            names.file,
+            names.row,
+            updating.cast("int").alias("updates"),
+            (updating & self._moves()).cast("int").alias("moves"),
+        )
+        row_key = [F.col(names.file), F.col(names.row)]
+        of_row = grouped(
+            of_pair, row_key, F.sum("updates").alias("times"), F.max("moves").alias("moves")
         )
         found = candidates.holding(
             of_row, F.sum((F.col("times") > 0).cast("int")), F.max("times"), F.max("moves")

@@ -14,7 +14,12 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.delta.metadata import name_in_files
 from qbeast_core.errors import UnsupportedColumnType
-from qbeast_core.model.datatypes import DataType
+from qbeast_core.model.datatypes import (
+    MILLIS_PER_MINUTE,
+    WHOLE_MINUTES_MILLIS,
+    DataType,
+    to_millis,
+)
 from qbeast_core.tree.extremes import Extremes
 from qbeast_core.tree.query import REPLACED
 
@@ -91,9 +96,7 @@ def _values(stored: Any, data_type: DataType, *, may_be_shortened: bool = False)
             case DataType.DATE, str():
                 return [datetime.date.fromisoformat(stored)]
             case DataType.TIMESTAMP, str():
-                instant = datetime.datetime.fromisoformat(stored.replace("Z", "+00:00"))
-                # Stored rounded down to milliseconds.
-                return [instant, instant + _MILLISECOND] if instant.tzinfo else []
+                return _instants(datetime.datetime.fromisoformat(stored.replace("Z", "+00:00")))
             case (DataType.INTEGER | DataType.LONG, int()) | (DataType.DECIMAL, int() | Decimal()):
                 return [stored]
             case DataType.FLOAT | DataType.DOUBLE, _:
@@ -101,6 +104,16 @@ def _values(stored: Any, data_type: DataType, *, may_be_shortened: bool = False)
     except (ValueError, TypeError, OverflowError, InvalidOperation):
         pass
     return []
+
+
+def _instants(stored: datetime.datetime) -> list[datetime.datetime]:
+    if stored.tzinfo is None:
+        return []
+    # Delta writes the offset of the session's time zone without its seconds.
+    lost = datetime.timedelta(0)
+    if to_millis(stored) < WHOLE_MINUTES_MILLIS:
+        lost = datetime.timedelta(milliseconds=MILLIS_PER_MINUTE)
+    return [stored - lost, stored + _MILLISECOND + lost]
 
 
 def _floating(number: float, data_type: DataType) -> list[float]:
@@ -113,3 +126,4 @@ def _floating(number: float, data_type: DataType) -> list[float]:
 
 
 _MILLISECOND = datetime.timedelta(milliseconds=1)
+"""Delta rounds timestamps down to milliseconds."""

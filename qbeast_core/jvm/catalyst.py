@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -397,6 +398,15 @@ def has_star(spark: SparkSession, text: str) -> bool:
 def check_executable(df: DataFrame) -> None:
     """Plan a query without running it. Raises AnalysisException if Spark cannot run it."""
     df._jdf.queryExecution().executedPlan()
+
+
+def collect_arrow(df: DataFrame) -> pa.Table:
+    """All rows. Unlike `toArrow` alone, this plans the query in the calling thread.
+
+    In another thread, Delta does not find the transaction that pins the versions of tables.
+    """
+    check_executable(df)
+    return df.toArrow()
 
 
 def max_rows(df: DataFrame) -> int | None:

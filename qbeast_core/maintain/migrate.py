@@ -39,6 +39,7 @@ from qbeast_core.model.legacy import (
 )
 from qbeast_core.model.revision import IndexConfiguration, Revision
 from qbeast_core.spark.columns import column, file_metadata
+from qbeast_core.spark.grouping import grouped
 from qbeast_core.tree.anchors import missing_anchors
 from qbeast_core.tree.otree import OTree
 from qbeast_core.write.files import check_none_lost
@@ -294,10 +295,10 @@ def _verdict(snapshot: TableSnapshot, parts: Sequence[tuple[int, str, str]]) -> 
         F.struct(*(column(name) for name in snapshot.schema.fieldNames())).alias("row"),
         file_metadata(read).getField("file_name").alias("file"),
     )
-    each = (
-        rows.join(F.broadcast(listed), "file")
-        .groupBy("row", "part", "cube")
-        .agg(F.count(F.lit(1)).alias("times"))
+    each = grouped(
+        rows.join(F.broadcast(listed), "file"),
+        [F.col("row"), F.col("part"), F.col("cube")],
+        F.count(F.lit(1)).alias("times"),
     )
 
     def times(part: str) -> Column:

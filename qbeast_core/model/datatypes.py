@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from decimal import Decimal
 from enum import Enum
@@ -26,6 +27,7 @@ SUPPORTED_SPARK_TYPES = (
 )
 """The Spark types that can be indexed; decimals of any precision and scale."""
 
+MILLIS_PER_MINUTE = 60_000
 MILLIS_PER_DAY = 86_400_000
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -100,21 +102,36 @@ def to_ordinate(value: Any, data_type: DataType) -> float | None:
 def to_bound(value: Any, data_type: DataType) -> Number:
     """A column's minimum or maximum in the form that revisions store.
 
-    An integer for integer, long, timestamp and date columns, else a double; bounds of float
-    columns are rounded to 32 bits. Raises ValueError for NaN and infinities: bounds are finite.
+    An integer of 64 bits for integer, long, timestamp and date columns, else a double; bounds of
+    float columns are rounded to 32 bits. Raises ValueError for NaN, infinities and numbers that the
+    type cannot hold: bounds are finite.
     """
-    if data_type in (DataType.TIMESTAMP, DataType.DATE):
-        return to_millis(value)
-    if data_type.is_whole and isinstance(value, (int, np.integer)):
-        return int(value)
-    ordinate = to_ordinate(value, data_type)
-    if ordinate is None or not np.isfinite(ordinate):
-        raise ValueError(f"{value!r} cannot be the bound of a column")
     if data_type.is_whole:
+        return _whole_bound(value, data_type)
+    ordinate = to_ordinate(value, data_type)
+    if ordinate is not None and data_type is DataType.FLOAT:
+        with np.errstate(over="ignore"):
+            ordinate = float(np.float32(ordinate))
+    if ordinate is None or not math.isfinite(ordinate):
+        raise ValueError(f"{value!r} cannot be the bound of a column")
+    return ordinate
+
+
+def _whole_bound(value: Any, data_type: DataType) -> int:
+    if data_type in (DataType.TIMESTAMP, DataType.DATE):
+        bound = to_millis(value)
+    elif isinstance(value, (int, np.integer)):
+        bound = int(value)
+    else:
+        ordinate = to_ordinate(value, data_type)
+        if ordinate is None or not math.isfinite(ordinate):
+            raise ValueError(f"{value!r} cannot be the bound of a column")
         if not ordinate.is_integer():
             raise ValueError(f"{value!r} is not an integer")
-        return int(ordinate)
-    return float(np.float32(ordinate)) if data_type is DataType.FLOAT else ordinate
+        bound = int(ordinate)
+    if not -(2**63) <= bound < 2**63:
+        raise ValueError(f"{value!r:.50} is not a number of 64 bits")
+    return bound
 
 
 def to_millis(value: Any) -> int:
@@ -149,6 +166,8 @@ _OF_SPARK = {
 _WHOLE = frozenset({DataType.INTEGER, DataType.LONG, DataType.TIMESTAMP, DataType.DATE})
 STANDARD_TIME_MILLIS = to_millis(datetime.date(1900, 1, 1))
 """Before this, qbeast-spark may place an instant by the local mean time of a time zone."""
+WHOLE_MINUTES_MILLIS = to_millis(datetime.date(1972, 2, 1))
+"""Since then, time zones differ from UTC by whole minutes. Monrovia was the last with seconds."""
 FLOATING = frozenset({DataType.FLOAT, DataType.DOUBLE})
 """Types with NaN and infinities. Rows with these values lie in the outermost cubes whatever the
 bounds are; all other rows lie between the bounds of their revision."""

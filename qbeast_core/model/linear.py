@@ -13,7 +13,9 @@ from qbeast_core.errors import CorruptMetadata
 from qbeast_core.model.coordinate import NullValueDraw, Transformation, field_of
 from qbeast_core.model.datatypes import (
     FLOATING,
+    MILLIS_PER_MINUTE,
     STANDARD_TIME_MILLIS,
+    WHOLE_MINUTES_MILLIS,
     DataType,
     Number,
     to_bound,
@@ -78,6 +80,10 @@ class LinearTransformation(Transformation):
             if below is not None and below < STANDARD_TIME_MILLIS:
                 return True
             slack = 1  # statistics are rounded down
+            if below is None or below < WHOLE_MINUTES_MILLIS:
+                # Delta's text lacks up to a minute of the offset, so the extremes are a minute
+                # wider, and can be off by another one.
+                slack += 2 * MILLIS_PER_MINUTE
         return (below is None or below >= float(self.minimum) - slack) and (
             above is None or above <= float(self.maximum) + slack
         )

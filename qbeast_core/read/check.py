@@ -12,13 +12,14 @@ from pyspark.sql import functions as F
 from qbeast_core import phases
 from qbeast_core.counts import counted
 from qbeast_core.errors import CorruptMetadata, QbeastError
-from qbeast_core.jvm.catalyst import Catalyst
+from qbeast_core.jvm.catalyst import Catalyst, collect_arrow
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.block import Block
 from qbeast_core.model.revision import LAST_REVISION_KEY, Revision
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.spark.columns import column, file_metadata
+from qbeast_core.spark.grouping import grouped
 from qbeast_core.spark.paths import located
 from qbeast_core.spark.slices import row_slice
 from qbeast_core.spark.working_columns import WorkingColumns
@@ -128,7 +129,7 @@ def _check_rows(table: OpenTable, revision: Revision) -> tuple[int, list[str]]:
     files = table.index.files_of(revision.revision_id)
     blocks = [(i, block) for i in files.tolist() for block in table.index.files[i].blocks]
     try:
-        matched = _rows_by_block(table, revision, blocks).toArrow().to_pylist()
+        matched = collect_arrow(_rows_by_block(table, revision, blocks)).to_pylist()
     except QbeastError as problem:
         return 0, [f"revision {revision.revision_id} cannot be checked: {problem}"]
     problems = []
@@ -194,10 +195,11 @@ def _rows_by_block(
         & _not_after(path, lasts)
         & F.col(names.weight).between(F.col("low"), F.col("high"))
     )
-    return (
-        rows.join(F.broadcast(listed), inside, "left")
-        .groupBy("block")
-        .agg(F.count(F.lit(1)).alias("rows"), F.min(names.weight).alias("min_weight"))
+    return grouped(
+        rows.join(F.broadcast(listed), inside, "left"),
+        [F.col("block")],
+        F.count(F.lit(1)).alias("rows"),
+        F.min(names.weight).alias("min_weight"),
     )
 
 

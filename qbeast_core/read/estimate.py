@@ -45,6 +45,7 @@ from qbeast_core.read.sample import (
     where_filters,
 )
 from qbeast_core.spark import moments
+from qbeast_core.spark.grouping import grouped
 from qbeast_core.spark.moments import Cluster, SampledGroups, sampled_groups
 
 MAX_GROUPS = 10_000
@@ -186,8 +187,8 @@ class _Query:
         """The grouping expressions, the aggregate and the number of rows, for each group."""
         kept = rows if self.where is None else rows.where(self.where)
         keys = [F.expr(key).alias(f"key{i}") for i, key in enumerate(self.keys)]
-        return kept.groupBy(*keys).agg(
-            F.expr(self.expression).alias(_NUMBER), F.count(F.lit(1)).alias(_ROWS)
+        return grouped(
+            kept, keys, F.expr(self.expression).alias(_NUMBER), F.count(F.lit(1)).alias(_ROWS)
         )
 
     def _look(self, fraction: float) -> Look:

@@ -67,7 +67,12 @@ def _size(table: OpenTable) -> TableSize:
 def revision_files(table: OpenTable, revision_id: int) -> list[FileBlocks]:
     """The live files of a revision; empty for revision 0, whose files have no blocks."""
     return [
-        FileBlocks(table.snapshot.files[i].size_bytes, indexed.blocks, indexed.highest_weight)
-        for i in table.index.files_of(revision_id).tolist()
-        if (indexed := table.index.files[i]).is_indexed
+        FileBlocks(
+            file.size_bytes, indexed.blocks, indexed.highest_weight, deleted_rows=file.deleted_rows
+        )
+        for file, indexed in (
+            (table.snapshot.files[i], table.index.files[i])
+            for i in table.index.files_of(revision_id).tolist()
+        )
+        if indexed.is_indexed
     ]

@@ -11,7 +11,13 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from qbeast_core.errors import SourceChanged
-from qbeast_core.jvm.catalyst import ONE_TASK_BYTES, about_bytes, about_rows, max_rows
+from qbeast_core.jvm.catalyst import (
+    ONE_TASK_BYTES,
+    about_bytes,
+    about_rows,
+    collect_arrow,
+    max_rows,
+)
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.jvm.settings import session_with, setting
 from qbeast_core.spark.evaluation import is_scan
@@ -37,7 +43,7 @@ def all_rows(rows: DataFrame, sample_rows: Callable[[int], int]) -> pa.Table | N
     at_most = sample_rows(expected)
     if expected > at_most or about_bytes(rows) > ONE_TASK_BYTES:
         return None
-    table = rows.coalesce(1).limit(at_most + 1).toArrow()
+    table = collect_arrow(rows.coalesce(1).limit(at_most + 1))
     return table if table.num_rows <= at_most else None
 
 
@@ -90,7 +96,7 @@ def _observed(
     """
     observation = Observation()
     with _not_sorted(rows, at_most) as once:
-        sample = drawn_rows(once.observe(observation, *aggregates), at_most).toArrow()
+        sample = collect_arrow(drawn_rows(once.observe(observation, *aggregates), at_most))
     return observation.get, sample
 
 
@@ -116,7 +122,7 @@ def _scanned_twice(
     found = counted.asDict()
     share = sample_rows(found[ROWS]) / max(1, found[ROWS])
     drawn = rows.where(F.rand(_SEED) < share) if share < 1 else rows
-    sample = drawn.toArrow()
+    sample = collect_arrow(drawn)
     if found[ROWS] and not sample.num_rows:
         raise SourceChanged(
             f"the source changed during the write: it had {found[ROWS]} rows at first, and none "

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from qbeast_core.errors import UnsupportedColumnType
+from qbeast_core.jvm.catalyst import collect_arrow
 from qbeast_core.model.datatypes import DataType
 from qbeast_core.model.revision import is_storable_name
 from qbeast_core.spark import columns
@@ -50,7 +51,7 @@ def sample_indexable_columns(rows: DataFrame, schema: StructType) -> list[Sample
     values = rows.select(
         *(_value(name, data_type).alias(f"x{i}") for i, (name, data_type) in enumerate(indexable))
     )
-    sample = drawn_rows(values, at_most).toArrow()
+    sample = collect_arrow(drawn_rows(values, at_most))
     return [
         _sampled(name, data_type, sample.column(f"x{i}").combine_chunks())
         for i, (name, data_type) in enumerate(indexable)

@@ -29,6 +29,8 @@ from qbeast_core.spark.columns import column, column_from
 
 LISTED_KEYS = 1000
 """Up to this many distinct keys are listed; with more, only their range is used."""
+LONGEST_TEXT = 1000
+"""The number of characters up to which a text can skip files, so that the driver gets few bytes."""
 
 _MAX_DIGITS = 38
 _WHOLE_DIGITS: dict[type[NumericType], int] = {
@@ -74,7 +76,7 @@ def key_condition(
         values = {name: {found[2 * i], found[2 * i + 1]} for i, name in enumerate(ordered)}
     conditions = []
     for name, known in values.items():
-        if any(isinstance(value, float) and math.isnan(value) for value in known):
+        if any(map(_is_unusable, known)):
             continue
         literal = _literal(_type(source.schema, name), _type(table, name))
         target = column_from(name, alias)
@@ -82,6 +84,13 @@ def key_condition(
         if len(listed) <= LISTED_KEYS:
             conditions.append(target.isin(*map(literal, sorted(known))))
     return reduce(Column.__and__, conditions, F.lit(True))
+
+
+def _is_unusable(value: Any) -> bool:
+    """Whether the value does not restrict the rows that equal it: NaN, or a text that is cut."""
+    if isinstance(value, str):
+        return len(value) > LONGEST_TEXT
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _is_ordered(source: StructType, table: StructType, name: str) -> bool:
@@ -122,7 +131,9 @@ def _type(schema: StructType, name: str) -> DataType:
 
 def _stored(value: Column, data_type: DataType) -> Column:
     """The value, with timestamps and dates as numbers: Python would convert timestamps to its own
-    time zone, and lacks some of Spark's dates."""
+    time zone, and lacks some of Spark's dates. Long texts are cut, but stay recognizable."""
+    if isinstance(data_type, StringType):
+        return F.substring(value, 1, LONGEST_TEXT + 1)
     if isinstance(data_type, TimestampType):
         return F.unix_micros(value)
     return F.unix_date(value) if isinstance(data_type, DateType) else value

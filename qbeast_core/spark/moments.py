@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from qbeast_core.estimation.moments import POWERS, Moments
+from qbeast_core.spark.grouping import grouped
 
 _WEIGHT, _KEPT, _ROWS, _VALUES, _SUM = "weight", "kept", "rows", "present", "total"
 _SQUARES, _CLUSTERS, _WHOLE = "squares", "clusters", "whole"
@@ -79,29 +80,27 @@ def sampled_groups(
         F.when(kept, number).alias("number"),
     )
     by_weight, columns = [F.col(_WEIGHT)], [F.col(_WEIGHT), *map(F.col, names)]
-    grouping = [by_weight, columns] if keys else [by_weight]
-    clusters = prepared.groupingSets(grouping, *columns).agg(
+    clusters = grouped(
+        prepared,
+        columns,
         (F.grouping_id() != 0 if keys else F.lit(True)).alias(_WHOLE),
         F.count(F.lit(1)).cast("double").alias(_ROWS),
         F.count_if(F.col(_KEPT)).alias(_KEPT),
         F.count("number").cast("double").alias(_VALUES),
         F.coalesce(F.sum("number"), F.lit(0.0)).alias(_SUM),
+        sets=[by_weight, columns] if keys else [by_weight],
     )
     y, z = F.col(cluster.y), F.lit(0.0) if cluster.z is None else F.col(cluster.z)
-    collected = (
-        clusters.where(F.col(_WHOLE) | (F.col(_KEPT) > 0))
-        .groupBy(_WHOLE, *names)
-        .agg(
-            F.sum(_KEPT).alias(_KEPT),
-            F.count_if(_counts(cluster)).alias(_CLUSTERS),
-            F.sum(_ROWS).alias(_ROWS),
-            F.sum(F.col(_ROWS) * F.col(_ROWS)).alias(_SQUARES),
-            *(F.sum(_product(y, a, z, b)).alias(f"m{a}{b}") for a, b in POWERS),
-        )
-        .orderBy(F.desc(_WHOLE))
-        .limit(max_groups + 2)
-        .collect()
+    groups = grouped(
+        clusters.where(F.col(_WHOLE) | (F.col(_KEPT) > 0)),
+        [F.col(_WHOLE), *map(F.col, names)],
+        F.sum(_KEPT).alias(_KEPT),
+        F.count_if(_counts(cluster)).alias(_CLUSTERS),
+        F.sum(_ROWS).alias(_ROWS),
+        F.sum(F.col(_ROWS) * F.col(_ROWS)).alias(_SQUARES),
+        *(F.sum(_product(y, a, z, b)).alias(f"m{a}{b}") for a, b in POWERS),
     )
+    collected = groups.orderBy(F.desc(_WHOLE)).limit(max_groups + 2).collect()
     return _summed_up(collected, fraction, names)
 
 

@@ -28,6 +28,8 @@ class FileBlocks:
     blocks: tuple[Block, ...]
     highest_weight: int | None = None
     """The highest weight of the rows; None in a file whose rows are not divided by weight."""
+    deleted_rows: int = 0
+    """Rows that a deletion vector hides; the blocks count them."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ class IndexMetrics:
     """The columns that decide which samples a row is in; empty if these are the indexed columns."""
     desired_cube_size: int
     rows: int
+    """Without those that deletion vectors hide. All other counts are of stored rows."""
     size_bytes: int
     files: int
     blocks: int
@@ -222,7 +225,7 @@ def index_metrics(
         columns=revision.columns,
         sample_key=revision.sample_key,
         desired_cube_size=revision.desired_cube_size,
-        rows=sum(file_rows),
+        rows=sum(file_rows) - sum(file.deleted_rows for file in listed),
         size_bytes=sum(file.size_bytes for file in listed),
         files=len(listed),
         blocks=len(blocks),

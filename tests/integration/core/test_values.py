@@ -276,7 +276,7 @@ def test_times_whose_offset_has_seconds_are_found(
         assert (merged.rows_updated, merged.rows_inserted) == (1, 1)
         table.optimize()
         assert table.optimize().files_removed == 0
-        assert found(table, f"ts = timestamp'{old}'") == 3
+        assert found(QbeastTable.for_path(spark, path), f"ts = timestamp'{old}'") == 3
 
 
 def test_strings_of_every_kind(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -48,6 +48,24 @@ def test_statistics_are_read_as_delta_means_them(
     (found,) = file_extremes(stats, {"a": StoredColumn("p", data_type)}).values()
     wanted = expected or (Decimal(low), Decimal(high))
     assert (found.minimum, found.maximum, found.only_nulls) == (*wanted, False)
+
+
+@pytest.mark.parametrize(
+    ("stored", "instant"),
+    [
+        # Berlin at +00:53:28, New York at -04:56:02, Accra at -00:00:52, Monrovia at -00:44:30
+        ("1800-01-01T00:00:00.000+00:53", datetime(1799, 12, 31, 23, 6, 32, tzinfo=UTC)),
+        ("1800-01-01T00:00:00.000-04:56", datetime(1800, 1, 1, 4, 56, 2, tzinfo=UTC)),
+        ("1800-01-01T00:00:00.000Z", datetime(1800, 1, 1, 0, 0, 52, tzinfo=UTC)),
+        ("1972-01-01T00:00:00.000-00:44", datetime(1972, 1, 1, 0, 44, 30, tzinfo=UTC)),
+    ],
+)
+def test_a_time_with_an_offset_in_seconds_is_inside(stored: str, instant: datetime) -> None:
+    """Delta's text has the offset without its seconds."""
+    stats = f'{{"minValues":{{"a":"{stored}"}},"maxValues":{{"a":"{stored}"}}}}'
+    (found,) = file_extremes(stats, {"a": StoredColumn("a", DataType.TIMESTAMP)}).values()
+    assert found.minimum <= instant <= found.maximum
+    assert found.maximum - found.minimum < timedelta(minutes=3)
 
 
 def test_a_file_of_nulls_is_distinguished_from_one_without_statistics() -> None:

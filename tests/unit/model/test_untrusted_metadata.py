@@ -6,6 +6,7 @@ import copy
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from qbeast_core.model.cube import MAX_LEVELS, CubeId
 from qbeast_core.model.datatypes import DataType
 from qbeast_core.model.json_text import MAX_NESTING, MAX_TEXT_LENGTH, parse_id, parse_json
 from qbeast_core.model.legacy import replicated_revisions
+from qbeast_core.model.linear import LinearTransformation
 from qbeast_core.model.quantiles import StringQuantiles
 from qbeast_core.model.revision import (
     LAST_REVISION_KEY,
@@ -31,6 +33,7 @@ from qbeast_core.model.transformer import (
     NumericQuantilesTransformer,
     StringQuantilesTransformer,
 )
+from qbeast_core.tree.query import Comparison, IsNull, Or, may_match
 
 HUGE = "9" * 5000
 """More digits than Python converts to a number by default."""
@@ -121,6 +124,8 @@ def test_the_revision_that_is_changed_is_valid() -> None:
 @given(path=st.sampled_from(places(REVISION)), value=VALUES)
 @example(path=("transformations", 2, "quantiles", 0), value=-(10**400))
 @example(path=("transformations", 0, "maxNumber"), value=10**400)
+@example(path=("transformations", 0, "minNumber"), value=-(2**63) - 1)
+@example(path=("transformations", 0, "nullValue"), value=10**400)
 @example(path=("desiredCubeSize",), value=2**63)
 @example(path=("transformations", 0, "orderedDataType"), value="x" * 1000)
 @example(path=("columnTransformers", 0, "columnName"), value=["x" * 1000])
@@ -134,8 +139,13 @@ def test_a_changed_revision_is_understood_or_counts_as_broken(path: Any, value: 
         revision = Revision.from_json_text(text)
     except CorruptMetadata:
         return
-    # What is accepted can be written again.
+    # What is accepted can be written again, and compared with statistics and filters.
     assert Revision.from_json_text(revision.to_json_text()) == revision
+    corner = np.zeros((1, revision.dimensions))
+    for name, transformation in zip(revision.columns, revision.transformations, strict=False):
+        may_match(Or((IsNull(name), Comparison(name, ">", 1))), revision, corner, corner)
+        if isinstance(transformation, LinearTransformation):
+            transformation.may_have(1, 2)
 
 
 @given(

@@ -59,6 +59,12 @@ def test_the_tree_is_counted(metrics: IndexMetrics) -> None:
     assert metrics.leaf_cube_rows == Spread(40, 40, 50, 60, 110)
 
 
+def test_rows_that_a_deletion_vector_hides_are_not_counted() -> None:
+    file = FileBlocks(1_000_000, (block("", 0.0, 100),), deleted_rows=30)
+    metrics = index_metrics(REVISION, [file], TableSize(files=1, rows=70, size_bytes=1_000_000))
+    assert (metrics.rows, metrics.file_rows.largest) == (70, 100)
+
+
 def test_samples_cost_the_files_with_a_low_enough_block(metrics: IndexMetrics) -> None:
     assert metrics.sample_costs == (
         SampleCost(0.001, 1, 100, 1_000_000),

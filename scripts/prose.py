@@ -35,7 +35,7 @@ PAGES = (
 )
 """The documents to check, as patterns relative to the repository."""
 
-CODE = ("tests", "scripts", "benchmarks")
+CODE = ("qbeast_core", "dbt", "tests", "scripts", "benchmarks")
 """The directories whose docstrings and comments to check."""
 
 MOST_WORDS = {"README.md": 25}

@@ -32,15 +32,15 @@ def deletion(table: OpenTable, condition: Condition, operation: Operation) -> Re
     check_removable(table)
     candidates = Candidates.of(table, where_filters(table, condition.column))
 
-    def gone(rows: DataFrame) -> DataFrame:
+    def deleted_rows(rows: DataFrame) -> DataFrame:
         return rows.where(condition.column)
 
     return deletion_from(
         candidates,
-        candidates.row_counts(gone(candidates.rows())),
+        candidates.row_counts(deleted_rows(candidates.rows())),
         operation,
-        left=lambda rows: rows.where(~condition.holds),
-        gone=gone,
+        remaining_rows=lambda rows: rows.where(~condition.holds),
+        deleted_rows=deleted_rows,
         predicate=condition.text,
     )
 
@@ -50,16 +50,16 @@ def deletion_from(
     found: Mapping[int, int],
     operation: Operation,
     *,
-    left: Callable[[DataFrame], DataFrame],
-    gone: Callable[[DataFrame], DataFrame],
+    remaining_rows: Callable[[DataFrame], DataFrame],
+    deleted_rows: Callable[[DataFrame], DataFrame],
     predicate: str | None = None,
 ) -> Rewrite:
     """The rewrite that deletes rows from some of the candidates.
 
     Args:
         found: the number of rows to delete, for each file with such rows.
-        left: those of the table's rows that remain; only called if a file keeps rows.
-        gone: those of the table's rows to delete; only called for the change data feed.
+        remaining_rows: those of the table's rows that remain; only called if a file keeps rows.
+        deleted_rows: those of the table's rows to delete; only called for the change data feed.
         predicate: the condition for the table's history.
     """
     table = candidates.table
@@ -69,9 +69,9 @@ def deletion_from(
     parts = []
     if partly:
         rows = table.rows(np.array(partly, dtype=np.int64))
-        parts.append(copies(left(rows), table.schema))
+        parts.append(copies(remaining_rows(rows), table.schema))
     if found and table.snapshot.has_change_feed:
-        parts.append(deletions(gone(table.rows(removed)), table.schema))
+        parts.append(deletions(deleted_rows(table.rows(removed)), table.schema))
     return Rewrite(
         operation=operation,
         candidates=candidates,

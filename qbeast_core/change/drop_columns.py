@@ -45,29 +45,29 @@ def drop_columns(table: OpenTable, columns: str | Iterable[str]) -> None:
 def _attempt(table: OpenTable, names: Sequence[str], started: float) -> None:
     begun = WritableTable.begin(table.spark, table.address)
     snapshot = begun.snapshot
-    gone = [table_spelling(snapshot.schema, name, "columns", table.label) for name in names]
-    _check_unneeded(begun, gone)
+    dropped = [table_spelling(snapshot.schema, name, "columns", table.label) for name in names]
+    _check_unneeded(begun, dropped)
     begun.index.check_columns_exist(table.label)
     if maps_columns(snapshot.configuration):
-        _drop_mapped(begun, gone)
+        _drop_mapped(begun, dropped)
         return
     check_writable(begun)
     check_removable(begun)
-    schema = StructType([field for field in snapshot.schema if field.name not in gone])
+    schema = StructType([field for field in snapshot.schema if field.name not in dropped])
     whole = snapshot.dataframe(begun.index.with_rows)
     with begun.transaction.pinned_reads():
         # Otherwise rows or columns that another writer adds meanwhile would be lost.
         begun.transaction.read_whole_table()
         rows = whole.select(*(column(field.name) for field in schema))
-        _check_constraints(begun, rows, gone)
+        _check_constraints(begun, rows, dropped)
         check_planned(begun, schema, snapshot.configuration)
         kept = snapshot.row_count_in_log(begun.index.with_rows)
-        create(_as_before(begun, started), begun, rows, schema, rows_kept=kept)
+        create(_request_with_present_options(begun, started), begun, rows, schema, rows_kept=kept)
 
 
-def _drop_mapped(table: OpenTable, gone: Sequence[str]) -> None:
+def _drop_mapped(table: OpenTable, dropped: Sequence[str]) -> None:
     """Drop columns in the metadata only."""
-    name, listed = quoted(table.snapshot.location), ", ".join(map(quoted, gone))
+    name, listed = quoted(table.snapshot.location), ", ".join(map(quoted, dropped))
     consult(PendingCommit("drop columns", table.snapshot.location, table.snapshot.version))
     failpoints.reach(failpoints.BEFORE_COMMIT)
     statement = f"alter table delta.{name} drop columns ({listed})"
@@ -76,14 +76,14 @@ def _drop_mapped(table: OpenTable, gone: Sequence[str]) -> None:
     except Exception:
         # If only the reply to the commit was lost, the columns are gone.
         newest = OpenTable.newest(table.spark, table.address)
-        if not set(gone).isdisjoint(newest.snapshot.schema.fieldNames()):
+        if not set(dropped).isdisjoint(newest.snapshot.schema.fieldNames()):
             raise
     failpoints.reach(failpoints.AFTER_COMMIT)
 
 
-def _check_unneeded(table: OpenTable, gone: Sequence[str]) -> None:
+def _check_unneeded(table: OpenTable, dropped: Sequence[str]) -> None:
     layout_columns = table.configuration.latest.layout_columns
-    needed = [name for name in gone if name in layout_columns]
+    needed = [name for name in dropped if name in layout_columns]
     if needed:
         raise InvalidOptions(
             f"{table.label} is indexed or sampled by {', '.join(map(repr, needed))}, which cannot "
@@ -92,23 +92,23 @@ def _check_unneeded(table: OpenTable, gone: Sequence[str]) -> None:
         )
 
 
-def _check_constraints(table: OpenTable, left: DataFrame, gone: Sequence[str]) -> None:
+def _check_constraints(table: OpenTable, rows: DataFrame, dropped: Sequence[str]) -> None:
     """Raise InvalidOptions if a CHECK constraint needs a column to drop."""
     for key, condition in table.snapshot.configuration.items():
         if not key.startswith(_CONSTRAINT_PREFIX):
             continue
         try:
             # Unlike a selection, a filter also finds columns that were selected before.
-            left.select(F.expr(condition))
+            rows.select(F.expr(condition))
         except AnalysisException:
             name = key.removeprefix(_CONSTRAINT_PREFIX)
             raise InvalidOptions(
                 f"{table.label} has the constraint {name!r} ({condition}), which needs "
-                f"{', '.join(map(repr, gone))}; first run ALTER TABLE ... DROP CONSTRAINT {name}"
+                f"{', '.join(map(repr, dropped))}; first run ALTER TABLE ... DROP CONSTRAINT {name}"
             ) from None
 
 
-def _as_before(table: OpenTable, started: float) -> WriteRequest:
+def _request_with_present_options(table: OpenTable, started: float) -> WriteRequest:
     """A request to rewrite all rows of a table with its present options."""
     stored = table.snapshot.configuration
     chosen = is_automatic(stored, Option.CUBE_SIZE)

@@ -48,7 +48,7 @@ class Match:
         return Match(names, conditions, source, target)
 
 
-class Matching:
+class RowMatcher:
     """The matches between the rows of a table and those of a source."""
 
     def __init__(self, table: OpenTable, source: DataFrame, match: Match):

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.change.candidates import Candidates
 from qbeast_core.change.columns import check_assignable, expressions_of, table_spelling
-from qbeast_core.change.matching import Match, Matching
+from qbeast_core.change.matching import Match, RowMatcher
 from qbeast_core.change.rewrite import (
     CommitOptions,
     Rewrite,
@@ -126,7 +126,7 @@ class _MergeOfVersion:
         self.merge = merge
         self.table = table
         self.schema = table.schema
-        self.matching = Matching(table, source, merge.match)
+        self.matching = RowMatcher(table, source, merge.match)
         self.updated = self._values(source, merge.update, "update", self.matching.both)
         self.inserted = self._values(source, merge.insert, "insert", self.matching.source)
         updating = _parsed(self.matching.both, merge.update_where, "update_where")

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from qbeast_core.change.columns import check_assignable
 from qbeast_core.change.delete import deletion, deletion_from
-from qbeast_core.change.matching import Match, Matching
+from qbeast_core.change.matching import Match, RowMatcher
 from qbeast_core.change.rewrite import (
     CommitOptions,
     Rewrite,
@@ -62,14 +62,14 @@ def replace_rows_matching(
     if isinstance(newest, RewriteResult):
         return newest
     given = without_given_slices(in_session(table.spark, df), newest.snapshot.stores_slices)
-    Matching(newest, given, match)
+    RowMatcher(newest, given, match)
     _fitting(newest, given, merge_schema)
     with Source(given, checkpointed, reads_table(given, table.address.location)) as source:
 
         def decide(begun: WritableTable) -> Rewrite:
             rows = source.rows()
             new = insertions(_fitting(begun, rows, merge_schema), begun.schema)
-            rewrite = _matching_deletion(Matching(begun, rows, match))
+            rewrite = _matching_deletion(RowMatcher(begun, rows, match))
             return _with_insertions(rewrite, new, rows)
 
         return change_rows(table, decide, commit)
@@ -91,20 +91,20 @@ def _fitting(table: WritableTable, rows: DataFrame, merge_schema: bool) -> DataF
     return aligned(rows, table.schema, table.label)
 
 
-def _matching_deletion(matching: Matching) -> Rewrite:
+def _matching_deletion(matching: RowMatcher) -> Rewrite:
     def joined(rows: DataFrame, how: str) -> DataFrame:
         return rows.alias(matching.match.target).join(matching.source, matching.condition, how)
 
-    def gone(rows: DataFrame) -> DataFrame:
+    def deleted_rows(rows: DataFrame) -> DataFrame:
         return joined(rows, "left_semi")
 
     candidates = matching.candidates()
     return deletion_from(
         candidates,
-        candidates.row_counts(gone(candidates.rows())) if len(candidates.files) else {},
+        candidates.row_counts(deleted_rows(candidates.rows())) if len(candidates.files) else {},
         Operation.REPLACE,
-        left=lambda rows: joined(rows, "left_anti"),
-        gone=gone,
+        remaining_rows=lambda rows: joined(rows, "left_anti"),
+        deleted_rows=deleted_rows,
     )
 
 

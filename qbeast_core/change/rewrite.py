@@ -27,8 +27,8 @@ from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.spark.changes import data_rows, feed_rows, without_insertions
 from qbeast_core.spark.evaluation import evaluated_once, is_repeatable
 from qbeast_core.tree.column_choice import ColumnChoice
+from qbeast_core.write.existing_index import ExistingIndex
 from qbeast_core.write.files import WrittenFiles, check_none_lost
-from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.known_index import KnownIndex, columns_are_undecided
 from qbeast_core.write.writer import IndexWriter
 
@@ -183,13 +183,13 @@ def _write_and_commit(
     if changes is None:
         if not len(rewrite.removed) and not table.transaction.changes_more_than_rows:
             return _unchanged(table, rewrite)
-        writer = IndexWriter(table, JoinedIndex.of(KnownIndex.of(table), removed=rewrite.removed))
+        writer = IndexWriter(table, ExistingIndex.of(KnownIndex.of(table), removed=rewrite.removed))
         return _commit(writer, rewrite, _no_files(table), 0, user_metadata)
     if columns_are_undecided(table):
         # The columns chosen now may place rows differently than the guess did.
         rewrite = replace(rewrite, cheaper_rows=None)
-    with _changes(table, rewrite, changes) as (changes, measured):
-        index = JoinedIndex.of(KnownIndex.for_rows(table, measured), removed=rewrite.removed)
+    with _evaluated(table, rewrite, changes) as (changes, measured):
+        index = ExistingIndex.of(KnownIndex.for_rows(table, measured), removed=rewrite.removed)
         writer = IndexWriter(table, index)
         statistics = writer.measure(measured)
         changes_no_row = not statistics.rows and not len(rewrite.removed)
@@ -214,7 +214,7 @@ def _write_and_commit(
 
 
 @contextmanager
-def _changes(
+def _evaluated(
     table: WritableTable, rewrite: Rewrite, changes: DataFrame
 ) -> Iterator[tuple[DataFrame, DataFrame]]:
     """The changes, as of one evaluation, and the rows to measure for their positions."""
@@ -236,7 +236,7 @@ def _no_files(table: WritableTable) -> WrittenFiles:
 
 
 def _commit(
-    writer: IndexWriter[JoinedIndex],
+    writer: IndexWriter[ExistingIndex],
     rewrite: Rewrite,
     written: WrittenFiles,
     rows_kept: int,

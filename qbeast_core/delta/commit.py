@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 # Without it, Delta mistakes its own commit for another writer's and may commit again. Releases
 # before 4.4 lack it and may commit an append twice, which is harmless: its files count once.
-_RECOGNISE_OWN_COMMIT = {"spark.databricks.delta.commit.idempotencyCheck.enabled": "true"}
+_RECOGNIZE_OWN_COMMIT = {"spark.databricks.delta.commit.idempotencyCheck.enabled": "true"}
 _LAST_VERSION = "spark.databricks.delta.lastCommitVersionInSession"
 
 
@@ -57,7 +57,7 @@ class Commit:
         spark = self.snapshot.spark
         more = () if tags is None else (tags,)
         try:
-            with session_with(spark, {**settings, **_RECOGNISE_OWN_COMMIT}):
+            with session_with(spark, {**settings, **_RECOGNIZE_OWN_COMMIT}):
                 version = int(self.transaction.commit(actions, self.operation, *more))
         except Exception as error:
             reason = one_line(error)

@@ -1,4 +1,4 @@
-"""Recognises commits that failed because another writer committed first."""
+"""Recognize commits that failed because another writer committed first."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
-from qbeast_core.jvm.clock import has_literal_of_clock, uses_clock
+from qbeast_core.jvm.clock import has_clock_literal, uses_clock
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.jvm.settings import session_with
 from qbeast_core.model.datatypes import EPOCH
@@ -95,7 +95,7 @@ def filters_of_statement(
     # SKIP, because planning a command would otherwise run it.
     skip = jvm.singleton("org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
     execution = state.executePlan(parsed, skip)
-    if not (runs_now and tables and _FILTERING.search(sql)) or has_literal_of_clock(sql):
+    if not (runs_now and tables and _FILTERING.search(sql)) or has_clock_literal(sql):
         execution.analyzed()
         return {}
     # With data skipping, Delta would run a job per table during planning to find its files.

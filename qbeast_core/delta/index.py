@@ -338,7 +338,7 @@ class TableIndex:
     def _ranges(self) -> dict[int, tuple[_Ranges, dict[str, StoredColumn]]]:
         """The columns of each revision that have a range, and where statistics have them.
 
-        Without columns for a revision that has not been replaced.
+        Empty for a revision that still matches revision 0: no other writer has replaced it.
         """
         found = {}
         for revision in self.configuration.revisions.values():

@@ -152,7 +152,7 @@ def name_in_files(field: StructField) -> str:
 
 
 def snapshot_with(jvm: Jvm, delta_log: Any, metadata: Any) -> Any:
-    """A snapshot without files, for Delta functions that need a table's schema and settings."""
+    """A snapshot without files. Some Delta functions need it for a table's schema and settings."""
     return jvm.new(
         "org.apache.spark.sql.delta.DummySnapshot", delta_log.logPath(), delta_log, metadata
     )

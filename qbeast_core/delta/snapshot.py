@@ -250,7 +250,7 @@ class TableSnapshot:
         """Delta's `AddFile` objects of the files at `indices`, as a Scala Seq."""
         return self._jvm.pick(self._live_files.adds, indices)
 
-    def prepare_next_files(self, change: Change) -> Callable[[int], None]:
+    def prepare_next_files(self, change: FileChanges) -> Callable[[int], None]:
         """Prepare the list of the next version's files, which saves reading it from the log.
 
         Call the returned function with the version of the change after its commit. It only caches
@@ -294,7 +294,7 @@ class TableSnapshot:
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChanges:
     """The difference in files between this version of a table and the next one."""
 
     removed: frozenset[int]
@@ -340,7 +340,7 @@ class _LiveFiles:
         picked = jvm.pick(adds, np.array(order, dtype=np.int64))
         return cls(tuple(files[i] for i in order), picked)
 
-    def after(self, jvm: Jvm, change: Change) -> _LiveFiles:
+    def after(self, jvm: Jvm, change: FileChanges) -> _LiveFiles:
         adds = self.adds.appendedAll(change.adds)
         return _LiveFiles.of(jvm, [*self.files, *change.files], adds, change.removed)
 

@@ -93,7 +93,7 @@ class LateStatistics:
         return self._delta_log.newDeltaHadoopConf().get(_ENCRYPTION_KEY) is None
 
     def _choice_can_be_replaced(self) -> bool:
-        """Whether `left_for_later` works with this version of Delta; the test changes nothing."""
+        """Whether `deferred` works with this version of Delta; the test changes nothing."""
         try:
             getattr(self._txn, _SET_METADATA)(self._txn.newMetadata())
         except Py4JError:
@@ -153,7 +153,7 @@ class LateStatistics:
         return {_COLLECT_KEY: "false"} if self.applies and not self._others else {}
 
     @contextmanager
-    def left_for_later(self) -> Iterator[None]:
+    def deferred(self) -> Iterator[None]:
         """Inside the block, Delta collects only the statistics that footers do not provide."""
         if not (self.applies and self._others):
             yield

@@ -20,7 +20,7 @@ from qbeast_core.delta.commit import Commit
 from qbeast_core.delta.metadata import fields_of, names_in_files, snapshot_with
 from qbeast_core.delta.metadata_change import MetadataChange
 from qbeast_core.delta.operations import Operation, delta_operation
-from qbeast_core.delta.snapshot import Change, DataFile, TableSnapshot, delta_log_of
+from qbeast_core.delta.snapshot import DataFile, FileChanges, TableSnapshot, delta_log_of
 from qbeast_core.delta.spark_cache import refresh_cached
 from qbeast_core.delta.staged import StagedFile, StagedFiles
 from qbeast_core.delta.statistics import (
@@ -139,7 +139,7 @@ class Transaction:
         }
         chosen = {k: v for k, v in wanted.items() if not is_set(self._spark, k)}
         chosen |= _whole_timestamps(self._spark)
-        with late.left_for_later(), session_with(self._spark, chosen | late.settings) as copy:
+        with late.deferred(), session_with(self._spark, chosen | late.settings) as copy:
             rows = self._jvm.in_session(copy, df)
             # isOptimize prevents Delta from shuffling again and from compacting after the commit.
             written = self._txn.writeFiles(rows, self._jvm.none, True, self._jvm.seq([]))
@@ -227,7 +227,7 @@ class Transaction:
         retagged_adds = self._adds(retagged, data_change=False)
         added = self._adds(adds, data_change).appendedAll(retagged_adds)
         removed_files = frozenset([] if removes is None else removes.tolist())
-        change = Change(
+        change = FileChanges(
             removed=removed_files.union(retags or ()),
             files=[staged.file for staged in (*adds, *retagged)],
             adds=added,

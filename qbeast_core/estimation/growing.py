@@ -60,13 +60,13 @@ class Population:
 
     rows: int | None
     """The number of all rows of the table, whatever the filter; None if unknown."""
-    about_rows: int
+    estimated_rows: int
     """The number of rows to read, or a lower bound."""
     scale: float | None
     """The factor for ratios of y to z; None for totals of groups of unknown size."""
     extremes: tuple[float, float] | None = None
     """The smallest and the largest y of a single row; None if unknown."""
-    least_rows: float = 0.0
+    min_rows: float = 0.0
     """The fewest rows that samples are drawn from."""
     is_total: bool = False
     """Whether the number to estimate is extrapolated, so that the rows must be known."""
@@ -117,7 +117,7 @@ def grow(
     """
     if population.is_total and population.rows is None:
         return exact_outcome(_UNKNOWN_ROWS)
-    if population.about_rows * largest_fraction < 2 * MIN_CLUSTERS:
+    if population.estimated_rows * largest_fraction < 2 * MIN_CLUSTERS:
         return exact_outcome(_NOT_CHEAPER)
     fraction = min(_first_fraction(goal, population), largest_fraction)
     for number in range(1, MAX_LOOKS + 1):
@@ -138,7 +138,7 @@ def grow(
 def _contradiction(look: Look, population: Population) -> str | None:
     """Why a sample of this fraction does not have this fraction of the rows; None if it may."""
     fraction, alike = look.moments.fraction, look.squared_rows / max(look.rows, 1.0)
-    if rows_off(fraction, look.rows, alike, population.least_rows, np.inf):
+    if rows_off(fraction, look.rows, alike, population.min_rows, np.inf):
         return _TOO_FEW
     if population.rows is not None:
         rows = look.rows + look.rows_elsewhere
@@ -162,7 +162,7 @@ def _first_fraction(goal: Goal, population: Population) -> float:
     values = critical / goal.tolerance
     # Unlike `**`, a product does not raise if a tiny tolerance makes it infinite.
     wanted = max(5.0 * MIN_CLUSTERS, 2.0 * values * values)
-    return wanted / population.about_rows
+    return wanted / population.estimated_rows
 
 
 def _next_fraction(intervals: Intervals, goal: Goal, small: NDArray[np.bool_]) -> float:

@@ -199,9 +199,10 @@ def _intervals(
 
 
 def _unseen_residual(ratio: _Floats, extremes: tuple[float, float] | None) -> _Floats:
-    """How far a row can be from the ratio that all rows of the sample have.
+    """The largest possible distance of a row that is not sampled from the ratio.
 
-    Without known extremes, as far as zero; if they are all zero, nothing is known about others.
+    Without known extremes, we assume that its value is zero. If the ratio is zero, the distance is
+    unbounded.
     """
     if extremes is not None:
         return _most_extreme(ratio, extremes)

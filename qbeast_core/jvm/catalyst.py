@@ -27,7 +27,7 @@ from qbeast_core.jvm.calls import JavaCalls
 from qbeast_core.jvm.clock import (
     at_one_time,
     casts_clock,
-    has_literal_of_clock,
+    has_clock_literal,
     may_cast_clock,
     uses_clock,
 )
@@ -241,7 +241,7 @@ class Catalyst:
 
 def in_one_partition(df: DataFrame) -> DataFrame:
     """Send all rows to one Spark partition, without a shuffle if there is little to read."""
-    return df.coalesce(1) if about_bytes(df) <= ONE_TASK_BYTES else df.repartition(1)
+    return df.coalesce(1) if estimated_bytes(df) <= ONE_TASK_BYTES else df.repartition(1)
 
 
 def repartition_by_id(df: DataFrame, partitions: int, partition_id: Column) -> DataFrame:
@@ -334,7 +334,7 @@ def condition_of(rows: DataFrame, text: str) -> ConditionSummary | None:
         return None
     condition = analyzed.condition()
     fixed = None
-    if uses_clock(jvm, analyzed) or has_literal_of_clock(text):
+    if uses_clock(jvm, analyzed) or has_clock_literal(text):
         named = _by_names(jvm, at_one_time(jvm, analyzed).condition())
         fixed = JavaCalls(jvm).column(named)
     return ConditionSummary(
@@ -415,7 +415,7 @@ def max_rows(df: DataFrame) -> int | None:
     return int(known.get()) if known.isDefined() else None
 
 
-def about_rows(df: DataFrame) -> int:
+def estimated_rows(df: DataFrame) -> int:
     """The number of rows that the optimizer expects, which is usually too high.
 
     For a join without statistics, it is the product of both sides.
@@ -429,7 +429,7 @@ def about_rows(df: DataFrame) -> int:
     return int(statistics.sizeInBytes()) * _MAX_COMPRESSION // row_bytes
 
 
-def about_bytes(df: DataFrame) -> int:
+def estimated_bytes(df: DataFrame) -> int:
     """The bytes that the optimizer expects a DataFrame to read; usually too high."""
     return int(df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
 

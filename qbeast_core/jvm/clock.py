@@ -46,7 +46,7 @@ def may_cast_clock(described: Any) -> bool:
     )
 
 
-def has_literal_of_clock(sql: str) -> bool:
+def has_clock_literal(sql: str) -> bool:
     """Whether SQL has a literal such as `timestamp 'now'`.
 
     Spark's parser replaces it, so its time is another one each time that the text is parsed.

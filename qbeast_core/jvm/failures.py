@@ -194,7 +194,7 @@ class _Cause:
 
 @dataclass(frozen=True)
 class _Kind:
-    """How one class of error is recognised in a cause, and what helps."""
+    """How one class of error is recognized in a cause, and what helps."""
 
     error: type[QbeastError]
     advice: str

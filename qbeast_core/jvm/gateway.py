@@ -278,7 +278,7 @@ class _Classes:
         return [str(parameter) for parameter in converters.seqAsJavaList(names)]
 
 
-class _Names:
+class _CachedNames:
     """A package or class of the JVM that looks up each of its members only once.
 
     To find out that a name is a package, the JVM searches all its jars.
@@ -290,7 +290,7 @@ class _Names:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._named, name)
         if isinstance(found, (JavaPackage, JavaClass)):
-            found = _Names(found)
+            found = _CachedNames(found)
         setattr(self, name, found)
         return found
 
@@ -307,7 +307,7 @@ they are set as attributes of PySpark's view of the JVM.
 """
 
 
-class _Known:
+class _LookupCache:
     """A cache of lookups in this process's JVM."""
 
     def __init__(self, jvm: Any) -> None:
@@ -318,9 +318,9 @@ class _Known:
                 "again"
             )
         for name in _LOOKED_UP_BY_PYSPARK:
-            setattr(jvm, name, _Names(getattr(jvm, name)))
+            setattr(jvm, name, _CachedNames(getattr(jvm, name)))
         self.jvm = jvm
-        self.names = _Names(jvm)
+        self.names = _CachedNames(jvm)
         self.classes = _Classes(self.names)
 
 
@@ -328,13 +328,13 @@ _METHODS = 4096
 _METHOD_CACHE, _CACHE = "py4j.reflection.ReflectionEngine", "py4j.reflection.LRUCache"
 
 
-class _Connected(threading.local):
+class _ThreadState(threading.local):
     """The JVM whose cache of methods `_remember_methods` has enlarged for the calling thread."""
 
     jvm: Any = None
 
 
-_connected = _Connected()
+_thread = _ThreadState()
 
 
 def _remember_methods(jvm: Any) -> None:
@@ -344,9 +344,9 @@ def _remember_methods(jvm: Any) -> None:
     last 100. A write calls more in turns, so that each was looked up again: a tenth of the CPU time
     of a small write.
     """
-    if _connected.jvm is jvm:
+    if _thread.jvm is jvm:
         return
-    _connected.jvm = jvm
+    _thread.jvm = jvm
     try:
         caches, size = (
             _known_of(jvm).classes.load(name).getDeclaredField(field)
@@ -359,12 +359,12 @@ def _remember_methods(jvm: Any) -> None:
         logger.debug("py4j remembers as few methods as before: %s", problem)
 
 
-_last_known: _Known | None = None
+_last_known: _LookupCache | None = None
 
 
-def _known_of(jvm: Any) -> _Known:
+def _known_of(jvm: Any) -> _LookupCache:
     global _last_known
     # A process has one JVM at a time, so a new JVM replaces the cache of the old one.
     if _last_known is None or _last_known.jvm is not jvm:
-        _last_known = _Known(jvm)
+        _last_known = _LookupCache(jvm)
     return _last_known

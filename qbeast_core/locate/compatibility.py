@@ -56,7 +56,7 @@ _NEVER_OFF = "icebergCompatV3"
 def check_writable(table: OpenTable) -> None:
     """Raise IncompatibleTable if indexed files cannot be added to the table."""
     check_supported(table)
-    _refuse_outside(table, climbs)
+    _refuse_outside(table, escapes_directory)
     legacy = sum(has_legacy_tags(file.tags) for file in table.snapshot.files)
     if legacy:
         raise IncompatibleTable(
@@ -191,14 +191,14 @@ def check_no_slice_column(table: OpenTable) -> None:
 def is_inside(path: str, root: str) -> bool:
     """Whether a path from the log, which is URL-encoded, is below the table's directory."""
     decoded = unquote(path)
-    if climbs(path):
+    if escapes_directory(path):
         return False
     # An encoded colon belongs to a name; one that is not encoded ends a scheme.
     is_absolute = decoded.startswith("/") or ":" in path.split("/", 1)[0]
     return not is_absolute or decoded.startswith(root)
 
 
-def climbs(path: str) -> bool:
+def escapes_directory(path: str) -> bool:
     """Whether a path from the log has a `..`, which no writer of Delta produces."""
     return ".." in path.split("/") or ("%" in path and ".." in unquote(path).split("/"))
 

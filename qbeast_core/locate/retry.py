@@ -28,7 +28,7 @@ T = TypeVar("T")
 def until_committed(table: str, attempt: Callable[[], T], *, wrote_before: bool = False) -> T:
     """Retry `attempt` until it does not conflict with another commit, and return its result.
 
-    Each attempt starts from the table's newest version. `Transaction.commit` recognises its own
+    Each attempt starts from the table's newest version. `Transaction.commit` recognizes its own
     commit, so an attempt that conflicts has written nothing. The waits between attempts are random
     and grow, so that writers that collided once do not collide again.
 

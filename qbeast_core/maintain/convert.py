@@ -51,9 +51,9 @@ class ConvertResult:
     columns: tuple[str, ...]
     cube_size: int
     files: int
-    """The number of files that `optimize` still has to index."""
+    """The number of files that `optimize` must still index."""
     rows: int
-    """The number of rows in the files that `optimize` still has to index."""
+    """The number of rows in the files that `optimize` must still index."""
     changed: bool
     """False if the table already had this index."""
     column_choice: ColumnChoice | None = None
@@ -99,7 +99,7 @@ def convert_to_qbeast(
         slices: as for `write_table`. `optimize` adds slices to existing rows.
 
     Returns:
-        The index and the files that `optimize` still has to index.
+        The index and the files that `optimize` must still index.
 
     Raises:
         InvalidOptions: an option is not valid.

@@ -42,8 +42,8 @@ from qbeast_core.spark.columns import column, file_metadata
 from qbeast_core.spark.grouping import grouped
 from qbeast_core.tree.anchors import missing_anchors
 from qbeast_core.tree.otree import OTree
+from qbeast_core.write.existing_index import ExistingIndex
 from qbeast_core.write.files import check_none_lost
-from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.known_index import KnownIndex
 from qbeast_core.write.writer import IndexWriter
 
@@ -374,7 +374,7 @@ def _rewrite(table: WritableTable, survey: _Survey, stored: Mapping[str, str]) -
     ]
 
 
-class _RecordedLater(JoinedIndex):
+class _RecordedLater(ExistingIndex):
     """One of several indexes whose revisions are stored together.
 
     Delta allows one change of metadata per transaction, before files are written.

@@ -28,9 +28,9 @@ from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.maintain.scope import Scope
 from qbeast_core.model.revision import STAGING_REVISION_ID, Revision
-from qbeast_core.tree.fragments import HeldBlocks, compaction_candidates
+from qbeast_core.tree.fragments import BlockHolder, compaction_candidates
+from qbeast_core.write.existing_index import ExistingIndex
 from qbeast_core.write.files import WrittenFiles, check_none_lost
-from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.known_index import KnownIndex
 from qbeast_core.write.writer import IndexWriter
 
@@ -162,7 +162,7 @@ def _optimize_revision(
 
 def _rewrite(
     table: WritableTable, revision: Revision, chosen: NDArray[np.int64]
-) -> tuple[IndexWriter[JoinedIndex], WrittenFiles]:
+) -> tuple[IndexWriter[ExistingIndex], WrittenFiles]:
     """Write the rows of the chosen files to new files; the commit removes the old ones.
 
     Rows that do not fit their older revision, because its writer placed dates otherwise, join the
@@ -173,12 +173,12 @@ def _rewrite(
     if revision.is_staging:
         known = KnownIndex.for_rows(table, None)
         revision = known.configuration.latest
-    index = replace(JoinedIndex.of(known, revision, removed=chosen), keeps_weights=False)
+    index = replace(ExistingIndex.of(known, revision, removed=chosen), keeps_weights=False)
     writer = IndexWriter(table, index)
     statistics = writer.measure(rows)
     is_older = revision.revision_id < known.configuration.latest.revision_id
     if is_older and index.revision_for(statistics) is not revision:
-        index = replace(JoinedIndex.of(known, removed=chosen), keeps_weights=False)
+        index = replace(ExistingIndex.of(known, removed=chosen), keeps_weights=False)
         writer = IndexWriter(table, index)
         statistics = writer.measure(rows)
     written = writer.write_measured(rows, statistics)
@@ -190,11 +190,14 @@ def _more_gain(table: OpenTable, written: WrittenFiles, chosen: NDArray[np.int64
     """Whether another rewrite would improve files of the revision that was written."""
     if not written.staged:
         return False
-    staying = set(table.index.files_of(written.revision.revision_id).tolist()) - set(
+    remaining = set(table.index.files_of(written.revision.revision_id).tolist()) - set(
         chosen.tolist()
     )
-    held: list[HeldBlocks] = [*(table.index.files[i] for i in sorted(staying)), *written.contents]
-    return bool(compaction_candidates(dict(enumerate(held)), written.revision.desired_cube_size))
+    files: list[BlockHolder] = [
+        *(table.index.files[i] for i in sorted(remaining)),
+        *written.contents,
+    ]
+    return bool(compaction_candidates(dict(enumerate(files)), written.revision.desired_cube_size))
 
 
 def _bytes_written_since(snapshot: TableSnapshot) -> int:

@@ -84,14 +84,14 @@ class Scope:
     def of(self, table: OpenTable, revision_id: int) -> list[int]:
         """The indices of the files of a revision within this scope.
 
-        For number 0, these are the files whose rows join the latest revision: the unindexed ones,
+        For number 0, these are the files whose rows go to the latest revision: the unindexed ones,
         and those of small older revisions.
         """
-        joining = self._joining(table)
+        to_merge = self._revisions_to_merge(table)
         if revision_id == STAGING_REVISION_ID:
-            ids = [revision_id, *joining]
+            ids = [revision_id, *to_merge]
             files: list[int] = sorted(i for id_ in ids for i in table.index.files_of(id_).tolist())
-        elif revision_id in joining:
+        elif revision_id in to_merge:
             return []
         else:
             files = table.index.files_of(revision_id).tolist()
@@ -105,8 +105,8 @@ class Scope:
         sampled = set(choose_files(table, self.fraction, None).tolist())
         return [i for i in files if i in sampled]
 
-    def _joining(self, table: OpenTable) -> list[int]:
-        """The older revisions whose rows join the latest one; none if the scope names its files."""
+    def _revisions_to_merge(self, table: OpenTable) -> list[int]:
+        """The older revisions whose rows go to the latest one; none if the scope names files."""
         if not self.is_whole or self.revision_id not in (None, ALL):
             return []
         latest = table.index.current
@@ -123,12 +123,13 @@ class Scope:
 def small_revisions(rows: Mapping[int, int], latest: int, cube_size: int) -> list[int]:
     """The older revisions whose rows an optimize adds to the latest one.
 
-    Appends beyond the range of the index leave a revision with a few rows each time. A revision
-    joins if it has fewer rows than a cube, and no more than the rows that it joins. So the rows of
-    a revision at least double whenever it is rewritten, and a second optimize finds none to join.
+    Appends beyond the range of the index leave a revision with a few rows each time. An optimize
+    adds the rows of a revision to the latest one if they are fewer than a cube has, and no more
+    than the rows that it has collected so far. So the rows of a revision at least double whenever
+    it is rewritten, and a second optimize finds none to add.
 
     Args:
-        rows: the number of rows of each revision, 0 for the unindexed ones, which join too.
+        rows: the number of rows of each revision, 0 for the unindexed ones, which are added too.
     """
     joined = rows.get(latest, 0) + rows.get(STAGING_REVISION_ID, 0)
     older = rows.keys() - {latest, STAGING_REVISION_ID}

@@ -44,7 +44,7 @@ class Transformation(ABC):
         """The transformation that covers both this data and that of `other`.
 
         Equals `self` unless `other` supersedes it. `null_value` draws the null value of a range
-        that has to grow.
+        that must grow.
         """
         return other if self.is_superseded_by(other) else self
 

@@ -33,10 +33,10 @@ from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, weight_of_fraction
 from qbeast_core.options import parse_texts
 from qbeast_core.read.logged_rows import (
-    about_rows_below,
     column_extremes,
-    least_rows,
-    most_rows_above,
+    estimated_rows_below,
+    max_rows_above,
+    min_rows,
 )
 from qbeast_core.read.sample import (
     lowest_weights,
@@ -214,8 +214,8 @@ class _Query:
             found.rows,
             found.squared_rows,
             found.rows_of_group,
-            about_rows_below(self.table, below, self.lowest == np.inf),
-            most_rows_above(self.table, below, self.filters, self.lowest < np.inf),
+            estimated_rows_below(self.table, below, self.lowest == np.inf),
+            max_rows_above(self.table, below, self.filters, self.lowest < np.inf),
         )
 
     @property
@@ -258,10 +258,10 @@ class _Query:
             scale = None if self._total_rows is None else float(self._total_rows)
         return Population(
             rows=self._all_rows,
-            about_rows=self.table.snapshot.row_count_in_log(np.flatnonzero(read)),
+            estimated_rows=self.table.snapshot.row_count_in_log(np.flatnonzero(read)),
             scale=scale,
             extremes=self._extremes,
-            least_rows=least_rows(self.table, self.filters, read),
+            min_rows=min_rows(self.table, self.filters, read),
             is_total=self.function != "avg",
         )
 

@@ -23,7 +23,7 @@ from qbeast_core.model.weight import fraction_of_weight
 from qbeast_core.tree.query import may_match
 
 
-def least_rows(table: OpenTable, filters: PushedFilters | None, read: NDArray[np.bool_]) -> float:
+def min_rows(table: OpenTable, filters: PushedFilters | None, read: NDArray[np.bool_]) -> float:
     """The number of rows that a sample of some files represents at least, whatever its fraction.
 
     These are the rows of the cubes that the filters leave. If one of the files contains such a
@@ -49,7 +49,7 @@ def least_rows(table: OpenTable, filters: PushedFilters | None, read: NDArray[np
     return left
 
 
-def about_rows_below(table: OpenTable, limit: int, files: NDArray[np.bool_]) -> float:
+def estimated_rows_below(table: OpenTable, limit: int, files: NDArray[np.bool_]) -> float:
     """The approximate number of rows with a weight below the limit in some files.
 
     Where the log only has a range of weights around the limit, they count as uniform in it.
@@ -66,7 +66,7 @@ def about_rows_below(table: OpenTable, limit: int, files: NDArray[np.bool_]) -> 
     return float(found)
 
 
-def most_rows_above(
+def max_rows_above(
     table: OpenTable, limit: int, filters: PushedFilters | None, files: NDArray[np.bool_]
 ) -> float:
     """The most rows with a weight at or above the limit that can pass the filters.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 
 from qbeast_core.delta.filters import PushedFilters, filters_on
-from qbeast_core.jvm.clock import has_literal_of_clock
+from qbeast_core.jvm.clock import has_clock_literal
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.slices import lowest_slice_below
 from qbeast_core.model.weight import weight_of_fraction
@@ -145,7 +145,7 @@ def where_filters(table: OpenTable, where: str | Column | None) -> PushedFilters
         return None
     rows = table.snapshot.dataframe()
     filters = filters_on(rows.where(where), rows)
-    return None if isinstance(where, str) and has_literal_of_clock(where) else filters
+    return None if isinstance(where, str) and has_clock_literal(where) else filters
 
 
 def row_weight(table: OpenTable) -> Column:

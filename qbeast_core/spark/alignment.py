@@ -197,7 +197,7 @@ class _Assignment:
         """
         Args:
             kind: the value's type, with strings for `char(n)`.
-            declared: the type as it was declared; a struct may have got more fields since.
+            declared: the declared type; a struct may have more fields by now.
         """
         if isinstance(declared, CharType):
             return self.catalyst.padded(value, declared.length)

@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.catalyst import (
     ONE_TASK_BYTES,
-    about_bytes,
-    about_rows,
     collect_arrow,
+    estimated_bytes,
+    estimated_rows,
     max_rows,
 )
 from qbeast_core.jvm.gateway import Jvm
@@ -39,9 +39,9 @@ def all_rows(rows: DataFrame, sample_rows: Callable[[int], int]) -> pa.Table | N
 
     One task reads them. If they are more than expected, it stops.
     """
-    expected = about_rows(rows)
+    expected = estimated_rows(rows)
     at_most = sample_rows(expected)
-    if expected > at_most or about_bytes(rows) > ONE_TASK_BYTES:
+    if expected > at_most or estimated_bytes(rows) > ONE_TASK_BYTES:
         return None
     table = collect_arrow(rows.coalesce(1).limit(at_most + 1))
     return table if table.num_rows <= at_most else None
@@ -65,7 +65,7 @@ def aggregated_and_drawn(
         SourceChanged: the first reading found rows, the second found none.
     """
     counting = [F.count(F.lit(1)).alias(ROWS), *aggregates]
-    expected = about_rows(rows)
+    expected = estimated_rows(rows)
     if expected >= _MANY_ROWS and is_scan(source):
         return _scanned_twice(rows, counting, sample_rows)
     return _observed(rows, counting, sample_rows(expected))

@@ -27,7 +27,7 @@ class Source:
         store: Callable[[DataFrame], AbstractContextManager[DataFrame]],
         reads_table: bool,
     ) -> None:
-        """`store` makes the rows those of one evaluation."""
+        """`store` checkpoints a query if its rows could differ when they are read again."""
         self._query = query
         self._store = store
         self._held = ExitStack()

@@ -41,7 +41,7 @@ from qbeast_core.tree.path import PathLayout
 SAMPLED_TEXT = 128
 """The number of characters that the sample keeps of a string; quantiles rarely need more."""
 
-_VARIED_SHARE = 0.5
+_HIGH_CARDINALITY_SHARE = 0.5
 """If a column has more distinct values per sample row than this, it is written without Parquet's
 dictionary. The dictionary would save little, and a range that needs one or two pages must read all
 of it."""
@@ -106,7 +106,8 @@ class RowSample:
             transformer.column
             for position, transformer in enumerate(transformers)
             if isinstance(transformer, _BOUNDED)
-            and len(np.unique(self.numbers[:, position])) > _VARIED_SHARE * len(self.weights)
+            and len(np.unique(self.numbers[:, position]))
+            > _HIGH_CARDINALITY_SHARE * len(self.weights)
         )
 
     def quantiles(self, position: int, bounds: Bounds) -> tuple[float, ...] | tuple[str, ...]:

@@ -32,7 +32,7 @@ def rows_per_weight(sample_weights: NDArray[np.int32], rows: int) -> float:
 
 
 def sampled_share(sample_weights: NDArray[np.int32], rows: int) -> float:
-    """The fraction of the sample that rows come from, if they are one by the same weights; else 1.
+    """The fraction of a table that these rows are a sample of; 1 if they look like a whole table.
 
     `sample_weights` are the weights of a uniform sample of these rows. About one in 10^9 whole
     tables looks like a sample of 90 %.

@@ -180,7 +180,7 @@ class RowOrder:
         return places << bits | deeper if by_path else places
 
 
-def levels_that_part(
+def separating_levels(
     layout: PathLayout, words: NDArray[np.int64], scale: float, cell_rows: int = CELL_ROWS
 ) -> int:
     """The number of levels after which nearly all rows are in cells with few rows.

@@ -22,9 +22,9 @@ _MIN_SHARE_OF_AVERAGE = 0.01
 def density_grids(tree: OTree, grid_depth: int) -> dict[tuple[int, ...], Grid]:
     """The estimated rows in each of `2 ** grid_depth` cells, by each pair of dimensions.
 
-    A cube with others below holds an even sample of the rows that lie in it. So its rows spread
-    over its parts as the rows below do. Inside of a leaf they count as evenly spread. A tree over
-    one dimension has a single grid.
+    A cube with children stores an even sample of the rows in its space. So its rows are divided
+    among the children as the rows below are. Inside a leaf, they count as evenly spread. A tree
+    over one dimension has a single grid.
     """
     parts = list(_parts(tree))
     rows = np.array([rows for _, rows in parts], dtype=np.float64)
@@ -35,10 +35,9 @@ def density_grids(tree: OTree, grid_depth: int) -> dict[tuple[int, ...], Grid]:
 
 
 def _parts(tree: OTree) -> Iterator[tuple[CubeId, float]]:
-    """Cubes that share nothing and cover all rows, with the rows that have their place in each.
+    """Disjoint cubes that cover all rows, with the estimated number of rows in each.
 
-    Each part of a cube counts as having one row more than it has: few rows below a cube say little
-    about where its own rows are, and a part without rows below may have some of them.
+    Each child counts as one row larger, so that a child without rows below is not taken for empty.
     """
     inside: dict[CubeId, float] = {}
     for cube in tree.cubes:
@@ -59,7 +58,7 @@ def _parts(tree: OTree) -> Iterator[tuple[CubeId, float]]:
 def _grid(
     lower: NDArray[np.float64], depth: NDArray[np.int64], rows: NDArray[np.float64], finest: int
 ) -> Grid:
-    """Cubes of one depth fill cells of a grid as coarse as they are; finer grids share it out."""
+    """Add the rows of each cube to the grid of its depth, spread evenly over finer grids."""
     axes = lower.shape[1]
     total = np.zeros((1,) * axes)
     for level in range(finest + 1):

@@ -28,9 +28,9 @@ class Extremes:
     """
 
     minimum: Any = None
-    """Not above any value that is not null; None if unknown."""
+    """A lower bound of the values that are not null; None if unknown."""
     maximum: Any = None
-    """Not below any value that is not null; None if unknown."""
+    """An upper bound of the values that are not null; None if unknown."""
     only_nulls: bool = False
     no_nulls: bool = False
 

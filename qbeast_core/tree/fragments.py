@@ -39,7 +39,7 @@ SCATTERED_SHARE = 0.5
 """A file with more than this share of its rows in such parts is worth rewriting."""
 
 
-class HeldBlocks(Protocol):
+class BlockHolder(Protocol):
     """The contents of a file in terms of the tree."""
 
     @property
@@ -51,7 +51,7 @@ class HeldBlocks(Protocol):
 
 
 def compaction_candidates(
-    files: Mapping[int, HeldBlocks], desired_rows: int, others: Iterable[HeldBlocks] = ()
+    files: Mapping[int, BlockHolder], desired_rows: int, others: Iterable[BlockHolder] = ()
 ) -> list[int]:
     """The sorted keys of the files that are worth rewriting together.
 
@@ -85,20 +85,20 @@ def compaction_candidates(
     return sorted(gaining | crowded | _scattered(pieces, desired_rows))
 
 
-def _band(file: HeldBlocks) -> int | None:
+def _band(file: BlockHolder) -> int | None:
     """The number of a file's band; None if its rows are not divided by weight."""
     highest = file.highest_weight
     return None if highest is None else int(band_numbers([highest])[0])
 
 
 def _crowded(
-    files: Mapping[int, HeldBlocks],
+    files: Mapping[int, BlockHolder],
     held: Mapping[int, Mapping[_Piece, int]],
     desired_rows: int,
-    others: Iterable[HeldBlocks],
+    others: Iterable[BlockHolder],
 ) -> set[int]:
     """The files that share a crowded piece whose rows can be spread over more cubes."""
-    # A rewrite would leave fewer rows than that where they are.
+    # A write does not split a cube with fewer rows.
     most = max(CROWDED * desired_rows, most_rows(desired_rows))
     rows_in: dict[_Piece, int] = defaultdict(int)
     holders: dict[_Piece, set[int]] = defaultdict(set)
@@ -114,8 +114,8 @@ def _crowded(
 
 def _spreadable(
     holders: Mapping[_Piece, set[int]],
-    files: Mapping[int, HeldBlocks],
-    others: Iterable[HeldBlocks],
+    files: Mapping[int, BlockHolder],
+    others: Iterable[BlockHolder],
 ) -> list[set[int]]:
     """The holders of those pieces whose rows another write could put into deeper cubes.
 

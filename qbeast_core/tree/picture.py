@@ -26,7 +26,7 @@ class CubePicture:
     rows_below: int
     """Rows of the cube and of all below it."""
     begins: float
-    """Where its rows begin, from 0 to 1, if those of all cubes of a level are put side by side."""
+    """The left edge, from 0 to 1, when all cubes of a level are drawn side by side."""
     share: float
     """The part of all rows that have their place in the cube, in whatever cube they are stored."""
     blocks: int
@@ -46,9 +46,7 @@ class Level:
     rows: int
     median_rows: int
     lowest: float
-    """The smallest share of the weights below a row of theirs."""
-    median_weight: float
-    """The share of the weights up to which half of them take rows."""
+    """The share of the weights below the lowest row of these cubes."""
 
 
 @dataclass(frozen=True)
@@ -124,9 +122,6 @@ def _levels(tree: OTree) -> tuple[Level, ...]:
             rows=sum(tree.element_count[cube] for cube in cubes),
             median_rows=int(np.median([tree.element_count[cube] for cube in cubes])),
             lowest=fraction_of_weight(min(tree.min_weight[cube] for cube in cubes)),
-            median_weight=fraction_of_weight(
-                int(np.median([tree.max_weight[cube] for cube in cubes]))
-            ),
         )
         for depth, cubes in sorted(of_depth.items())
     )

@@ -1,13 +1,12 @@
-"""Which files each choice of a fraction and of ranges reads, as arrays that answer any choice.
+"""Which files a query reads, for each position of the index page's sliders.
 
-The index page shows the counts of files, bytes and rows while its reader moves sliders, far from
-Spark. So this module asks `tree.query`, by which queries choose files, about every bound that the
-sliders have, and stores how many of them each cube and each file passes. The bounds of a column
-are in ascending order, so their number is enough.
+The page answers from arrays, without Spark: for each cube and file, how many of the bounds of each
+slider it passes. `tree.query` finds them, which also chooses the files of queries. The bounds of a
+slider are in ascending order, so their number is enough.
 
 A file is read if one of its *entries* is: a cube of it, with the lowest weight of its rows there.
-Entries that no choice tells apart are joined, so their number is bounded by what can be chosen and
-not by the number of cubes.
+Entries that every slider position treats the same are merged, so the positions bound their number,
+not the cubes.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ def readings(
         if file.revision is None:
             continue
         revisions[file.revision.revision_id] = file.revision
-        # A block without rows only tells a weight; there is nothing to read.
+        # A block without rows only records a weight, so there is nothing to read.
         filled = [block for block in file.blocks if block.element_count]
         owners += [number] * len(filled)
         ids += [file.revision.revision_id] * len(filled)
@@ -159,7 +158,7 @@ def _passed_bounds(
     lower: NDArray[np.float64],
     upper: NDArray[np.float64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of each cube by its ends in one dimension: the last step to begin at, the first to end at."""
+    """For each cube: the last lower and the first upper step whose range overlaps the cube."""
     dimension = revision.columns.index(steps.column)
     # Few cubes have different ends in one dimension.
     ends, of_cube = np.unique(np.stack([lower, upper], axis=1), axis=0, return_inverse=True)
@@ -183,7 +182,7 @@ def _passed_bounds(
 def _passed_statistics(
     file: ReadableFile, steps: Sequence[ColumnSteps]
 ) -> tuple[list[int], list[int]]:
-    """The same of a file by the extremes of each column, as Delta skips files by them."""
+    """The same for a file, from the statistics of its columns, by which Delta skips files."""
     last_from, first_to = [], []
     for of, known in zip(steps, file.extremes, strict=True):
         lower, upper = [b.value for b in of.lower], [b.value for b in of.upper]

@@ -166,7 +166,7 @@ def _number_steps(
         lower, upper, edges = _rounded(values, writing, transformation)
         marks = tuple(_marks(values, writing))
     except (ValueError, ArithmeticError):
-        # Of a range that nobody can write down: outside the years 1 to 9999, say.
+        # Literals cannot express the range, which ends outside the years 1 to 9999, for example.
         return ColumnSteps(column, "single")
     return ColumnSteps(
         column, "ordered", lower=lower, upper=upper, edges=(0.0, *edges, 1.0), marks=marks

@@ -22,16 +22,16 @@ def anchor_tags(
     Returns:
         The tags of each file that changes, by its index.
     """
-    gone = set(removed.tolist())
-    mended = {index.files[i].revision_id for i in gone if index.files[i].is_indexed}
+    all_removed = set(removed.tolist())
+    mended = {index.files[i].revision_id for i in all_removed if index.files[i].is_indexed}
     tags = {}
     for revision_id in sorted(mended - {skipped}):
-        staying = [i for i in index.files_of(revision_id).tolist() if i not in gone]
+        remaining = [i for i in index.files_of(revision_id).tolist() if i not in all_removed]
         revision = index.configuration.revisions[revision_id]
-        kept = [block for i in staying for block in index.files[i].blocks]
+        kept = [block for i in remaining for block in index.files[i].blocks]
         if anchors := missing_anchors(kept, index.tree(revision).weights):
-            first = index.files[staying[0]]
-            tags[staying[0]] = file_tags(
+            first = index.files[remaining[0]]
+            tags[remaining[0]] = file_tags(
                 revision_id,
                 [*first.blocks, *anchors],
                 revision.weight_key,

@@ -10,27 +10,25 @@ from qbeast_core.delta.operations import Operation
 from qbeast_core.errors import IncompatibleTable
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.options import WriteMode
+from qbeast_core.write.existing_index import ExistingIndex
 from qbeast_core.write.files import DoesNotFit, WrittenFiles
-from qbeast_core.write.joined_index import JoinedIndex
 from qbeast_core.write.request import WriteRequest
 from qbeast_core.write.result import WriteResult, result_of, unchanged_result
 from qbeast_core.write.ways.single_file import write_single_file
 from qbeast_core.write.writer import IndexWriter
 
 
-def append(request: WriteRequest, table: WritableTable, given: DataFrame) -> WriteResult:
-    """Append rows that are measured before they are written."""
-    rows, index = _joined(request, table, given)
-    writer = IndexWriter(table, index)
+def append(request: WriteRequest, table: WritableTable, rows: DataFrame) -> WriteResult:
+    """Append rows in the table's schema, which are measured before they are written."""
+    writer = IndexWriter(table, _index(request, table, rows))
     return _commit(request, writer, writer.write_rows(rows))
 
 
 def append_single_file(
-    request: WriteRequest, table: WritableTable, given: DataFrame
+    request: WriteRequest, table: WritableTable, rows: DataFrame
 ) -> WriteResult | DoesNotFit:
-    """Append rows that fit in one file; they are measured from this file."""
-    rows, index = _joined(request, table, given)
-    writer = IndexWriter(table, index)
+    """Append rows in the table's schema that fit in one file; they are measured from this file."""
+    writer = IndexWriter(table, _index(request, table, rows))
     with table.transaction.pinned_reads():
         written = write_single_file(writer, rows)
         if isinstance(written, DoesNotFit):
@@ -38,17 +36,14 @@ def append_single_file(
         return _commit(request, writer, written)
 
 
-def _joined(
-    request: WriteRequest, table: WritableTable, given: DataFrame
-) -> tuple[DataFrame, JoinedIndex]:
-    """The rows in the table's schema, and the index that they join.
+def _index(request: WriteRequest, table: WritableTable, rows: DataFrame) -> ExistingIndex:
+    """The table's index, to which the rows are added.
 
     Raises:
         NotAQbeastTable: the table has no index.
         IndexMismatch: the table's index differs from the options.
         IncompatibleTable: Delta generates a column that rows are placed by.
     """
-    rows = request.aligned(table, given)
     known, transformers = request.continued(table, rows)
     late = [name for name in known.current.layout_columns if name not in rows.columns]
     if late:
@@ -58,7 +53,7 @@ def _joined(
             "with plain Delta and then run optimize, or rewrite the table with write_table(..., "
             "mode='overwrite') and other columns_to_index or another sample_key"
         )
-    index = JoinedIndex(
+    return ExistingIndex(
         replace(known, stored=request.options.kept_by_append(known.stored)),
         known.current,
         transformers,
@@ -67,11 +62,10 @@ def _joined(
         column_stats=request.options.stats_of(transformers),
         new_keys=request.options.column_stats_key(transformers),
     )
-    return rows, index
 
 
 def _commit(
-    request: WriteRequest, writer: IndexWriter[JoinedIndex], written: WrittenFiles
+    request: WriteRequest, writer: IndexWriter[ExistingIndex], written: WrittenFiles
 ) -> WriteResult:
     """Commit the files, if there is anything to commit."""
     if not written.rows and not writer.table.transaction.changes_more_than_rows:

@@ -22,7 +22,8 @@ from qbeast_core.model.block import Block, file_tags, rows_by_cube
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
 from qbeast_core.tree.anchors import missing_anchors
-from qbeast_core.write.plan import RowLayout, TreePlan, placed
+from qbeast_core.write.layout import RowLayout, placed
+from qbeast_core.write.plan import TreePlan
 from qbeast_core.write.read_back import Counting, FileContents, RowsOutside, contents_of
 
 
@@ -95,16 +96,16 @@ def write_indexed(
     )
     staged = transaction.write_files(in_files, plan.expected_rows, plan.without_dictionary)
     stored = transaction.read_staged(staged.files)
-    held: dict[str, FileContents] = {}
+    contents: dict[str, FileContents] = {}
     try:
         if staged.files:
             file_bytes = {each.name: each.file.size_bytes for each in staged.files}
-            held = contents_of(counting.result(), stored, file_bytes, rows_in(staged.files))
+            contents = contents_of(counting.result(), stored, file_bytes, rows_in(staged.files))
     except RowsOutside:
         if counted_rows is None:
             return DoesNotFit(stored)
         raise
-    in_cubes = rows_by_cube(block for contents in held.values() for block in contents.blocks)
+    in_cubes = rows_by_cube(block for each in contents.values() for block in each.blocks)
     if counted_rows is None:
         if not plan.fits(in_cubes):
             return DoesNotFit(stored)
@@ -115,8 +116,8 @@ def write_indexed(
             "the write again"
         )
     # Spark writes a file even for a partition without rows. Delta drops it if it counts the rows.
-    files = [file for file in staged.with_statistics() if held[file.name].blocks]
-    return tagged(transaction, files, [held[file.name] for file in files], plan, kept_blocks)
+    files = [file for file in staged.with_statistics() if contents[file.name].blocks]
+    return tagged(transaction, files, [contents[file.name] for file in files], plan, kept_blocks)
 
 
 def check_none_lost(rows: int, kept: int) -> None:
@@ -143,7 +144,7 @@ def tagged(
         plan: as for `write_indexed`.
         kept_blocks: as for `write_indexed`.
     """
-    blocks = [block for held in contents for block in held.blocks]
+    blocks = [block for each in contents for block in each.blocks]
     if anchors := missing_anchors([*kept_blocks, *blocks], plan.weights):
         first, *others = contents
         contents = [replace(first, blocks=[*first.blocks, *anchors]), *others]
@@ -154,12 +155,12 @@ def tagged(
         file.tagged(
             file_tags(
                 revision.revision_id,
-                held.blocks,
+                each.blocks,
                 revision.weight_key,
-                held.highest_weight,
+                each.highest_weight,
                 identity.recorded,
             )
         )
-        for file, held in zip(files, contents, strict=True)
+        for file, each in zip(files, contents, strict=True)
     )
     return WrittenFiles(revision, tuple(tagged_files), tuple(contents))

@@ -90,9 +90,9 @@ class KnownIndex:
         """
         left = self.table.index.revisions_without_files - {self.configuration.last_revision_id}
         used = self.configuration.without(left)
-        gone = self.configuration.write().keys() - used.write().keys()
+        unused = self.configuration.write().keys() - used.write().keys()
         stored = {
-            **{key: value for key, value in self.stored.items() if key not in gone},
+            **{key: value for key, value in self.stored.items() if key not in unused},
             **keys,
             CUBE_SIZE_KEY: str(revision.desired_cube_size),
             **stored_keys(used, revision),

@@ -4,34 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from qbeast_core import phases
-from qbeast_core.jvm.catalyst import Catalyst, in_one_partition, repartition_by_id
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.weight import MAX_WEIGHT
-from qbeast_core.spark import columns
-from qbeast_core.spark.paths import cells
-from qbeast_core.spark.slices import row_slice
 from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.assignment import Assignment
 from qbeast_core.tree.bands import choose_band_ends
 from qbeast_core.tree.build import estimate_weights
-from qbeast_core.tree.curve import CELL_ROWS, RowOrder, levels_that_part
+from qbeast_core.tree.curve import CELL_ROWS, RowOrder, separating_levels
 from qbeast_core.tree.cuts import FileCuts, cut_into_files, even_sample, one_file
 from qbeast_core.tree.fit import still_fits
 from qbeast_core.tree.otree import OTree
-from qbeast_core.tree.path import WORD_BITS, PathLayout
+from qbeast_core.tree.path import PathLayout
 from qbeast_core.tree.weighed_sample import WeighedSample
 from qbeast_core.write.sizing import smallest_band_rows
 
-_SLICE_BITS = 6
 _CELLS_OF_A_FILE = 8
 """A file has at least about this many cells of the order, so that it can be cut there."""
 
@@ -82,7 +74,7 @@ def plan_tree(
     Args:
         rows: the number of rows to write.
         schema: the table's.
-        existing: the tree of the revision's other files, which the new rows join.
+        existing: the tree of the revision's other files, to which the new rows are added.
         grows: whether the rows are new to the tree. Rows that were taken out of it do not grow it
             but return to their cubes.
         kept_ends: the weights where files must end, as for `choose_band_ends`.
@@ -98,7 +90,7 @@ def plan_tree(
     cubes, cube_of_row = assignment.cubes_of(weighed.words, weighed.weights)
     counts = np.bincount(cube_of_row, minlength=len(cubes)) * weighed.scale
     cell_rows = min(CELL_ROWS, -(-revision.desired_cube_size // _CELLS_OF_A_FILE))
-    order = RowOrder(layout, levels_that_part(layout, weighed.words, weighed.scale, cell_rows))
+    order = RowOrder(layout, separating_levels(layout, weighed.words, weighed.scale, cell_rows))
     return TreePlan(
         revision,
         weights,
@@ -145,70 +137,3 @@ def _cuts(
     smallest_rows = sample.rows if is_small else smallest_band_rows(schema, desired_rows)
     ends = choose_band_ends(sample, smallest_rows, kept_ends)
     return cut_into_files(order, sample, desired_rows, ends)
-
-
-@dataclass(frozen=True, eq=False)
-class RowLayout:
-    """The Spark expressions that place a row in a cube and a file."""
-
-    catalyst: Catalyst
-    assignment: Assignment
-    cells: list[Column]
-    weight: Column
-    place: Column
-    """The row's place in the order of its file."""
-
-    @cached_property
-    def words(self) -> list[Column]:
-        """The words of the row's path, with as many levels as the tree."""
-        layout, levels = self.assignment.layout, self.assignment.levels
-        return columns.path_words(self.catalyst, self.cells, layout, levels)
-
-    @cached_property
-    def depth(self) -> Column:
-        """The depth of the row's cube. The driver finds the cubes of few rows itself."""
-        return columns.depth(self.catalyst, self.assignment, self.words, self.weight)
-
-    @staticmethod
-    def of(catalyst: Catalyst, plan: TreePlan) -> RowLayout:
-        cells_of_row = cells(catalyst, plan.revision)
-        weight = columns.weight(plan.revision.weight_columns)
-        place = columns.place(catalyst, cells_of_row, plan.cuts.order)
-        return RowLayout(catalyst, plan.assignment, cells_of_row, weight, place)
-
-
-def placed(rows: DataFrame, plan: TreePlan, row_layout: RowLayout, by_slice: bool) -> DataFrame:
-    """The rows in one Spark partition per file, each sorted along the space-filling curve.
-
-    With `by_slice`, rows are sorted by slice first, so that a sample that ends within a file reads
-    only the end of it.
-
-    File and order are expressions of the shuffle and the sort rather than columns, because dropping
-    extra columns would copy every row once more.
-    """
-    cuts = plan.cuts
-    if cuts.files == 1:
-        in_files = in_one_partition(rows)
-    else:
-        file = columns.file(row_layout.catalyst, cuts, row_layout.place, row_layout.weight)
-        in_files = repartition_by_id(rows, cuts.files, file)
-    return in_order(in_files, plan.revision, cuts.order, row_layout.place, by_slice)
-
-
-def in_order(
-    partitions: DataFrame, revision: Revision, order: RowOrder, place: Column, by_slice: bool
-) -> DataFrame:
-    """Sort the rows of each partition into the order of a file, as `placed` does.
-
-    Args:
-        place: the row's place in `order`.
-    """
-    # Neighbours in space become neighbours in the file, so readers can skip row groups and pages.
-    # Spark sorts by a single bigint in linear time.
-    if not by_slice:
-        return partitions.sortWithinPartitions(place)
-    slices = row_slice(revision.weight_columns).cast("bigint")
-    too_many = max(0, order.bits + _SLICE_BITS - WORD_BITS)
-    return partitions.sortWithinPartitions(
-        F.shiftleft(slices, order.bits - too_many).bitwiseOR(F.shiftright(place, too_many))
-    )

@@ -27,7 +27,8 @@ from qbeast_core.spark.grouping import grouped
 from qbeast_core.spark.statistics import RowSample
 from qbeast_core.spark.working_columns import WorkingColumns
 from qbeast_core.tree.path import PathLayout
-from qbeast_core.write.plan import RowLayout, TreePlan
+from qbeast_core.write.layout import RowLayout
+from qbeast_core.write.plan import TreePlan
 from qbeast_core.write.sizing import MAX_SAMPLE_ROWS
 
 _KEY_SEEDS = 16
@@ -132,14 +133,14 @@ def contents_of(
         groups = _grouped_by_spark(counting, rows, file_column, is_one_file=len(file_bytes) == 1)
     contents = {name: FileContents() for name in file_bytes}
     for group in groups:
-        held = contents[file_by_key[group.file_key]]
-        held.blocks.append(group.block)
+        of_file = contents[file_by_key[group.file_key]]
+        of_file.blocks.append(group.block)
         if plan.cuts.by_weight:
-            known = held.highest_weight
+            known = of_file.highest_weight
             highest = group.highest_weight
-            held.highest_weight = highest if known is None else max(known, highest)
-    for held in contents.values():
-        held.blocks.sort(key=lambda block: block.cube.preorder_key)
+            of_file.highest_weight = highest if known is None else max(known, highest)
+    for of_file in contents.values():
+        of_file.blocks.sort(key=lambda block: block.cube.preorder_key)
     return contents
 
 

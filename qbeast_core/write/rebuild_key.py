@@ -39,8 +39,7 @@ _SIZES_ALIKE = 1.5
 def rebuild_key(table: OpenTable, plan: TreePlan) -> dict[str, str]:
     """The key, if the tree of the replaced table would have suited the plan's rows; else empty.
 
-    Without this test, a table that outgrows its tree in each rebuild would be written twice each
-    time.
+    Without this test, a rebuild whose rows never fit the old tree would write twice each time.
     """
     before = table.configuration
     if before.last_revision_id is None or not plan.fits(plan.in_cubes):

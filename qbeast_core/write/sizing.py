@@ -14,8 +14,8 @@ _MAX_FILE_BYTES = 128 << 20
 _MIN_BAND_BYTES = 128 << 10
 _FILES_WANTED = 10
 
-# A table outgrows its cube size when its rows want one this many times larger. It then gets this
-# share of the wanted size, if that is this many times the present one.
+# A table outgrows its cube size when an automatic size for its rows would be 8 times as large. The
+# new size is a quarter of that, if this at least doubles the present one.
 _OUTGROWN = 8
 _SHARE_GRANTED = 0.25
 _MIN_GROWTH = 2

@@ -116,7 +116,7 @@ def write_table(
         txn_version: the number of the write, from 0, which grows from write to write. Set both or
             neither.
         rechoose: whether a rebuild chooses automatic columns again.
-        merge_schema: whether to add the columns and fields that only `df` has to an existing table,
+        merge_schema: whether to add columns and fields to an existing table if only `df` has them,
             like Delta's option `mergeSchema`. They become the last ones, and are null in the
             table's rows. If type widening is on, a column also takes the wider type of `df`. By
             default, `spark.databricks.delta.schema.autoMerge.enabled` decides, as in plain Delta.
@@ -246,11 +246,12 @@ def _try_one_pass(attempts: _Attempts, rows: DataFrame) -> WriteResult | DoesNot
     request, table = attempts.request, attempts.begin()
     if isinstance(table, WriteResult):
         return table
+    aligned = request.aligned(table, rows)
     result: WriteResult | DoesNotFit = DoesNotFit()
     if request.mode is WriteMode.OVERWRITE:
-        result = rebuild_with_previous_tree(request, table, request.aligned(table, rows))
+        result = rebuild_with_previous_tree(request, table, aligned)
     elif request.appends(table) and not request.decides_columns(table):
-        result = append_single_file(request, table, rows)
+        result = append_single_file(request, table, aligned)
     if isinstance(result, DoesNotFit) and result.rows is None:
         attempts.give_back(table)
     return result
@@ -273,10 +274,9 @@ def _try_measured(attempts: _Attempts, source: Source) -> WriteResult:
     if isinstance(table, WriteResult):
         return table
     with table.transaction.pinned_reads():
-        rows = source.rows()
+        rows = request.aligned(table, source.rows())
         if request.appends(table):
             return append(request, table, rows)
-        rows = request.aligned(table, rows)
         return create(request, table, rows, request.stored_schema(table, rows))
 
 

@@ -4,8 +4,8 @@
     files = writer.write_rows(rows)
     version = writer.commit(Operation.APPEND, files)
 
-Operations only differ in the index that the rows join: a new one (`new_index`) or the table's
-existing one (`joined_index`).
+Operations differ only in the index: a new one (`new_index`) or the table's own
+(`existing_index`).
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class RemainingTree:
     """The part of a revision's tree that remains while rows are written to the revision."""
 
     tree: OTree | None = None
-    """The tree that the rows join; None for a revision without remaining files."""
+    """The tree to which the rows are added; None for a revision without remaining files."""
     blocks: Sequence[Block] = ()
     """Live blocks of the revision that the commit does not touch."""
     kept_ends: Collection[int] = ()
     """The weights where files must end, so that rewritten rows stay in their bands."""
-    joined_by_others: bool = False
+    receives_other_rows: bool = False
     """Whether rewritten rows move into this tree from other revisions or unindexed files."""
 
 
@@ -148,7 +148,7 @@ class IndexWriter(Generic[Index]):
             statistics.rows,
             schema,
             remaining.tree,
-            grows=grows or remaining.joined_by_others,
+            grows=grows or remaining.receives_other_rows,
             kept_ends=remaining.kept_ends,
         )
         self.index.record(self.table.transaction, revision, plan, statistics)

@@ -12,7 +12,7 @@ from qbeast_core.tree.anchors import missing_anchors
 from qbeast_core.tree.assignment import Assignment
 from qbeast_core.tree.bands import choose_band_ends, ends_around
 from qbeast_core.tree.build import estimate_weights
-from qbeast_core.tree.curve import RowOrder, levels_that_part
+from qbeast_core.tree.curve import RowOrder, separating_levels
 from qbeast_core.tree.cuts import cut_into_files, one_file
 from qbeast_core.tree.fragments import compaction_candidates
 from qbeast_core.tree.otree import OTree
@@ -56,7 +56,7 @@ class WrittenRows:
         sample = WeighedSample(*self._sample(rows), count)
         existing = OTree.of(kept, layout.dimensions) if kept else None
         cube_weights = estimate_weights(layout, sample, size, existing)
-        order = RowOrder(layout, levels_that_part(layout, sample.words, sample.scale, size // 8))
+        order = RowOrder(layout, separating_levels(layout, sample.words, sample.scale, size // 8))
         is_small = count <= size
         cuts = one_file(order)
         if not is_small or kept_ends:

@@ -15,7 +15,7 @@ from qbeast_core import phases
 from qbeast_core.delta.staged import StagedFile
 from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.background import in_background
-from qbeast_core.jvm.catalyst import ONE_TASK_BYTES, Catalyst, about_bytes
+from qbeast_core.jvm.catalyst import ONE_TASK_BYTES, Catalyst, estimated_bytes
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.model.revision import Revision
@@ -26,9 +26,10 @@ from qbeast_core.spark.paths import cells
 from qbeast_core.spark.statistics import EveryRow, InputStatistics
 from qbeast_core.tree.curve import RowOrder
 from qbeast_core.tree.path import PathLayout
+from qbeast_core.write.existing_index import ExistingIndex
 from qbeast_core.write.files import DoesNotFit, WrittenFiles, tagged
-from qbeast_core.write.joined_index import JoinedIndex
-from qbeast_core.write.plan import RowLayout, TreePlan, in_order
+from qbeast_core.write.layout import RowLayout, in_order
+from qbeast_core.write.plan import TreePlan
 from qbeast_core.write.read_back import Counting, FileContents, contents_of, contents_of_all
 from qbeast_core.write.sizing import MAX_SAMPLE_ROWS, row_bytes
 from qbeast_core.write.writer import IndexWriter
@@ -39,7 +40,7 @@ append has few of the rows of such a cube."""
 
 
 def write_single_file(
-    writer: IndexWriter[JoinedIndex], rows: DataFrame
+    writer: IndexWriter[ExistingIndex], rows: DataFrame
 ) -> WrittenFiles | DoesNotFit:
     """Write rows that fit in one file, in one pass. Commits nothing.
 
@@ -78,7 +79,7 @@ class _WrittenFile:
     """The statistics of the rows; the sample has all of them."""
 
 
-def fits_single_file(rows: DataFrame, index: JoinedIndex) -> bool:
+def fits_single_file(rows: DataFrame, index: ExistingIndex) -> bool:
     """Whether the rows probably fit in one file, in or near the space of the current revision.
 
     Decided by the optimizer's estimate of the bytes to read, which tends to be too high.
@@ -90,7 +91,7 @@ def fits_single_file(rows: DataFrame, index: JoinedIndex) -> bool:
         return False
     if any(isinstance(each, UnusableTransformation) for each in revision.transformations):
         return False
-    expected_bytes = about_bytes(rows)
+    expected_bytes = estimated_bytes(rows)
     most_rows = min(index.expected_cube_size, MAX_SAMPLE_ROWS)
     return expected_bytes <= min(ONE_TASK_BYTES, most_rows * row_bytes(rows.schema))
 

@@ -461,14 +461,14 @@ def test_a_source_table_that_grows_before_it_is_measured_gives_one_of_its_versio
     rows = spark.read.format("delta").load(source)
     if operation == "replace_where":
         write_table(rows.where("id < 300"), path=path, columns_to_index=["a"])
-    other, expected = Once(grow), drawing.about_rows
+    other, expected = Once(grow), drawing.estimated_rows
 
     def others_commit_meanwhile(measured: DataFrame) -> int:
         result = expected(measured)
         other()
         return result
 
-    monkeypatch.setattr(drawing, "about_rows", others_commit_meanwhile)
+    monkeypatch.setattr(drawing, "estimated_rows", others_commit_meanwhile)
     if operation == "write":
         written = write_table(rows, path=path, columns_to_index=["a", "id"]).rows
     else:
@@ -486,14 +486,14 @@ def test_rows_read_from_the_table_that_grows_before_they_are_measured_are_read_a
     write_table(rows.where("id < 300"), path=path, columns_to_index=["a", "id"], cube_size=50)
     again = spark.read.format("delta").load(path).selectExpr("id + 1000 as id", "a")
     other = Once(lambda: write_table(rows.where("id >= 300"), path=path))
-    expected = drawing.about_rows
+    expected = drawing.estimated_rows
 
     def others_commit_meanwhile(measured: DataFrame) -> int:
         result = expected(measured)
         other()
         return result
 
-    monkeypatch.setattr(drawing, "about_rows", others_commit_meanwhile)
+    monkeypatch.setattr(drawing, "estimated_rows", others_commit_meanwhile)
     write_table(again, path=path)
     assert other.happened
     assert_sound(spark, path, [*range(600), *range(1000, 1600)])

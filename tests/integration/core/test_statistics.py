@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core.errors import SourceChanged
-from qbeast_core.jvm.catalyst import about_rows
+from qbeast_core.jvm.catalyst import estimated_rows
 from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.options import parse_columns, resolve_columns
 from qbeast_core.spark import drawing
@@ -103,7 +103,7 @@ def test_all_ways_to_measure_rows_find_the_same(
 def test_rows_are_counted_where_more_come_than_expected(spark: SparkSession, count: int) -> None:
     """An estimate leaves out how many rows an array becomes."""
     rows = spark.range(1).selectExpr(f"explode(sequence(1L, {count}L)) as id")
-    assert about_rows(rows) < 100
+    assert estimated_rows(rows) < 100
 
     with counting(spark) as asked:
         measured = measure(rows, resolve_columns(parse_columns("id"), rows.schema), ["id"], None)
@@ -140,7 +140,7 @@ def test_the_rows_of_files_are_not_expected_to_be_too_few(
     given.coalesce(1).write.parquet(str(tmp_path / "t"))
     stored = spark.read.parquet(str(tmp_path / "t"))
 
-    expected = about_rows(stored.select("few"))
+    expected = estimated_rows(stored.select("few"))
     assert 100_000 <= expected <= 3_200_000
-    assert about_rows(stored.crossJoin(stored)) > 100_000**2
-    assert about_rows(spark.range(10**15).crossJoin(stored).crossJoin(stored)) > 2**63
+    assert estimated_rows(stored.crossJoin(stored)) > 100_000**2
+    assert estimated_rows(spark.range(10**15).crossJoin(stored).crossJoin(stored)) > 2**63

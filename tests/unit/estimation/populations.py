@@ -109,7 +109,7 @@ class Table:
             int((~self.ruled_out).sum()),
             1.0 if function == "avg" else scale,
             extremes if known_extremes and function != "count" else None,
-            least_rows=float((~self.ruled_out & self.kept).sum()),
+            min_rows=float((~self.ruled_out & self.kept).sum()),
             is_total=function != "avg",
         )
         return grow(

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from qbeast_core.tree.curve import CELL_ROWS, HilbertCurve, levels_that_part
+from qbeast_core.tree.curve import CELL_ROWS, HilbertCurve, separating_levels
 from qbeast_core.tree.path import PathLayout
 
 
@@ -88,7 +88,7 @@ def test_a_small_range_meets_fewer_pages_than_in_the_order_of_paths(
 def test_levels_that_part_leave_few_rows_in_a_cell(dimensions: int, scale: float) -> None:
     layout = PathLayout(dimensions)
     words = layout.path_words(np.random.default_rng(6).random((30_000, dimensions)))
-    levels = levels_that_part(layout, words, scale)
+    levels = separating_levels(layout, words, scale)
     rows_of_a_cell = 30_000 * scale / 2 ** (dimensions * levels)
     assert rows_of_a_cell <= CELL_ROWS
     # Not many levels too far: two for cells that chance fills unevenly, and their rounding.
@@ -101,7 +101,7 @@ def test_rows_close_together_take_more_levels_and_equal_ones_hardly_any() -> Non
     close = 0.3 + rng.random((5_000, 2)) * 1e-5
     equal = np.full((5_000, 2), 0.3)
     without, with_equal, with_close = (
-        levels_that_part(layout, layout.path_words(np.vstack([spread, more])), scale=100.0)
+        separating_levels(layout, layout.path_words(np.vstack([spread, more])), scale=100.0)
         for more in (spread[:0], equal, close)
     )
     assert without <= with_equal <= without + 2
@@ -112,5 +112,5 @@ def test_rows_close_together_take_more_levels_and_equal_ones_hardly_any() -> Non
 def test_no_more_levels_than_the_first_word_has() -> None:
     layout = PathLayout(2)
     words = np.arange(40_000, dtype=np.int64)[np.newaxis]
-    assert levels_that_part(layout, words, scale=1e9) == layout.first_levels
-    assert levels_that_part(layout, words[:, :1], scale=1.0) == 1
+    assert separating_levels(layout, words, scale=1e9) == layout.first_levels
+    assert separating_levels(layout, words[:, :1], scale=1.0) == 1

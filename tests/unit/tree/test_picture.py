@@ -67,4 +67,4 @@ def test_levels_sum_up_the_cubes_with_rows() -> None:
     ]
     (level,) = picture_of(files, 1).levels
     assert (level.depth, level.cubes, level.rows, level.median_rows) == (1, 2, 40, 20)
-    assert level.lowest == pytest.approx(0.5) and level.median_weight == 1.0
+    assert level.lowest == pytest.approx(0.5)

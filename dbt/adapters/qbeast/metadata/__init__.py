@@ -1,4 +1,4 @@
-"""What dbt knows of tables: columns, the catalog of `dbt docs generate`, freshness of sources.
+"""What dbt reads about tables: columns, the catalog of `dbt docs generate`, freshness of sources.
 
 Its modules are imported on first use, because most need PySpark, which is slow to import.
 """

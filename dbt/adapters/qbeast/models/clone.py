@@ -66,7 +66,7 @@ def _restoring(table: str, version: int) -> str:
 
 
 def _is_at(session: SparkSession, table: str, version: int) -> bool:
-    """Whether this is still the table's version; False if storage cannot tell."""
+    """Whether this is still the table's version; False if storage fails to answer."""
     with suppress(Exception):
         return _version(session, table) == version
     return False

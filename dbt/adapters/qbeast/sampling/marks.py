@@ -45,7 +45,7 @@ def mark_of_sample(built_from: BuiltFrom) -> dict[str, str]:
     >>> mark_of_sample((Part(0.1, "5f0c31aa"), Part(1.0))), mark_of_sample(ALL_ROWS)
     ({'qbeast.builtFromSample': '0.1@5f0c31aa,1.0'}, {})
     """
-    # Its module imports numpy, which the adapter is to be loaded without.
+    # Its module imports numpy, and the adapter must load without it.
     from qbeast_core import BUILT_FROM_SAMPLE
 
     parts = (f"{part.fraction!r}@{part.rows}".rstrip("@") for part in built_from)

@@ -43,7 +43,7 @@ class Statement:
     """Seconds before the first line, and at least between any two lines."""
     phase: str = ""
     started: float = field(default_factory=time.monotonic)
-    # Tells dbt which node a line belongs to.
+    # So that dbt assigns the line to its node.
     node: contextvars.Context = field(default_factory=contextvars.copy_context)
     next_line: float = field(init=False)
 

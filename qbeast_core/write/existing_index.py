@@ -24,11 +24,11 @@ from qbeast_core.write.revision import continued_revision, continued_transformer
 from qbeast_core.write.sizing import automatic_cube_size, outgrown_cube_size
 from qbeast_core.write.writer import RemainingTree
 
-NO_FILES_LEAVE = np.array([], dtype=np.int64)
+NO_FILES = np.array([], dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class JoinedIndex:
+class ExistingIndex:
     """The index of a table at the start of a transaction, and the files that the commit removes."""
 
     known: KnownIndex
@@ -36,7 +36,7 @@ class JoinedIndex:
     """The revision that the rows belong to, if they fit it."""
     transformers: tuple[Transformer, ...]
     """How each column is indexed from now on."""
-    removed: NDArray[np.int64] = field(default_factory=NO_FILES_LEAVE.copy)
+    removed: NDArray[np.int64] = field(default_factory=NO_FILES.copy)
     """Indices of the files that the commit removes and whose rows it rewrites."""
     keeps_weights: bool = True
     """Whether cubes keep the weights that the removed files gave them."""
@@ -51,7 +51,7 @@ class JoinedIndex:
     @classmethod
     def of(
         cls, known: KnownIndex, revision: Revision | None = None, *, removed: NDArray[np.int64]
-    ) -> JoinedIndex:
+    ) -> ExistingIndex:
         """The index for rewritten rows, at a revision or at the latest one."""
         if revision is None:
             revision = known.current
@@ -88,22 +88,25 @@ class JoinedIndex:
     def remaining_tree(self, revision: Revision) -> RemainingTree:
         if revision is not self.revision:
             return RemainingTree()
-        index, gone = self.table.index, set(self.removed.tolist())
+        index, all_removed = self.table.index, set(self.removed.tolist())
         files = index.files_of(revision.revision_id).tolist()
-        leaving = [index.files[i] for i in files if i in gone]
-        kept = [block for i in files if i not in gone for block in index.files[i].blocks]
+        removed = [index.files[i] for i in files if i in all_removed]
+        remaining = [
+            block for i in files if i not in all_removed for block in index.files[i].blocks
+        ]
         tree: OTree | None = None
         if self.keeps_weights:
-            tree = index.tree(revision).without(b for file in leaving for b in file.blocks)
-        elif kept:
-            tree = OTree.of(kept, revision.dimensions)
+            tree = index.tree(revision).without(b for file in removed for b in file.blocks)
+        elif remaining:
+            tree = OTree.of(remaining, revision.dimensions)
         ends = {
             end
-            for file in leaving
+            for file in removed
             if file.highest_weight is not None
             for end in ends_around(file.lowest_weight, file.highest_weight)
         }
-        return RemainingTree(tree, kept, ends, joined_by_others=len(leaving) < len(gone))
+        receives_other_rows = len(removed) < len(all_removed)
+        return RemainingTree(tree, remaining, ends, receives_other_rows)
 
     def record(
         self,
@@ -121,11 +124,11 @@ class JoinedIndex:
         While nothing is indexed, the table gets the cube size of a new table.
         """
         snapshot = self.table.snapshot
-        gone = set(self.removed.tolist())
-        staying = [file.rows for i, file in enumerate(snapshot.files) if i not in gone]
-        if None in staying or not is_automatic(snapshot.configuration, Option.CUBE_SIZE):
+        removed = set(self.removed.tolist())
+        remaining = [file.rows for i, file in enumerate(snapshot.files) if i not in removed]
+        if None in remaining or not is_automatic(snapshot.configuration, Option.CUBE_SIZE):
             return None
-        total = rows + sum(rows for rows in staying if rows is not None)
+        total = rows + sum(rows for rows in remaining if rows is not None)
         if self.revision.is_staging:
             return automatic_cube_size(total, self.table.schema)
         if not self.may_outgrow:

@@ -246,12 +246,11 @@ def _try_one_pass(attempts: _Attempts, rows: DataFrame) -> WriteResult | DoesNot
     request, table = attempts.request, attempts.begin()
     if isinstance(table, WriteResult):
         return table
-    aligned = request.aligned(table, rows)
     result: WriteResult | DoesNotFit = DoesNotFit()
     if request.mode is WriteMode.OVERWRITE:
-        result = rebuild_with_previous_tree(request, table, aligned)
+        result = rebuild_with_previous_tree(request, table, request.aligned(table, rows))
     elif request.appends(table) and not request.decides_columns(table):
-        result = append_single_file(request, table, aligned)
+        result = append_single_file(request, table, request.aligned(table, rows))
     if isinstance(result, DoesNotFit) and result.rows is None:
         attempts.give_back(table)
     return result

@@ -62,6 +62,10 @@ SETTINGS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "on": {},
         "off": {"spark.databricks.delta.stats.skipping": "false"},
     },
+    "groups": {
+        "with keys": {},
+        "without": {"spark.sql.retainGroupColumns": "false"},
+    },
     "files": {
         "whole": {},
         "split": {"spark.sql.files.maxRecordsPerFile": "9"},

@@ -401,9 +401,10 @@ def check_executable(df: DataFrame) -> None:
 
 
 def collect_arrow(df: DataFrame) -> pa.Table:
-    """All rows. Unlike `toArrow` alone, this plans the query in the calling thread.
+    """All rows of a query that may read tables, planned in the calling thread.
 
-    In another thread, Delta does not find the transaction that pins the versions of tables.
+    `toArrow` plans in another thread, where Delta does not find the transaction that pins the
+    versions of these tables.
     """
     check_executable(df)
     return df.toArrow()

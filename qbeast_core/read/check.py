@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from qbeast_core import phases
 from qbeast_core.counts import counted
 from qbeast_core.errors import CorruptMetadata, QbeastError
-from qbeast_core.jvm.catalyst import Catalyst, collect_arrow
+from qbeast_core.jvm.catalyst import Catalyst
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.block import Block
@@ -129,7 +129,7 @@ def _check_rows(table: OpenTable, revision: Revision) -> tuple[int, list[str]]:
     files = table.index.files_of(revision.revision_id)
     blocks = [(i, block) for i in files.tolist() for block in table.index.files[i].blocks]
     try:
-        matched = collect_arrow(_rows_by_block(table, revision, blocks)).to_pylist()
+        matched = _rows_by_block(table, revision, blocks).toArrow().to_pylist()
     except QbeastError as problem:
         return 0, [f"revision {revision.revision_id} cannot be checked: {problem}"]
     problems = []

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from qbeast_core import phases
 from qbeast_core.errors import UnsupportedColumnType
-from qbeast_core.jvm.catalyst import Catalyst, collect_arrow
+from qbeast_core.jvm.catalyst import Catalyst
 from qbeast_core.model.column_stats import ColumnStats
 from qbeast_core.model.datatypes import FLOATING, Number
 from qbeast_core.model.measured_quantiles import measured_numbers, measured_texts
@@ -201,7 +201,7 @@ class EveryRow:
     def collect(self, rows: DataFrame) -> InputStatistics:
         """The rows' statistics; the sample has every row, with its path in the revision's space."""
         phases.enter(phases.MEASURING)
-        table = collect_arrow(rows.select(*self.measured))
+        table = rows.select(*self.measured).toArrow()
         names = [name for name in table.column_names if name.startswith("word")]
         words = np.array([table.column(name).to_numpy() for name in names], dtype=np.int64)
         found = _statistics_of_all(table, self.revision.transformers)

@@ -14,7 +14,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from qbeast_core.errors import SourceChanged
-from qbeast_core.jvm.catalyst import collect_arrow
 from qbeast_core.model.block import Block
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.datatypes import FLOATING
@@ -155,7 +154,7 @@ def _grouped_by_spark(
         # One task reads the file, so it can count without a shuffle.
         placed = placed.coalesce(1)
     by_cube = [F.col(name) for name in (names.file, names.depth, *names.words)]
-    cubes = collect_arrow(grouped(placed, by_cube, *counting.of_rows))
+    cubes = grouped(placed, by_cube, *counting.of_rows).toArrow()
     _check_inside(cubes.column("outside"))
     depths = cubes.column(names.depth).to_numpy().astype(np.int32)
     words = _words(cubes, names)
@@ -170,7 +169,7 @@ def _grouped_by_spark(
 
 def _grouped_by_driver(counting: Counting, rows: DataFrame, file_key: Column) -> Iterator[_Group]:
     names, plan = counting.names, counting.plan
-    table = collect_arrow(rows.select(file_key, *counting.of_row))
+    table = rows.select(file_key, *counting.of_row).toArrow()
     _check_inside(table.column(names.outside))
     weights = table.column(names.weight).to_numpy().astype(np.int32)
     cubes, cube_of_row = plan.assignment.cubes_of(_words(table, names), weights)

@@ -7,12 +7,13 @@ from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.qbeast.relation import table_name
 from dbt.adapters.qbeast.spark.errors import as_dbt_error
 from dbt.adapters.qbeast.warning import warn
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
-from qbeast_core import QbeastTable, declared_type, message_and_trace, quoted
+from qbeast_core import QbeastTable, declared_type, message_and_trace
 
 logger = AdapterLogger("Qbeast")
 
@@ -31,7 +32,7 @@ def catalog_rows(session: SparkSession, relation: BaseRelation) -> list[dict[str
 
 
 def _described(session: SparkSession, relation: BaseRelation) -> Iterator[dict[str, Any]]:
-    name = f"{quoted(relation.schema or '')}.{quoted(relation.identifier or '')}"
+    name = table_name(relation.schema or "", relation.identifier or "")
     owner = _OWNER.search(getattr(relation, "information", None) or "")
     # dbt-spark writes an empty comment where there is no description.
     comment = session.catalog.getTable(name).description or None

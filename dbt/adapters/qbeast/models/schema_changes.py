@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core import (
     Catalog,
+    InvalidOptions,
     QbeastTable,
     TableSnapshot,
     generation_expression,
@@ -106,10 +107,10 @@ def bring_up_to_date(
 
 def table_schema(session: SparkSession, table: str) -> StructType:
     """The columns of a table, without `_qbeast_slice`."""
-    entry = Catalog(session).find(table)
-    if entry.provider == "delta":
+    provider, location = _provider_and_location(session, table)
+    if provider == "delta":
         # Spark does not show which columns are generated, identity or NOT NULL columns.
-        return TableSnapshot.load(session, entry.location).schema
+        return TableSnapshot.load(session, location).schema
     return session.table(table).schema
 
 
@@ -145,15 +146,21 @@ def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> N
 
 
 def _require_delta(session: SparkSession, table: str, dropped: Sequence[str]) -> None:
-    """Raises DbtRuntimeError if columns or fields are to be dropped from another format."""
-    provider = Catalog(session).find(table).provider if dropped else "delta"
+    """Raises DbtRuntimeError if a change would drop columns or fields from another format."""
+    provider = _provider_and_location(session, table)[0] if dropped else "delta"
     if provider != "delta":
+        reason, remedy = "it is in another catalog than Spark's own", ""
+        if provider:
+            reason = f"it is stored as {provider}"
+            remedy = (
+                ". To store the table as Delta, remove file_format and run with --full-refresh, "
+                "which keeps only the rows that the query returns"
+            )
         raise DbtRuntimeError(
-            f"{', '.join(dropped)} cannot be dropped from {table}, because it is stored as "
-            f"{provider}, and columns can be dropped only from a Delta table: keep the columns in "
-            "the query, or set on_schema_change to 'append_new_columns', which leaves them empty "
-            "in new rows. To store the table as Delta, remove file_format and run with "
-            "--full-refresh, which keeps only the rows that the query returns"
+            f"{', '.join(dropped)} cannot be dropped from {table}, because {reason}, and columns "
+            "can be dropped only from a Delta table: keep the columns in the query, or set "
+            "on_schema_change to 'append_new_columns', which leaves them empty in new rows"
+            f"{remedy}"
         )
 
 
@@ -245,6 +252,15 @@ def _require_unpartitioned(
             )
 
 
+def _provider_and_location(session: SparkSession, table: str) -> tuple[str, str]:
+    """How and where a table is stored; empty texts if it is in another catalog than Spark's own."""
+    try:
+        entry = Catalog(session).find(table)
+    except InvalidOptions:
+        return "", ""
+    return entry.provider, entry.location
+
+
 def _is_mapped(session: SparkSession, table: str) -> bool:
     return maps_columns(Catalog(session).properties(table))
 
@@ -256,9 +272,9 @@ def _retype(session: SparkSession, table: str, retyped: Difference, model: str) 
             session, f"alter table {table} alter column {retyped.quoted} type {data_type}"
         )
     except Exception as error:
-        widening, catalog = "", Catalog(session)
-        is_delta = catalog.find(table).provider == "delta"
-        if is_delta and catalog.properties(table).get(_WIDENING) != "true":
+        widening, (provider, _) = "", _provider_and_location(session, table)
+        properties = Catalog(session).properties(table)
+        if provider == "delta" and properties.get(_WIDENING) != "true":
             widening = (
                 ", or, if that type is wider, turn on type widening: alter table "
                 f"{table} set tblproperties ('{_WIDENING}' = 'true')"

@@ -10,10 +10,11 @@
   {%- set increment = adapter.qbeast_increment(config, context, spec, inputs_of_batch) -%}
   {%- set existing = load_relation(this) -%}
   {%- set is_delta = is_indexed or config.get('file_format') == 'delta' -%}
+  {%- set is_iceberg = not is_indexed and config.get('file_format') == 'iceberg' -%}
   {# dbt caches this relation for the next batch of the same run. #}
-  {%- set target_relation = this.incorporate(type='table', is_delta=is_delta) -%}
+  {%- set target_relation = this.incorporate(type='table', is_delta=is_delta, is_iceberg=is_iceberg) -%}
   {%- set is_in_place = existing is not none and existing.is_table
-                        and (existing.is_delta and is_delta) -%}
+                        and ((existing.is_delta and is_delta) or (existing.is_iceberg and is_iceberg)) -%}
   {%- set add = increment is not none and existing is not none and existing.is_table
                 and (is_in_place or not is_delta) and not should_full_refresh() -%}
 
@@ -43,7 +44,7 @@
   {%- if (is_indexed or add or is_replaced) and config.get('contract').enforced -%}
     {{ get_assert_columns_equivalent(query) }}
   {%- endif -%}
-  {# A view or a table in another format must be dropped; a Delta table is replaced in place. #}
+  {# Delta and Iceberg tables are replaced in place. A view or a table in another format is dropped. #}
   {%- if is_replaced -%}
     {% do adapter.drop_relation(existing) %}
   {%- endif -%}

@@ -253,6 +253,18 @@ class QbeastAdapter(SparkAdapter):
         """The model's configuration, checked before anything runs (`models/configuration.py`)."""
         return models.configuration.model_spec(config, model, built_from, full_refresh=full_refresh)
 
+    @available.parse_none
+    def qbeast_run_header(self, header: str) -> None:
+        """Runs a `sql_header`, unless it was the last one in this session.
+
+        The batches of a microbatch model share their session, and a header that creates a function
+        or a view can run there only once.
+        """
+        handle = self._handle()
+        if header != handle.last_header:
+            self.execute(header)
+            handle.last_header = header
+
     @available.parse(lambda *_: "")
     def qbeast_run_python(
         self,

@@ -44,6 +44,7 @@ class SessionHandle:
     ) -> None:
         self.session = session
         self.name = name
+        self.last_header = ""
         self.job_group = f"dbt-qbeast-{uuid.uuid4().hex[:8]}-{name}"
         self._shared = shared
         self._progress_seconds = progress_seconds

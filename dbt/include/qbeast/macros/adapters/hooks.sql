@@ -18,9 +18,7 @@
    at a time, so the header is run before the query, in the same session. #}
 {% macro qbeast_run_sql_header() %}
   {%- if config.get('sql_header') -%}
-    {%- call statement() -%}
-      {{ config.get('sql_header') | trim }}
-    {%- endcall -%}
+    {% do adapter.qbeast_run_header(config.get('sql_header') | trim) %}
   {%- endif -%}
 {% endmacro %}
 

@@ -1,9 +1,9 @@
-"""dbt's macros in Spark's ANSI mode, the header before a query, and the properties of views."""
+"""dbt's macros in ANSI mode and those of a project, headers of queries, and properties of views."""
 
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import patch_microbatch_end_time, run_dbt
 from pyspark.sql import SparkSession
 
 from tests.integration.dbt.projects import message_of, properties
@@ -94,3 +94,62 @@ class TestMacros:
         found = properties(spark, f"{project.test_schema}.described")
         assert found["team"] == "o'brien"
         assert "delta.appendOnly" not in found
+
+
+TIMES = """
+{{ config(materialized='table', event_time='at') }}
+select cast(id as int) as id, timestamp '2020-01-01' + make_dt_interval(id) as at from range(3)
+"""
+BATCHED = """
+{{ config(materialized='incremental', incremental_strategy='microbatch', event_time='at',
+          batch_size='day', begin='2020-01-01', columns_to_index='id') }}
+{% call set_sql_header(config) %}
+  create temporary function plus_ten(n int) returns int return n + 10
+{% endcall %}
+select plus_ten(id) as id, at from {{ ref('times') }}
+"""
+# These take fewer arguments than dbt's own, and return a text.
+OWN_MACROS = """
+{% macro ref(model_name) %}{{ builtins.ref(model_name) }}{% endmacro %}
+{% macro source(name, table_name) %}{{ builtins.source(name, table_name) }}{% endmacro %}
+"""
+OF_REF_AND_SOURCE = """
+sources:
+  - {name: given, schema: "{{ target.schema }}", tables: [{name: times}]}
+snapshots:
+  - name: of_ref
+    relation: ref('times')
+    config: &config {unique_key: id, strategy: check, check_cols: all, hard_deletes: invalidate}
+  - {name: of_source, relation: "source('given', 'times')", config: *config}
+"""
+
+
+class TestOwnMacros:
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, str]:
+        return {"own.sql": OWN_MACROS}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"times.sql": TIMES, "batched.sql": BATCHED}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"snapshots.yml": OF_REF_AND_SOURCE}
+
+    def test_a_header_runs_once_for_all_batches(self, project: Any, spark: SparkSession) -> None:
+        with patch_microbatch_end_time("2020-01-03 13:57:00"):
+            run_dbt(["run"])
+        rows = spark.table(f"{project.test_schema}.batched").select("id").collect()
+        assert sorted(row.id for row in rows) == [10, 11, 12]
+
+    def test_a_projects_own_ref_and_source_may_take_less_and_return_text(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        run_dbt(["run", "-s", "times"])
+        run_dbt(["snapshot"])
+        run_dbt(["snapshot"])
+        results = run_dbt(["snapshot", "--empty"], expect_pass=False)
+        for name in ("of_ref", "of_source"):
+            assert spark.table(f"{project.test_schema}.{name}").count() == 3
+            assert "with --empty its query lacks rows" in message_of(results, name)

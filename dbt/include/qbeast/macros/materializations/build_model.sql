@@ -77,15 +77,16 @@
 {% endmacro %}
 
 
-{# The refs and sources of a node, limited as in SQL: by a batch, --empty or --sample. #}
+{# The refs and sources of a node, limited as in SQL: by a batch, --empty or --sample. A project's own
+   `ref` may take other arguments or return text. #}
 {% macro qbeast_inputs(model) -%}
   {%- set inputs = [] -%}
   {%- for given in model.refs -%}
     {%- set names = [given.package, given.name] if given.package else [given.name] -%}
-    {% do inputs.append(ref(*names, v=given.version or none)) %}
+    {% do inputs.append(builtins.ref(*names, v=given.version or none)) %}
   {%- endfor -%}
   {%- for names in model.sources -%}
-    {% do inputs.append(source(*names)) %}
+    {% do inputs.append(builtins.source(*names)) %}
   {%- endfor -%}
   {{ return(inputs) }}
 {%- endmacro %}

@@ -1,6 +1,7 @@
 """Incremental models with an index, in each strategy."""
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -704,6 +705,32 @@ def model(dbt, session):
         return pd.DataFrame({"id": [2, 3], "n": [20, 30]})
     return session.createDataFrame([(1, 1), (2, 2)], "id long, n long")
 """
+WITH_CLASSES = """
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import functions as F
+
+
+@dataclass
+class Named:
+    name: str
+
+    def loud(self) -> str:
+        return self.name.upper()
+
+
+def loud(name):
+    return Named(name).loud()
+
+
+def model(dbt, session):
+    dbt.config(materialized="table")
+    rows = session.createDataFrame([("a",)], "name string")
+    in_rdd = rows.rdd.map(lambda row: (loud(row.name),)).toDF("name string")
+    return rows.select(F.udf(loud)("name").alias("name")).union(in_rdd)
+"""
 BROKEN = """
 def model(dbt, session):
     return 1 / 0
@@ -713,17 +740,25 @@ def model(dbt, session):
 class TestPythonModels:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
-        return {"counted.py": PYTHON}
+        return {"counted.py": PYTHON, "with_classes.py": WITH_CLASSES}
+
+    def test_its_classes_and_functions_work_in_this_process_and_in_workers(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        run_dbt(["run", "-s", "with_classes"])
+        rows = spark.table(f"{project.test_schema}.with_classes").collect()
+        assert rows == [("A",), ("A",)]
+        assert not [name for name in sys.modules if "with_classes" in name]
 
     def test_its_result_is_indexed_and_merged(self, project: Any, spark: SparkSession) -> None:
-        run_dbt(["run"])
-        run_dbt(["run"])
+        run_dbt(["run", "-s", "counted"])
+        run_dbt(["run", "-s", "counted"])
         table = f"{project.test_schema}.counted"
         assert sorted(spark.table(table).collect()) == [(1, 1), (2, 20), (3, 30)]
         assert QbeastTable.for_name(spark, table).columns_to_index == ["id"]
 
         write_file(BROKEN, project.project_root, "models/counted.py")
-        (failed,) = run_dbt(["run"], expect_pass=False)
+        (failed,) = run_dbt(["run", "-s", "counted"], expect_pass=False)
         assert "ZeroDivisionError: division by zero" in failed.message
         assert "models/counted.py (line " in failed.message
 

@@ -1,11 +1,15 @@
 """Runs Python models in this process, on the node's own session."""
 
+import sys
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 from dbt.adapters.qbeast.relation import QbeastRelation
 from dbt_common.exceptions import DbtRuntimeError
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import quoted
@@ -31,19 +35,19 @@ def run_model(
         DbtRuntimeError: the code failed, or did not return a DataFrame.
     """
     path = str(model["original_file_path"])
-    # "__main__", as on platforms that dbt submits models to, would run the file's `if __name__`
-    # block.
-    names: dict[str, Any] = {"spark": session, "__name__": str(model["name"])}
-    try:
-        # A Python model is a program of the project's author, who is trusted (SECURITY.md).
-        exec(compile(compiled_code, path, "exec"), names)  # nosec B102 # noqa: S102
-        argument = names["dbtObj"](read)
-        result = names["model"](argument, session)
-    except DbtRuntimeError:
-        raise
-    except Exception as error:
-        raise _as_error(error, path) from error
-    _as_view(session, data_frame(session, result, path))
+    with _module(str(model["unique_id"])) as module:
+        names = module.__dict__
+        names["spark"] = session
+        try:
+            # A Python model is a program of the project's author, who is trusted (SECURITY.md).
+            exec(compile(compiled_code, path, "exec"), names)  # nosec B102 # noqa: S102
+            argument = names["dbtObj"](read)
+            result = names["model"](argument, session)
+        except DbtRuntimeError:
+            raise
+        except Exception as error:
+            raise _as_error(error, path) from error
+        _as_view(session, data_frame(session, result, path))
     return f"select * from {quoted(VIEW)}"
 
 
@@ -78,6 +82,25 @@ def data_frame(session: SparkSession, result: Any, path: str) -> DataFrame:
         f"{path}: model() returned a {kind.__module__}.{kind.__qualname__}. Return a DataFrame of "
         "Spark, pandas or pandas on Spark"
     )
+
+
+@contextmanager
+def _module(unique_id: str) -> Iterator[ModuleType]:
+    """A module for a model's code, importable by its name inside the block.
+
+    `dataclasses` and others look up the module of a class by its name. A node's unique id has dots
+    and no package, so no real module has that name. It is not "__main__", which would run the
+    file's `if __name__` block.
+    """
+    module = ModuleType(unique_id)
+    sys.modules[unique_id] = module
+    # Spark's workers cannot import it, so its functions are sent to them as code.
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        yield module
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
+        del sys.modules[unique_id]
 
 
 def _as_view(session: SparkSession, frame: DataFrame) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from functools import partial
+from multiprocessing.context import SpawnContext
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.impl import BaseAdapter, ConstraintSupport, FreshnessResponse
@@ -65,6 +66,11 @@ class QbeastAdapter(SparkAdapter):
             Capability.TableLastModifiedMetadataBatch: CapabilitySupport(support=Support.Full),
         }
     )
+
+    def __init__(self, config: Any, mp_context: SpawnContext) -> None:
+        super().__init__(config, mp_context)
+        self._warned: set[str] = set()
+        """The warnings that a run gives only once; dbt makes an adapter for each run."""
 
     @classmethod
     def quote(cls, identifier: Any) -> str:
@@ -404,8 +410,11 @@ class QbeastAdapter(SparkAdapter):
         Warns about what the model's author may not expect (`models/increment_warnings.py`).
         """
         increment = models.configuration.model_increment(config, context["model"], inputs)
+        if spec is not None:
+            self._warn_of_ignored_macros(context)
         if increment is not None:
-            models.own_macros.refuse_ignored_macros(config, context)
+            packages = self._packages_with_macros()
+            models.own_macros.refuse_ignored_macros(config, context, packages)
             find = partial(self.get_incremental_strategy_macro, context)
             models.increment.require_macro(increment, find)
         name = str(context["model"]["alias"])
@@ -468,7 +477,26 @@ class QbeastAdapter(SparkAdapter):
                 model=models.configuration.selector_of(model),
             )
 
+    def _packages_with_macros(self) -> list[str]:
+        """The packages in which the project's `dispatch` searches for dbt's own macros."""
+        return self.config.get_macro_search_order("dbt") or []
+
+    def _warn_of_ignored_macros(self, context: Mapping[str, Any]) -> None:
+        """Warns of each macro once in a run, not for each table with an index."""
+        packages = self._packages_with_macros()
+        for message in models.own_macros.warnings_of_ignored_macros(context, packages):
+            if message not in self._warned:
+                self._warned.add(message)
+                warn(message)
+
     # -- called by macros: snapshots
+
+    @available.parse_none
+    def qbeast_check_macros_of_snapshot(self, context: Mapping[str, Any]) -> None:
+        """Refuses macros that an indexed snapshot would not call (`models/own_macros.py`)."""
+        packages = self._packages_with_macros()
+        models.own_macros.refuse_ignored_macros_of_snapshot(context, packages)
+        self._warn_of_ignored_macros(context)
 
     @available.parse_none
     def qbeast_known_check_cols(self, config: Any, query: str) -> None:

@@ -17,7 +17,11 @@ from dbt.adapters.qbeast.models.increment import (
     unknown_strategy,
 )
 from dbt.adapters.qbeast.models.increment_warnings import warnings_of, warnings_of_kept_index
-from dbt.adapters.qbeast.models.own_macros import refuse_ignored_macros
+from dbt.adapters.qbeast.models.own_macros import (
+    refuse_ignored_macros,
+    refuse_ignored_macros_of_snapshot,
+    warnings_of_ignored_macros,
+)
 from dbt.adapters.qbeast.relation import QbeastRelation
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -370,12 +374,52 @@ def test_a_misspelt_strategy_is_reported_with_the_right_one() -> None:
 def test_a_macro_that_this_adapter_does_not_call_is_refused(
     config: dict[str, Any], package: str, name: str, is_refused: bool
 ) -> None:
-    context = {name: SimpleNamespace(macro=SimpleNamespace(package_name=package)), "other": 1}
+    context = {**macro_of(package, name), "other": 1}
     if is_refused:
         with pytest.raises(DbtRuntimeError, match=f"the macro {name} of {package} is not called"):
             refuse_ignored_macros(config, context)
     else:
         refuse_ignored_macros(config, context)
+
+
+def macro_of(package: str, name: str) -> dict[str, Any]:
+    """A macro by its name, as in dbt's context."""
+    return {name: SimpleNamespace(macro=SimpleNamespace(package_name=package))}
+
+
+@pytest.mark.parametrize(
+    ("name", "packages", "is_refused"),
+    [
+        ("spark__get_merge_sql", ["shop", "company", "dbt"], True),
+        ("spark__get_merge_sql", [], False),
+        ("get_merge_sql", ["shop", "company", "dbt"], False),
+    ],
+)
+def test_macros_of_packages_are_refused_if_dispatch_would_call_them(
+    name: str, packages: list[str], is_refused: bool
+) -> None:
+    context = {"company": macro_of("company", name), "shop": "a macro that is named so"}
+    if is_refused:
+        with pytest.raises(DbtRuntimeError, match=f"the macro {name} of company is not called"):
+            refuse_ignored_macros({"unique_key": "id"}, context, packages)
+    else:
+        refuse_ignored_macros({"unique_key": "id"}, context, packages)
+
+
+def test_a_macro_that_merges_snapshots_is_refused_for_an_indexed_one() -> None:
+    with pytest.raises(DbtRuntimeError, match="default__snapshot_merge_sql of shop is not called"):
+        refuse_ignored_macros_of_snapshot(macro_of("shop", "default__snapshot_merge_sql"))
+    refuse_ignored_macros_of_snapshot(macro_of("dbt_spark", "spark__snapshot_merge_sql"))
+
+
+def test_a_macro_that_would_only_change_how_a_table_is_made_gives_a_warning() -> None:
+    context = {
+        **macro_of("dbt_qbeast", "qbeast__tblproperties_clause"),
+        "company": macro_of("company", "spark__location_clause"),
+    }
+    (warning,) = warnings_of_ignored_macros(context, ["company", "dbt"])
+    assert "the macro spark__location_clause of company has no effect" in warning
+    assert warning.endswith("Use location_root instead")
 
 
 CONTRACTED = {

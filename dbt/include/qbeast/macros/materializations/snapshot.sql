@@ -4,6 +4,9 @@
   {%- set is_indexed = adapter.qbeast_is_indexed(config) -%}
   {%- set built_from = adapter.qbeast_built_from(model, graph) -%}
   {%- set spec = adapter.qbeast_model_spec(config, model, built_from) if is_indexed else none -%}
+  {%- if is_indexed -%}
+    {% do adapter.qbeast_check_macros_of_snapshot(context) %}
+  {%- endif -%}
   {%- if config.get('file_format') != 'delta' -%}
     {% do exceptions.raise_compiler_error(
         "file_format='" ~ config.get('file_format') ~ "' cannot be used for the snapshot " ~ this ~ ', because each '

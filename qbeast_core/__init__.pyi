@@ -10,6 +10,7 @@ from .delta.filters import PushedFilters as PushedFilters
 from .delta.filters import filters_of_statement as filters_of_statement
 from .delta.metadata import maps_columns as maps_columns
 from .delta.snapshot import TableSnapshot as TableSnapshot
+from .delta.snapshot import is_same_location as is_same_location
 from .errors import AmbiguousMerge as AmbiguousMerge
 from .errors import CommitConflict as CommitConflict
 from .errors import CommitStateUnknown as CommitStateUnknown

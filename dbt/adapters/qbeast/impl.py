@@ -390,6 +390,13 @@ class QbeastAdapter(SparkAdapter):
             response, _ = models.clone.clone_onto(session, _table(relation), statement)
             return response
 
+    @available.parse_none
+    def qbeast_require_other_location(self, source: BaseRelation, root: str, alias: str) -> None:
+        """Refuses to clone a table into its own directory (`models/clone.py`)."""
+        location = f"{root.rstrip('/')}/{alias}"
+        with self._running(f"location of {source}") as session:
+            models.clone.require_other_location(session, _table(source), location)
+
     @available
     def qbeast_literal(self, value: Any) -> str:
         """A value of the configuration as a text literal of SQL."""

@@ -1,5 +1,6 @@
 """dbt clone: a table with an index has it in its clone too."""
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -22,6 +23,10 @@ EVENTS = """
           incremental_strategy='append', alias='Events') }}
 select id, cast(id % 7 as string) as kind from range({{ var('first') }}, {{ var('first') + 1000 }})
 {% if is_incremental() %} where id >= 0 {% endif %}
+"""
+PLACED = """
+{{ config(CONFIG, location_root=var('root') ~ '/' ~ var('directory', target.name)) }}
+select id from range(10)
 """
 PARQUET = "{{ config(materialized='table', file_format='parquet') }} select 1 as id"
 
@@ -51,11 +56,7 @@ def test_rows_can_be_restored_if_the_reply_to_their_deletion_is_lost(
             spark.sql(f"drop table {table}")
 
 
-class TestClone:
-    @pytest.fixture(scope="class")
-    def models(self) -> dict[str, Any]:
-        return {"events.sql": EVENTS, "parquet.sql": PARQUET}
-
+class WithTwoTargets:
     @pytest.fixture(scope="class")
     def other_schema(self, unique_schema: str, spark: SparkSession) -> Iterator[str]:
         yield f"{unique_schema}_other"
@@ -71,16 +72,27 @@ class TestClone:
         }
         return {"test": {"outputs": outputs, "target": "default"}}
 
+
+def stored_state(project: Any) -> str:
+    """A directory with the manifest of the last command."""
+    state = Path(project.project_root, "state")
+    state.mkdir()
+    shutil.copy(Path(project.project_root, "target", "manifest.json"), state)
+    return str(state)
+
+
+class TestClone(WithTwoTargets):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {"events.sql": EVENTS, "parquet.sql": PARQUET}
+
     def test_a_clone_keeps_tags_and_revisions(
         self, project: Any, other_schema: str, spark: SparkSession
     ) -> None:
         for first in (0, 5000):  # the second is beyond the first revision's range
             run_dbt(["run", "--vars", f"{{first: {first}}}"])
-        state = Path(project.project_root, "state")
-        state.mkdir()
-        shutil.copy(Path(project.project_root, "target", "manifest.json"), state)
         of_other = ["--target", "other"]
-        cloning = ["clone", "--state", str(state), *of_other, "--vars", "{first: 0}"]
+        cloning = ["clone", "--state", stored_state(project), *of_other, "--vars", "{first: 0}"]
         results = run_dbt(cloning, expect_pass=False)
         assert "parquet cannot be cloned, because it is not a Delta table" in message_of(
             results, "parquet"
@@ -125,3 +137,35 @@ class TestClone:
         assert "column mapping mode" in failed.message.lower(), failed.message
         assert spark.table(f"{other_schema}.events").count() == 3000
         assert QbeastTable.for_name(spark, f"{other_schema}.events").check().ok
+
+
+class TestCloneWithLocation(WithTwoTargets):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        configs = {
+            "indexed": "materialized='qbeast', columns_to_index='id'",
+            "plain": "materialized='table'",
+        }
+        return {f"{name}.sql": PLACED.replace("CONFIG", c) for name, c in configs.items()}
+
+    def test_a_clone_is_in_its_own_location_and_stays_there(
+        self, project: Any, other_schema: str, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        def with_root(root: str, **more: str) -> list[str]:
+            return ["--vars", json.dumps({"root": str(tmp_path / root), **more})]
+
+        def location(name: str) -> str:
+            detail = spark.sql(f"describe detail {other_schema}.{name}").first()
+            return str(detail.location).removeprefix("file:")
+
+        run_dbt(["run", *with_root("a")])
+        cloning = ["clone", "--state", stored_state(project), "--target", "other"]
+        for result in run_dbt([*cloning, *with_root("a", directory="default")], expect_pass=False):
+            assert "two tables cannot share a directory" in result.message, result.message
+
+        run_dbt([*cloning, *with_root("a")])
+        run_dbt(["run", "--target", "other", *with_root("a")])
+        run_dbt([*cloning, "--full-refresh", *with_root("b")])
+        for name in ("indexed", "plain"):
+            assert location(name) == f"{tmp_path}/a/other/{name}"
+            assert spark.table(f"{other_schema}.{name}").count() == 10

@@ -1,4 +1,4 @@
-"""Clones a Delta table onto one that has rows."""
+"""Clones a Delta table onto one that has rows, or to a directory of its own."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,7 +8,7 @@ from dbt.adapters.qbeast.spark.errors import as_dbt_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
-from qbeast_core import Catalog, TableSnapshot, run_statement
+from qbeast_core import Catalog, TableSnapshot, is_same_location, run_statement
 
 _Result = TypeVar("_Result")
 
@@ -42,6 +42,21 @@ def clone_onto(session: SparkSession, table: str, clone: Callable[[], _Result]) 
     except Exception as error:
         _restore(session, table, before, error)
         raise
+
+
+def require_other_location(session: SparkSession, source: str, location: str) -> None:
+    """Raises DbtRuntimeError if the clone of a table would be stored in the table's own directory.
+
+    Args:
+        source: the quoted name of the table to clone.
+        location: the directory of the clone, from `location_root`.
+    """
+    if is_same_location(session, Catalog(session).find(source).location, location):
+        raise DbtRuntimeError(
+            f"{source} cannot be cloned to {location}, because it is stored there itself: two "
+            "tables cannot share a directory. Set another location_root for this target, such as "
+            "one that contains {{ target.name }}"
+        )
 
 
 def _restore(session: SparkSession, table: str, before: int, error: Exception) -> None:

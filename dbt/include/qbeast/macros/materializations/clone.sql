@@ -28,17 +28,28 @@
     {{ return({'relations': [target_relation]}) }}
   {%- endif -%}
 
-  {%- set clone_sql = create_or_replace_clone(target_relation, source) -%}
   {%- if existing is not none and existing.is_delta -%}
+    {%- set clone_sql = create_or_replace_clone(target_relation, source) -%}
     {% do store_result('main', response=adapter.qbeast_clone_onto(target_relation, clone_sql)) %}
   {%- else -%}
+    {%- if config.get('location_root') -%}
+      {% do adapter.qbeast_require_other_location(source, config.get('location_root'), model['alias']) %}
+    {%- endif -%}
     {%- if existing is not none -%}
       {% do adapter.drop_relation(existing) %}
     {%- endif -%}
     {%- call statement('main') -%}
-      {{ clone_sql }}
+      {{ create_or_replace_clone(target_relation, source) }}
     {%- endcall -%}
   {%- endif -%}
   {% do persist_docs(target_relation, model) %}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
+
+
+{# dbt-spark's statement, but with the location of a new table: a later run does not move the table.
+   Delta ignores the location of a table that exists. #}
+{% macro qbeast__create_or_replace_clone(this_relation, defer_relation) %}
+  create or replace table {{ this_relation }} shallow clone {{ defer_relation }}
+  {{ location_clause() }}
+{% endmacro %}

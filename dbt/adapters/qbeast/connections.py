@@ -5,7 +5,9 @@ warehouse) at once, it does not import PySpark: modules that need PySpark are im
 """
 
 import os
+import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.context import SpawnContext
@@ -21,7 +23,9 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.exceptions import FailedToConnectError
 from dbt.adapters.qbeast import lock
 from dbt.adapters.qbeast.credentials import QbeastCredentials
+from dbt.adapters.qbeast.warning import warn
 from dbt.adapters.spark.connections import SparkConnectionManager
+from dbt_common.events.contextvars import get_node_info
 
 if TYPE_CHECKING:
     import agate
@@ -31,6 +35,15 @@ logger = AdapterLogger("Qbeast")
 
 # dbt commands that always open the warehouse, so that a busy one is reported before parsing.
 _COMMANDS_WITH_A_SESSION = {"build", "run", "seed", "snapshot", "test", "run-operation", "debug"}
+
+# A statement that changes only the session it runs in, after its comments. A global temporary view
+# is not one: all sessions have it.
+_CHANGE_OF_SESSION = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*(?:(?!\*/).)*\*/)*"
+    r"(?P<statement>(?:(?:set|reset|use|declare)"
+    r"|create\s+(?:or\s+replace\s+)?temp(?:orary)?)\s.*)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 class QbeastConnectionManager(SparkConnectionManager):
@@ -99,6 +112,7 @@ class QbeastConnectionManager(SparkConnectionManager):
     ) -> tuple[AdapterResponse, "agate.Table"]:
         from dbt_common.clients.agate_helper import empty_table
 
+        _warn_of_change_for_no_node(sql)
         sql = self._add_query_comment(sql)
         _, cursor = self.add_query(sql, auto_begin)
         response = self.get_response(cursor)
@@ -132,6 +146,19 @@ class QbeastConnectionManager(SparkConnectionManager):
     @classmethod
     def data_type_code_to_name(cls, type_code: Any) -> str:
         return str(type_code)
+
+
+def _warn_of_change_for_no_node(sql: str) -> None:
+    """Warns of an on-run-start operation that changes only its own session."""
+    # dbt names these nodes operation.<package>.<package>-on-run-start-<number>.
+    is_of_run_start = "-on-run-start-" in get_node_info().get("unique_id", "")
+    changes = _CHANGE_OF_SESSION.match(sql) if is_of_run_start else None
+    if changes:
+        statement = textwrap.shorten(changes["statement"], 80, placeholder=" …")
+        warn(
+            f"`{statement}` in on-run-start has no effect on models, because each node has a "
+            "session of its own. Use `spark_config` in the profile, or a `pre_hook` of the models"
+        )
 
 
 def _require_free_warehouse(credentials: QbeastCredentials) -> None:

@@ -1,9 +1,10 @@
 """Nodes that run at the same time: no view, setting or name of one reaches another."""
 
+import re
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
 from tests.support.views import temporary_views
@@ -14,6 +15,18 @@ WITH_HOOK = """
 select current_timezone() as here, zone from of_this_model
 """
 WITHOUT_HOOK = "{{ config(materialized='table') }} select current_timezone() as here"
+ON_RUN_START = [
+    "/* for */ -- all models\nset time zone 'Asia/Tokyo'",
+    "CREATE OR REPLACE TEMP VIEW of_hooks AS SELECT 1 AS id",
+    "create temporary function own as 'org.apache.hadoop.hive.ql.udf.UDFPI'",
+    "{{ in_macro() }}",
+    "use default",
+    "create or replace global temporary view of_all as select 1 as id",
+    "-- set a = b\nselect 'set a = b'",
+]
+IN_MACRO = """
+{% macro in_macro() %}{% do run_query("set spark.sql.shuffle.partitions = 3") %}{% endmacro %}
+"""
 ZONES = ("Asia/Tokyo", "Europe/Paris", "America/Lima")
 
 
@@ -23,8 +36,25 @@ class TestHooks:
         hooked = {f"zone{i}.sql": WITH_HOOK.replace("ZONE", z) for i, z in enumerate(ZONES)}
         return {**hooked, "no_zone.sql": WITHOUT_HOOK}
 
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, Any]:
+        return {"in_macro.sql": IN_MACRO}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        at_end = ["set time zone 'Asia/Tokyo'", "drop view global_temp.of_all"]
+        return {"on-run-start": list(ON_RUN_START), "on-run-end": at_end}
+
     def test_a_set_in_a_hook_stays_in_its_model(self, project: Any, spark: SparkSession) -> None:
-        run_dbt(["run", "--threads", "4"])
+        _, log = run_dbt_and_capture(["run", "--threads", "4"])
+        warned = re.findall("`(.*)` in on-run-start has no effect on models", log)
+        assert warned == [
+            "set time zone 'Asia/Tokyo'",
+            "CREATE OR REPLACE TEMP VIEW of_hooks AS SELECT 1 AS id",
+            "create temporary function own as 'org.apache.hadoop.hive.ql.udf.UDFPI'",
+            "set spark.sql.shuffle.partitions = 3",
+            "use default",
+        ]
         for i, zone in enumerate(ZONES):
             row = spark.table(f"{project.test_schema}.zone{i}").first()
             assert (row.here, row.zone) == (zone, zone)

@@ -62,10 +62,6 @@ SETTINGS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "on": {},
         "off": {"spark.databricks.delta.stats.skipping": "false"},
     },
-    "groups": {
-        "with keys": {},
-        "without": {"spark.sql.retainGroupColumns": "false"},
-    },
     "files": {
         "whole": {},
         "split": {"spark.sql.files.maxRecordsPerFile": "9"},

@@ -165,7 +165,7 @@ def _require_free_warehouse(credentials: QbeastCredentials) -> None:
     """Raises before the project is parsed if another process holds the warehouse."""
     directory = credentials.lock_directory()
     if directory is not None and not _spark_is_running():
-        lock.require_free(directory, credentials.warehouse_location())
+        lock.check_free(directory, credentials.warehouse_location())
 
 
 def _spark_is_running() -> bool:

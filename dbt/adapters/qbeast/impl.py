@@ -83,19 +83,19 @@ class QbeastAdapter(SparkAdapter):
 
     def pre_model_hook(self, config: Mapping[str, Any]) -> None:
         """Refuses wrong keys, and makes Delta the default of every table, snapshot and seed."""
-        models.key_checks.refuse_misplaced_keys(config)
+        models.key_checks.check_no_misplaced_keys(config)
         node = getattr(config, "model", None)
         node_config = getattr(node, "config", None)
         if node is not None and node.resource_type not in ("test", "unit_test"):
-            models.key_checks.refuse_sample(node_config or {}, node.name)
-        models.key_checks.refuse_misspelt_keys(node_config or {})
+            models.key_checks.check_no_sample(node_config or {}, node.name)
+        models.key_checks.check_no_misspelt_keys(node_config or {})
         models.configuration.default_to_delta(node_config)
 
     @available.parse_none
     @classmethod
     def get_hard_deletes_behavior(cls, config: dict[str, str]) -> str:
         """A snapshot's `hard_deletes`; dbt's own message about a wrong value does not name it."""
-        models.snapshots.require_known_hard_deletes(config)
+        models.snapshots.check_known_hard_deletes(config)
         return str(super().get_hard_deletes_behavior(config))
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
@@ -206,7 +206,7 @@ class QbeastAdapter(SparkAdapter):
 
     def debug_query(self) -> None:
         with self._running() as session:
-            spark.debug.tell(session)
+            spark.debug.log_environment(session)
 
     @classmethod
     def _get_adapter_specific_run_info(cls, config: RelationConfig) -> dict[str, Any]:
@@ -229,7 +229,7 @@ class QbeastAdapter(SparkAdapter):
         lowered = {key: name.lower() for key, name in column_names.items()}
         super().assert_valid_snapshot_target_given_strategy(relation, lowered, strategy)
         present = [column.name for column in self.get_columns_in_relation(relation)]
-        models.snapshots.require_columns_of_snapshot(
+        models.snapshots.check_columns_of_snapshot(
             str(relation), present, column_names, strategy, source_columns
         )
 
@@ -395,7 +395,7 @@ class QbeastAdapter(SparkAdapter):
         """Refuses to clone a table into its own directory (`models/clone.py`)."""
         location = f"{root.rstrip('/')}/{alias}"
         with self._running(f"location of {source}") as session:
-            models.clone.require_other_location(session, _table(source), location)
+            models.clone.check_other_location(session, _table(source), location)
 
     @available
     def qbeast_literal(self, value: Any) -> str:
@@ -421,9 +421,9 @@ class QbeastAdapter(SparkAdapter):
             self._warn_of_ignored_macros(context)
         if increment is not None:
             packages = self._packages_with_macros()
-            models.own_macros.refuse_ignored_macros(config, context, packages)
+            models.own_macros.check_no_ignored_macros(config, context, packages)
             find = partial(self.get_incremental_strategy_macro, context)
-            models.increment.require_macro(increment, find)
+            models.increment.check_macro(increment, find)
         name = str(context["model"]["alias"])
         for message in models.increment_warnings.warnings_of(config, increment, name, spec):
             warn(message)
@@ -458,7 +458,7 @@ class QbeastAdapter(SparkAdapter):
         with self._running(f"the format of {relation}") as session:
             name = models.configuration.selector_of(model)
             raise DbtRuntimeError(
-                models.advice.of_other_format(session, _table(relation), name, spec)
+                models.advice.other_format_message(session, _table(relation), name, spec)
             )
 
     @available.parse_none
@@ -502,27 +502,27 @@ class QbeastAdapter(SparkAdapter):
     def qbeast_check_macros_of_snapshot(self, context: Mapping[str, Any]) -> None:
         """Refuses macros that an indexed snapshot would not call (`models/own_macros.py`)."""
         packages = self._packages_with_macros()
-        models.own_macros.refuse_ignored_macros_of_snapshot(context, packages)
+        models.own_macros.check_no_ignored_macros_of_snapshot(context, packages)
         self._warn_of_ignored_macros(context)
 
     @available.parse_none
     def qbeast_known_check_cols(self, config: Any, query: str) -> None:
         """Checks that a snapshot's `check_cols` exist (`models/snapshots.py`)."""
         with self._running(query):
-            models.snapshots.require_check_cols(config, partial(self._handle().frame, query))
+            models.snapshots.check_listed_columns(config, partial(self._handle().frame, query))
 
     @available.parse_none
     def qbeast_require_whole_source(
         self, relation: BaseRelation, hard_deletes: str, inputs: Sequence[BaseRelation]
     ) -> None:
-        models.snapshots.require_whole_source(str(relation), hard_deletes, inputs)
+        models.snapshots.check_whole_source(str(relation), hard_deletes, inputs)
 
     @available.parse_none
     def qbeast_require_same_index_of_snapshot(
         self, relation: BaseRelation, spec: "ModelSpec"
     ) -> None:
         with self._running(f"the index of {relation}") as session:
-            models.same_index.require_same_index_of_snapshot(session, _table(relation), spec)
+            models.same_index.check_same_index_of_snapshot(session, _table(relation), spec)
 
     @available.parse_none
     def qbeast_view_of_snapshot(
@@ -582,7 +582,7 @@ class QbeastAdapter(SparkAdapter):
     @available.parse_none
     def qbeast_require_scalar_sql(self, model: Mapping[str, Any]) -> None:
         """Refuses functions that Spark's catalog cannot store (`models/functions.py`)."""
-        models.functions.require_scalar_sql(model)
+        models.functions.check_scalar_sql(model)
 
     # -- called by macros: operations
 
@@ -642,7 +642,7 @@ class QbeastAdapter(SparkAdapter):
     @available.parse_none
     def qbeast_require_no_mixture(self, relation: BaseRelation, built_from: "BuiltFrom") -> None:
         with self._running(f"what {relation} was built from") as session:
-            sampling.run_sample.require_no_mixture(session, _table(relation), built_from)
+            sampling.run_sample.check_same_sample_as(session, _table(relation), built_from)
 
     @available.parse(lambda *_: {})
     def qbeast_mark_of_sample(
@@ -681,7 +681,7 @@ class QbeastAdapter(SparkAdapter):
             return relation
         with self._running(f"sample {relation}") as session:
             whole = sampling.run_sample.is_to_be_sampled(session, _table(relation))
-        return relation.sampled(fraction).replace(is_of_run=True) if whole else relation
+        return relation.sampled(fraction).replace(is_run_sample=True) if whole else relation
 
     def require_whole_ephemeral(self, model: RelationConfig) -> None:
         """Refuses the current node if it must read all rows but this ephemeral model samples."""
@@ -692,7 +692,7 @@ class QbeastAdapter(SparkAdapter):
 
     def _require_whole(self, ephemeral: Mapping[str, Any], reader: str) -> None:
         with self._running(f"what {ephemeral['name']} samples") as session:
-            self._run_sample(session, self._graph()).require_whole(ephemeral, reader)
+            self._run_sample(session, self._graph()).check_whole(ephemeral, reader)
 
     def _run_sample(self, session: "SparkSession", graph: Mapping[str, Any]) -> RunSample:
         def exists(database: Any, schema: str, name: str) -> bool:

@@ -47,7 +47,7 @@ def acquire(state_directory: Path, warehouse: str) -> WarehouseLock:
     return WarehouseLock(lock)
 
 
-def require_free(state_directory: Path, warehouse: str) -> None:
+def check_free(state_directory: Path, warehouse: str) -> None:
     """Raises like `acquire` if another process holds the lock, but does not take it."""
     path = state_directory / _LOCK_FILE
     if not path.exists():

@@ -15,8 +15,8 @@ from typing_extensions import Self
 
 from qbeast_core import quoted
 
-MARK_OF_RUN = "/* of this run */"
-"""In the text of a sample that a run on a sample takes by itself."""
+RUN_SAMPLE_COMMENT = "/* of this run */"
+"""In the SQL of a sample that the run adds. SQL that users write does not have it."""
 _PART = r"(?:`(?:[^`]|``)+`|[^`./]+)"
 _PARTS = re.compile(rf"{_PART}(?:\.{_PART})*")
 
@@ -29,8 +29,8 @@ class QbeastRelation(SparkRelation):
     """
 
     sample: float | None = None
-    is_of_run: bool = False
-    """Whether the run takes the sample by itself, so that what it builds is marked with it."""
+    is_run_sample: bool = False
+    """Whether the run adds the sample (`qbeast_sample`); then what it builds records the sample."""
 
     @classmethod
     def create_from(
@@ -98,7 +98,9 @@ class QbeastRelation(SparkRelation):
     def _sampled_text(self, fraction: float) -> str:
         plain = self.render()
         limited = str(self)
-        size = f"{percent(fraction)} percent" + (f" {MARK_OF_RUN}" if self.is_of_run else "")
+        size = f"{percent(fraction)} percent" + (
+            f" {RUN_SAMPLE_COMMENT}" if self.is_run_sample else ""
+        )
         sampled = f"(select * from {plain} tablesample ({size}))"
         # --empty and --sample narrow the sample; they do not replace it.
         return sampled if limited == plain else limited.replace(plain, sampled, 1)

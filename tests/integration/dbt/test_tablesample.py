@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from dbt.adapters.qbeast.relation import MARK_OF_RUN
+from dbt.adapters.qbeast.relation import RUN_SAMPLE_COMMENT
 from dbt.adapters.qbeast.sampling.rewriting import Rewritten, drop_views, rewrite_tablesample
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import AnalysisException
@@ -501,7 +501,9 @@ def test_a_statement_that_names_the_schema_of_a_column_is_left_to_spark(
 def test_a_sample_of_the_run_is_never_left_to_spark(
     spark: SparkSession, tables: None, sql: str, reason: str
 ) -> None:
-    text = sql.format("sampling.orders tablesample (10 percent MARK)").replace("MARK", MARK_OF_RUN)
+    text = sql.format("sampling.orders tablesample (10 percent MARK)").replace(
+        "MARK", RUN_SAMPLE_COMMENT
+    )
     with pytest.raises(DbtRuntimeError, match=f"(?s){reason}.*`sample: false`.*qbeast_sample: 1"):
         rewrite_tablesample(spark, text)
     assert temporary_views(spark) == []

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from dbt.adapters.qbeast.models.advice import arguments_of, keeping_all_rows
+from dbt.adapters.qbeast.models.advice import conversion_arguments, rewrite_call
 from dbt.adapters.qbeast.models.configuration import model_spec
 
 MODEL = {"name": "m", "alias": "m"}
@@ -24,8 +24,6 @@ MODEL = {"name": "m", "alias": "m"}
 def test_the_arguments_are_those_of_the_model(config: dict[str, Any]) -> None:
     spec = model_spec({"materialized": "qbeast", **config}, MODEL)
     for table, named in (("`s`.`m`", "s.m"), ("`s`.`a-b`", "`s`.`a-b`")):
-        (argument,) = shlex.split(shlex.quote(arguments_of(table, spec)))
+        (argument,) = shlex.split(shlex.quote(conversion_arguments(table, spec)))
         assert yaml.safe_load(argument) == {"table": named, **config}
-        assert f"table={named!r}, mode='overwrite', columns_to_index=" in keeping_all_rows(
-            table, spec
-        )
+        assert f"table={named!r}, mode='overwrite', columns_to_index=" in rewrite_call(table, spec)

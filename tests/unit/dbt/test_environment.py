@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from dbt.adapters.qbeast.spark.environment import Java, delta_package, find_java, require_java
+from dbt.adapters.qbeast.spark.environment import Java, check_java, delta_package, find_java
 from dbt_common.exceptions import DbtRuntimeError
 
 
@@ -25,7 +25,7 @@ def test_major_version(version: str, major: int) -> None:
 def test_java_home_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_java(tmp_path, "21.0.2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert require_java() == Java(str(tmp_path / "bin" / "java"), "21.0.2")
+    assert check_java() == Java(str(tmp_path / "bin" / "java"), "21.0.2")
 
 
 @pytest.mark.parametrize("version", ["11.0.20", "1.8.0_402", "22-ea", "25.0.1"])
@@ -36,7 +36,7 @@ def test_another_java_is_rejected_with_what_to_install(
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     told = rf"needs Java 17 or 21, but .* is Java {version}: install Java 17 or 21"
     with pytest.raises(DbtRuntimeError, match=told):
-        require_java()
+        check_java()
 
 
 def test_a_missing_java_is_reported_with_what_to_install(
@@ -45,7 +45,7 @@ def test_a_missing_java_is_reported_with_what_to_install(
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DbtRuntimeError, match="none is on the PATH: install Java 17 or 21"):
-        require_java()
+        check_java()
 
 
 def test_a_java_home_without_java_is_reported(
@@ -53,7 +53,7 @@ def test_a_java_home_without_java_is_reported(
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(DbtRuntimeError, match=r"JAVA_HOME is .*, which has no bin/java: install"):
-        require_java()
+        check_java()
     assert find_java() is None
 
 
@@ -65,7 +65,7 @@ def test_a_java_that_does_not_run_is_reported(
     (tmp_path / "bin/java").chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(DbtRuntimeError, match="bin/java does not run: install Java 17 or 21"):
-        require_java()
+        check_java()
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_the_commands_of_the_project_take_the_same_java(
     script = Path(__file__).parents[3] / "scripts/require.sh"
     told = subprocess.run(["sh", script, "java"], capture_output=True, check=False)
     try:
-        require_java()
+        check_java()
     except DbtRuntimeError:
         assert told.returncode == 1
     else:

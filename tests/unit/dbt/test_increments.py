@@ -18,8 +18,8 @@ from dbt.adapters.qbeast.models.increment import (
 )
 from dbt.adapters.qbeast.models.increment_warnings import warnings_of, warnings_of_kept_index
 from dbt.adapters.qbeast.models.own_macros import (
-    refuse_ignored_macros,
-    refuse_ignored_macros_of_snapshot,
+    check_no_ignored_macros,
+    check_no_ignored_macros_of_snapshot,
     warnings_of_ignored_macros,
 )
 from dbt.adapters.qbeast.relation import QbeastRelation
@@ -377,9 +377,9 @@ def test_a_macro_that_this_adapter_does_not_call_is_refused(
     context = {**macro_of(package, name), "other": 1}
     if is_refused:
         with pytest.raises(DbtRuntimeError, match=f"the macro {name} of {package} is not called"):
-            refuse_ignored_macros(config, context)
+            check_no_ignored_macros(config, context)
     else:
-        refuse_ignored_macros(config, context)
+        check_no_ignored_macros(config, context)
 
 
 def macro_of(package: str, name: str) -> dict[str, Any]:
@@ -401,15 +401,15 @@ def test_macros_of_packages_are_refused_if_dispatch_would_call_them(
     context = {"company": macro_of("company", name), "shop": "a macro that is named so"}
     if is_refused:
         with pytest.raises(DbtRuntimeError, match=f"the macro {name} of company is not called"):
-            refuse_ignored_macros({"unique_key": "id"}, context, packages)
+            check_no_ignored_macros({"unique_key": "id"}, context, packages)
     else:
-        refuse_ignored_macros({"unique_key": "id"}, context, packages)
+        check_no_ignored_macros({"unique_key": "id"}, context, packages)
 
 
 def test_a_macro_that_merges_snapshots_is_refused_for_an_indexed_one() -> None:
     with pytest.raises(DbtRuntimeError, match="default__snapshot_merge_sql of shop is not called"):
-        refuse_ignored_macros_of_snapshot(macro_of("shop", "default__snapshot_merge_sql"))
-    refuse_ignored_macros_of_snapshot(macro_of("dbt_spark", "spark__snapshot_merge_sql"))
+        check_no_ignored_macros_of_snapshot(macro_of("shop", "default__snapshot_merge_sql"))
+    check_no_ignored_macros_of_snapshot(macro_of("dbt_spark", "spark__snapshot_merge_sql"))
 
 
 def test_a_macro_that_would_only_change_how_a_table_is_made_gives_a_warning() -> None:

@@ -31,22 +31,22 @@ def test_another_process_is_named_until_it_ends(tmp_path: Path) -> None:
     with pytest.raises(DbtRuntimeError, match=told):
         lock.acquire(tmp_path, "/the/warehouse")
     with pytest.raises(DbtRuntimeError, match=told):
-        lock.require_free(tmp_path, "/the/warehouse")
+        lock.check_free(tmp_path, "/the/warehouse")
 
     holder.kill()  # nothing is tidied up, and yet the lock is free
     holder.communicate()
-    lock.require_free(tmp_path, "/the/warehouse")
+    lock.check_free(tmp_path, "/the/warehouse")
     lock.acquire(tmp_path, "/the/warehouse").release()
 
 
 def test_a_free_warehouse_is_left_alone(tmp_path: Path) -> None:
-    lock.require_free(tmp_path / "warehouse", "/the/warehouse")
+    lock.check_free(tmp_path / "warehouse", "/the/warehouse")
     assert not (tmp_path / "warehouse").exists()
 
 
 def test_a_warehouse_of_this_process_is_free_to_it(tmp_path: Path) -> None:
     held = lock.acquire(tmp_path, "/the/warehouse")
-    lock.require_free(tmp_path, "/the/warehouse")
+    lock.check_free(tmp_path, "/the/warehouse")
     held.release()
     lock.acquire(tmp_path, "/the/warehouse").release()
 

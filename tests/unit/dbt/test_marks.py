@@ -6,10 +6,10 @@ from dbt.adapters.qbeast.sampling.marks import (
     BuiltFrom,
     Part,
     built_from_of,
+    check_same_sample,
     digest,
     mark_of_sample,
     mark_of_view,
-    refuse_mixture,
     sampled_by_view_of,
 )
 from dbt_common.exceptions import DbtRuntimeError
@@ -54,7 +54,7 @@ def test_a_digest_depends_on_the_table_and_its_columns() -> None:
     ],
 )
 def test_rows_of_the_same_sample_are_added(present: BuiltFrom, added: BuiltFrom) -> None:
-    refuse_mixture("s.t", present, added)
+    check_same_sample("s.t", present, added)
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_rows_of_other_samples_are_not_added(
     present: BuiltFrom, added: BuiltFrom, told: str
 ) -> None:
     with pytest.raises(DbtRuntimeError, match=told):
-        refuse_mixture("s.t", present, added)
+        check_same_sample("s.t", present, added)

@@ -21,11 +21,11 @@ from dbt.adapters.qbeast.models.descriptions import (
     descriptions_of,
 )
 from dbt.adapters.qbeast.models.key_checks import (
-    refuse_misplaced_keys,
-    refuse_misspelt_keys,
-    refuse_sample,
+    check_no_misplaced_keys,
+    check_no_misspelt_keys,
+    check_no_sample,
 )
-from dbt.adapters.qbeast.models.other_adapters import _OF_A_MERGE, _WITHOUT_INDEX_ONLY
+from dbt.adapters.qbeast.models.other_adapters import _DATABRICKS_MERGE_KEYS, _WITHOUT_INDEX_ONLY
 from dbt.artifacts.resources.v1.config import NodeConfig
 from dbt.artifacts.resources.v1.snapshot import SnapshotConfig
 from dbt_common.exceptions import DbtRuntimeError
@@ -268,8 +268,8 @@ def test_batches_go_with_the_materialization_that_dbt_batches() -> None:
 def test_a_macro_is_not_a_key_of_the_configuration() -> None:
     told = r"sample_of='orders' is not a .* \{\{ sample_of\(ref\('orders'\), 0.01\) \}\}"
     with pytest.raises(DbtRuntimeError, match=told):
-        refuse_misplaced_keys({"materialized": "view", "sample_of": "orders"})
-    refuse_misplaced_keys({"materialized": "view"})
+        check_no_misplaced_keys({"materialized": "view", "sample_of": "orders"})
+    check_no_misplaced_keys({"materialized": "view"})
 
 
 @pytest.mark.parametrize(
@@ -288,35 +288,41 @@ def test_a_macro_is_not_a_key_of_the_configuration() -> None:
 )
 def test_a_misspelt_key_is_reported_with_the_right_one(key: str, meant: str) -> None:
     with pytest.raises(DbtRuntimeError, match=f"unknown key '{key}' .* did you mean '{meant}'"):
-        refuse_misspelt_keys({"materialized": "table", key: 10})
+        check_no_misspelt_keys({"materialized": "table", key: 10})
 
 
 def test_no_key_of_dbt_or_of_an_adapter_counts_as_misspelt() -> None:
     fields = (*NodeConfig.__dataclass_fields__, *SnapshotConfig.__dataclass_fields__)
-    others = (*_WITHOUT_INDEX_ONLY, *_OF_A_MERGE, "predicates", "cluster_by", "partitions")
+    others = (
+        *_WITHOUT_INDEX_ONLY,
+        *_DATABRICKS_MERGE_KEYS,
+        "predicates",
+        "cluster_by",
+        "partitions",
+    )
     keys = (*fields, *QbeastConfig.__dataclass_fields__, *others)
-    refuse_misspelt_keys(dict.fromkeys(keys))
+    check_no_misspelt_keys(dict.fromkeys(keys))
 
 
 @pytest.mark.parametrize("key", ["partitioned_by", "tbl_properties"])
 def test_keys_of_other_adapters_are_allowed_without_an_index(key: str) -> None:
     for config in ({"materialized": "view"}, {"materialized": "table"}, {"severity": "warn"}):
-        refuse_misspelt_keys({**config, key: 10})
+        check_no_misspelt_keys({**config, key: 10})
     indexed = {"materialized": "table", "columns_to_index": "id", key: 10}
     with pytest.raises(DbtRuntimeError, match=f"unknown key '{key}'"):
-        refuse_misspelt_keys(indexed)
+        check_no_misspelt_keys(indexed)
 
 
 @pytest.mark.parametrize("sample", [0.1, "0.1", 0, 1, True, ""])
 def test_only_data_tests_have_a_sample(sample: Any) -> None:
     told = f"orders: sample={sample!r} is for data tests.*qbeast_sample"
     with pytest.raises(DbtRuntimeError, match=told):
-        refuse_sample({"sample": sample}, "orders")
+        check_no_sample({"sample": sample}, "orders")
 
 
 @pytest.mark.parametrize("config", [{}, {"sample": None}, {"sample": False}])
 def test_runs_on_a_sample_may_read_a_table_whole(config: dict[str, Any]) -> None:
-    refuse_sample(config, "orders")
+    check_no_sample(config, "orders")
 
 
 def test_a_tests_sample_may_stand_in_its_meta() -> None:

@@ -26,7 +26,7 @@ def test_a_sample_is_a_subquery_and_renders_as_its_name() -> None:
 
 
 def test_a_sample_of_the_run_is_marked_whatever_is_made_of_it() -> None:
-    of_run = EVENTS.sampled(0.1).replace(is_of_run=True)
+    of_run = EVENTS.sampled(0.1).replace(is_run_sample=True)
     assert str(of_run) == "(select * from s.events tablesample (10 percent /* of this run */))"
     assert "tablesample (1 percent /* of this run */)" in str(of_run.sampled(0.01))
     assert "/* of this run */" in str(of_run.replace(limit=0))

@@ -11,8 +11,8 @@ from dbt.adapters.qbeast.sampling.fraction import fraction_of_node, fraction_of_
 from dbt.adapters.qbeast.sampling.inputs import Input
 from dbt.adapters.qbeast.sampling.marks import Part, digest, mark_of_sample, mark_of_view
 from dbt.adapters.qbeast.sampling.run_sample import (
+    check_no_sampled_inputs,
     parts_of,
-    refuse_sampled_inputs,
     sampled_by_its_text,
 )
 from dbt.config.project import VarProvider
@@ -166,7 +166,7 @@ def test_a_target_without_samples_refuses_sampled_inputs() -> None:
     marks = {"`raw`.`t`": (Part(0.01, "s"),), "`raw`.`whole`": ()}
     told = "\n  raw.t was built from a sample of 1 percent, and target 'prod' .*allow_sampled"
     with pytest.raises(DbtRuntimeError, match=told):
-        refuse_sampled_inputs("prod", marks)
+        check_no_sampled_inputs("prod", marks)
 
 
 def test_an_ephemeral_model_samples_what_its_own_text_reads() -> None:

@@ -132,7 +132,7 @@ def test_every_key_of_a_model_has_an_entry() -> None:
 def test_every_refused_key_is_named() -> None:
     for name, keys in (
         ("configuration.md", other_adapters._WITHOUT_INDEX_ONLY),
-        ("incremental.md", other_adapters._OF_A_MERGE),
+        ("incremental.md", other_adapters._DATABRICKS_MERGE_KEYS),
     ):
         assert [key for key in keys if f"`{key}`" not in page(name)] == []
 

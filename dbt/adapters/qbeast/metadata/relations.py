@@ -12,7 +12,8 @@ def with_described_type(relation: BaseRelation) -> BaseRelation:
     """The relation with the type and the format that the lines of its description say.
 
     dbt-spark searches the whole text, which has the relation's comment too. For tables of its own
-    catalog, Spark puts the comment after these lines, so the first line of a kind counts.
+    catalog, Spark puts the comment after these lines, so only the first lines `Type:` and
+    `Provider:` count.
     """
     lines: dict[str, str] = {}
     for kind, value in _LINE.findall(getattr(relation, "information", None) or ""):

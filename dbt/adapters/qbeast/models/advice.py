@@ -41,11 +41,11 @@ def advising(session: SparkSession, table: str, spec: ModelSpec) -> Iterator[Non
     try:
         yield
     except NotAQbeastTable as error:
-        raise DbtRuntimeError(f"{without_index(session, table, spec, 'model')}.") from error
+        raise DbtRuntimeError(f"{no_index_message(session, table, spec, 'model')}.") from error
     except IndexMismatch as error:
         raise DbtRuntimeError(
             f"{error}. Or rewrite the table with all its rows, {IN_PYTHON}: "
-            f"{keeping_all_rows(table, spec)}. {full_refresh(spec.selector)}."
+            f"{rewrite_call(table, spec)}. {full_refresh(spec.selector)}."
         ) from error
 
 
@@ -61,7 +61,7 @@ def full_refresh(model: str) -> str:
     )
 
 
-def keeping_all_rows(table: str, spec: ModelSpec) -> str:
+def rewrite_call(table: str, spec: ModelSpec) -> str:
     """The Python call that rewrites all rows of a Delta table with the index its model asks for.
 
     Args:
@@ -70,7 +70,7 @@ def keeping_all_rows(table: str, spec: ModelSpec) -> str:
     return _write_call(table, _plain(table), "overwrite", spec)
 
 
-def without_index(session: SparkSession, table: str, spec: ModelSpec, kind: str) -> str:
+def no_index_message(session: SparkSession, table: str, spec: ModelSpec, kind: str) -> str:
     """The message for a table that has no index, or no files, although its node asks for one.
 
     Args:
@@ -106,8 +106,7 @@ def _to_get_an_index(problem: QbeastError | None, table: str, spec: ModelSpec) -
         )
     else:
         done = (
-            f"To keep its rows and its history, rewrite it {IN_PYTHON}: "
-            f"{keeping_all_rows(table, spec)}"
+            f"To keep its rows and its history, rewrite it {IN_PYTHON}: {rewrite_call(table, spec)}"
         )
     return f"It cannot be converted: {problem}. {done}. Or remove columns_to_index from the model"
 
@@ -120,7 +119,9 @@ def _hinders_rebuilds(problem: QbeastError | None) -> bool:
     )
 
 
-def of_other_format(session: SparkSession, table: str, model: str, spec: ModelSpec | None) -> str:
+def other_format_message(
+    session: SparkSession, table: str, model: str, spec: ModelSpec | None
+) -> str:
     """The message for a model that adds rows to a table that is not stored as Delta.
 
     Such a table would have to be dropped first.
@@ -160,14 +161,14 @@ def _with_suffix(table: str, suffix: str) -> str:
 
 
 def _convert(table: str, spec: ModelSpec) -> str:
-    arguments = shlex.quote(arguments_of(table, spec))
+    arguments = shlex.quote(conversion_arguments(table, spec))
     return (
         f"run `dbt run-operation convert_to_qbeast --args {arguments}`, which keeps rows and "
         "history and rewrites no file. Then run dbt again"
     )
 
 
-def arguments_of(table: str, spec: ModelSpec) -> str:
+def conversion_arguments(table: str, spec: ModelSpec) -> str:
     """The arguments of `convert_to_qbeast` that give a table the index of its model."""
     return _yaml({"table": _plain(table), **_options(spec)})
 

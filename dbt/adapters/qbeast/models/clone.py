@@ -44,7 +44,7 @@ def clone_onto(session: SparkSession, table: str, clone: Callable[[], _Result]) 
         raise
 
 
-def require_other_location(session: SparkSession, source: str, location: str) -> None:
+def check_other_location(session: SparkSession, source: str, location: str) -> None:
     """Raises DbtRuntimeError if the clone of a table would be stored in the table's own directory.
 
     Args:

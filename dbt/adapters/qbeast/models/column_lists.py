@@ -157,7 +157,7 @@ def with_known_columns(
     return increment
 
 
-def require_columns_of_query(option: str, names: Sequence[str], query: StructType) -> None:
+def check_columns_of_query(option: str, names: Sequence[str], query: StructType) -> None:
     """Raises DbtRuntimeError if a list names something that is not a column of the query."""
     for name in names:
         _find(option, name, (Columns(query, "the query"),))

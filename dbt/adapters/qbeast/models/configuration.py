@@ -19,8 +19,8 @@ from dbt.adapters.qbeast.models.increment import (
     strategy_of,
 )
 from dbt.adapters.qbeast.models.other_adapters import (
-    refuse_databricks_merge_keys,
-    refuse_layout_keys,
+    check_no_databricks_merge_keys,
+    check_no_layout_keys,
 )
 from dbt.adapters.qbeast.relation import parse_fraction
 from dbt.adapters.qbeast.sampling.marks import ALL_ROWS, BuiltFrom, mark_of_sample
@@ -103,7 +103,7 @@ def model_increment(
     if strategy is None:
         return None
     increment = increment_of(config, strategy, model, inputs)
-    refuse_databricks_merge_keys(config, increment)
+    check_no_databricks_merge_keys(config, increment)
     if increment.strategy in (REPLACE_WHERE, MICROBATCH):
         _require_predicates_without_alias(increment)
     if strategy == DELETE_INSERT and not is_indexed(config):
@@ -255,7 +255,7 @@ def _strategy(config: Any) -> str | None:
 
 
 def _refuse_incompatible_keys(config: Any) -> None:
-    refuse_layout_keys(config, _strategy(config))
+    check_no_layout_keys(config, _strategy(config))
     if config.get("file_format", "delta") != "delta":
         raise DbtRuntimeError(
             f"file_format={config.get('file_format')!r} cannot be combined with columns_to_index, "

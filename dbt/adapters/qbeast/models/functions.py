@@ -6,7 +6,7 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 
 
-def require_scalar_sql(model: Mapping[str, Any]) -> None:
+def check_scalar_sql(model: Mapping[str, Any]) -> None:
     """Raises DbtRuntimeError unless a function is a scalar one and written in SQL.
 
     Args:

@@ -153,7 +153,7 @@ def batch_condition(
     )
 
 
-def require_macro(increment: Increment, find: Callable[[str], Any]) -> None:
+def check_macro(increment: Increment, find: Callable[[str], Any]) -> None:
     """Raises DbtRuntimeError if the strategy is neither built in nor a macro of the project.
 
     Args:

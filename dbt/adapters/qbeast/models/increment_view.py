@@ -10,9 +10,9 @@ from dbt.adapters.qbeast.models.increment import (
     REPLACE_WHERE,
     Increment,
 )
-from dbt.adapters.qbeast.models.same_index import require_same_index
+from dbt.adapters.qbeast.models.same_index import check_same_index
 from dbt.adapters.qbeast.models.schema_changes import (
-    bring_up_to_date,
+    apply_schema_change,
     fit_increment,
     table_schema,
 )
@@ -52,11 +52,11 @@ def view_of_increment(
     """
     if spec is not None:
         with advising(session, table, spec):
-            require_same_index(session, table, spec)
+            check_same_index(session, table, spec)
     if increment.strategy == INSERT_OVERWRITE:
         _require_its_partitions(session, table, model, increment)
     if increment.is_custom:
-        rows = bring_up_to_date(query, table, increment.on_schema_change, model)
+        rows = apply_schema_change(query, table, increment.on_schema_change, model)
     elif increment.strategy in _WITHOUT_COLUMN_LIST:
         _require_no_identity(session, query, table, model, increment)
         rows = fit_increment(query, table, model, increment)

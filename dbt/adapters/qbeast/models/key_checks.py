@@ -31,7 +31,7 @@ _KEYS_OF_DBT = (
 _KEYS_OF_OTHERS = ("partitioned_by", "tbl_properties")
 
 
-def refuse_misplaced_keys(config: Any) -> None:
+def check_no_misplaced_keys(config: Any) -> None:
     """Raises DbtRuntimeError if a model's configuration has the macro `sample_of` as a key."""
     if config.get("sample_of") is not None:
         raise DbtRuntimeError(
@@ -41,7 +41,7 @@ def refuse_misplaced_keys(config: Any) -> None:
         )
 
 
-def refuse_sample(config: Any, name: str) -> None:
+def check_no_sample(config: Any, name: str) -> None:
     """Raises DbtRuntimeError for a `sample` of a model, seed, snapshot or source."""
     sample = config.get("sample")
     # 0 is equal to False, but is a fraction.
@@ -53,7 +53,7 @@ def refuse_sample(config: Any, name: str) -> None:
         )
 
 
-def refuse_misspelt_keys(config: Mapping[str, Any]) -> None:
+def check_no_misspelt_keys(config: Mapping[str, Any]) -> None:
     """Raises DbtRuntimeError for a misspelt key, because dbt accepts any key in a configuration.
 
     A node without an index may have the keys of other adapters, for targets of theirs.

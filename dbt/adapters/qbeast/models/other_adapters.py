@@ -32,7 +32,7 @@ _FILTER = "select only the rows to merge in the model's query, which can join {{
 _DELETE = "to replace a part of the table, use 'delete+insert' or 'replace_where'"
 _ALIAS = "call the table DBT_INTERNAL_DEST and the query DBT_INTERNAL_SOURCE in conditions"
 # Keys of dbt-databricks that change which rows a merge leaves in the table.
-_OF_A_MERGE = {
+_DATABRICKS_MERGE_KEYS = {
     "skip_matched_step": _FILTER,
     "skip_not_matched_step": _FILTER,
     "matched_condition": _FILTER,
@@ -45,7 +45,7 @@ _OF_A_MERGE = {
 }
 
 
-def refuse_layout_keys(config: Any, strategy: str | None) -> None:
+def check_no_layout_keys(config: Any, strategy: str | None) -> None:
     """Raises DbtRuntimeError if a key cannot be combined with `columns_to_index`.
 
     Args:
@@ -63,11 +63,11 @@ def refuse_layout_keys(config: Any, strategy: str | None) -> None:
         )
 
 
-def refuse_databricks_merge_keys(config: Any, increment: Increment) -> None:
+def check_no_databricks_merge_keys(config: Any, increment: Increment) -> None:
     """Raises DbtRuntimeError if a merge would ignore a key that says which rows it changes."""
     if increment.strategy != MERGE:
         return
-    for key, instead in _OF_A_MERGE.items():
+    for key, instead in _DATABRICKS_MERGE_KEYS.items():
         value = config.get(key)
         if value:
             raise DbtRuntimeError(

@@ -61,7 +61,7 @@ _OF_TABLES = {
 """The macros that make a table without an index, and what to configure for one with an index."""
 
 
-def refuse_ignored_macros(
+def check_no_ignored_macros(
     config: Any, context: Mapping[str, Any], packages: Sequence[str] = ()
 ) -> None:
     """Raises DbtRuntimeError if the project has a macro that should change a built-in strategy.
@@ -84,7 +84,7 @@ def refuse_ignored_macros(
         )
 
 
-def refuse_ignored_macros_of_snapshot(
+def check_no_ignored_macros_of_snapshot(
     context: Mapping[str, Any], packages: Sequence[str] = ()
 ) -> None:
     """Raises DbtRuntimeError if the project has a macro that should merge an indexed snapshot."""

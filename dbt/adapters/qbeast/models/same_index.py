@@ -20,7 +20,7 @@ from qbeast_core import (
 )
 
 
-def require_same_index(session: SparkSession, table: str, spec: ModelSpec) -> None:
+def check_same_index(session: SparkSession, table: str, spec: ModelSpec) -> None:
     """Checks the index of a table against the configuration of its model.
 
     Raises:
@@ -54,7 +54,7 @@ def require_same_index(session: SparkSession, table: str, spec: ModelSpec) -> No
         )
 
 
-def require_known_columns(spec: ModelSpec, schema: StructType) -> None:
+def check_known_columns(spec: ModelSpec, schema: StructType) -> None:
     """Raises UnknownColumn if the model's index options name a column that the schema lacks."""
     if parse_automatic(spec.columns_to_index) is None:
         resolve_columns(parse_columns(spec.columns_to_index), schema)
@@ -63,19 +63,19 @@ def require_known_columns(spec: ModelSpec, schema: StructType) -> None:
         resolve_sample_key(key, schema)
 
 
-def require_same_index_of_snapshot(session: SparkSession, table: str, spec: ModelSpec) -> None:
+def check_same_index_of_snapshot(session: SparkSession, table: str, spec: ModelSpec) -> None:
     """Checks the index of a snapshot, which dbt cannot rebuild: its history exists nowhere else.
 
     Raises DbtRuntimeError with a remedy that does not need `--full-refresh`.
     """
     try:
-        require_same_index(session, table, spec)
+        check_same_index(session, table, spec)
     except NotAQbeastTable as error:
-        raise DbtRuntimeError(advice.without_index(session, table, spec, "snapshot")) from error
+        raise DbtRuntimeError(advice.no_index_message(session, table, spec, "snapshot")) from error
     except IndexMismatch as error:
         raise DbtRuntimeError(
             f"{error}. Or rewrite the table with all its rows, {advice.IN_PYTHON}: "
-            f"{advice.keeping_all_rows(table, spec)}. dbt does not rebuild snapshots, because "
+            f"{advice.rewrite_call(table, spec)}. dbt does not rebuild snapshots, because "
             "their history exists nowhere else"
         ) from error
 

@@ -38,16 +38,16 @@ def fit_to_table(
 ) -> DataFrame:
     """The rows of a query, with the columns and fields of its table.
 
-    The table first changes as `bring_up_to_date` says.
+    The table first changes as `apply_schema_change` says.
 
     Args:
-        query, table, on_schema_change, model: as for `bring_up_to_date`.
+        query, table, on_schema_change, model: as for `apply_schema_change`.
         updates: whether the run sets a column in existing rows. In such a column, a struct field
             that the query lacks is an error, because the update would lose it; in other columns it
             is null.
         keeps_others: whether the table's columns are followed by those that only the query has.
     """
-    rows = bring_up_to_date(query, table, on_schema_change, model)
+    rows = apply_schema_change(query, table, on_schema_change, model)
     schema = table_schema(rows.sparkSession, table)
     return known_part(rows, schema, model, updates=updates, keeps_others=keeps_others)
 
@@ -69,7 +69,7 @@ def fit_increment(
     )
 
 
-def bring_up_to_date(
+def apply_schema_change(
     query: Callable[[], DataFrame], table: str, on_schema_change: str, model: str
 ) -> DataFrame:
     """Changes the columns and fields of a table to match its model's query.
@@ -97,7 +97,7 @@ def bring_up_to_date(
             "query returns."
         )
     if on_schema_change == SYNC_ALL:
-        _synchronise(session, table, found, model)
+        _synchronize(session, table, found, model)
     if on_schema_change in (APPEND_NEW, SYNC_ALL):
         add_columns(session, table, found)
     if on_schema_change == SYNC_ALL:
@@ -182,7 +182,7 @@ def _require_rewritable(session: SparkSession, table: str, dropped: Sequence[str
         )
 
 
-def _synchronise(
+def _synchronize(
     session: SparkSession, table: str, found: Sequence[Difference], model: str
 ) -> None:
     """Retypes columns and fields, after checking that those that are gone can be dropped."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.exceptions import SnapshotTargetNotSnapshotTableError
-from dbt.adapters.qbeast.models.column_lists import require_columns_of_query
+from dbt.adapters.qbeast.models.column_lists import check_columns_of_query
 from dbt.adapters.qbeast.models.increment import APPEND_NEW, MERGE_SOURCE, MERGE_TARGET
 from dbt.adapters.qbeast.models.response import QbeastAdapterResponse, response_of_rewrite
 from dbt.adapters.qbeast.models.schema_changes import fit_to_table, table_schema
@@ -18,7 +18,7 @@ from qbeast_core import QbeastTable, aligned, quoted
 _HARD_DELETES = ("ignore", "invalidate", "new_record")
 
 
-def require_known_hard_deletes(config: Mapping[str, Any]) -> None:
+def check_known_hard_deletes(config: Mapping[str, Any]) -> None:
     """Raises DbtRuntimeError for a wrong `hard_deletes`; dbt's own message does not name it."""
     given = config.get("hard_deletes")
     if given not in (None, *_HARD_DELETES):
@@ -27,17 +27,17 @@ def require_known_hard_deletes(config: Mapping[str, Any]) -> None:
         )
 
 
-def require_check_cols(config: Any, query: Callable[[], DataFrame]) -> None:
+def check_listed_columns(config: Any, query: Callable[[], DataFrame]) -> None:
     """Raises DbtRuntimeError if `check_cols` names a column that the snapshot's query lacks.
 
     dbt itself reads `check_cols` only from the second run on.
     """
     names = config.get("check_cols")
     if config.get("strategy") == "check" and names and names != "all":
-        require_columns_of_query("check_cols", list(map(str, names)), query().schema)
+        check_columns_of_query("check_cols", list(map(str, names)), query().schema)
 
 
-def require_whole_source(snapshot: str, hard_deletes: str, inputs: Sequence[BaseRelation]) -> None:
+def check_whole_source(snapshot: str, hard_deletes: str, inputs: Sequence[BaseRelation]) -> None:
     """Raises DbtRuntimeError if records would be closed only because a run leaves out their rows.
 
     Args:
@@ -53,7 +53,7 @@ def require_whole_source(snapshot: str, hard_deletes: str, inputs: Sequence[Base
         )
 
 
-def require_columns_of_snapshot(
+def check_columns_of_snapshot(
     snapshot: str,
     present: Collection[str],
     names: Mapping[str, str],

@@ -20,7 +20,7 @@ from dbt.adapters.qbeast.models.increment import (
 from dbt.adapters.qbeast.models.increment_warnings import warnings_of_kept_index
 from dbt.adapters.qbeast.models.response import QbeastAdapterResponse as Response
 from dbt.adapters.qbeast.models.response import response_of_rewrite, response_of_write
-from dbt.adapters.qbeast.models.same_index import require_known_columns, require_same_index
+from dbt.adapters.qbeast.models.same_index import check_known_columns, check_same_index
 from dbt.adapters.qbeast.models.schema_changes import fit_increment, table_schema
 from dbt.adapters.qbeast.sampling import marks, run_sample
 from dbt.adapters.qbeast.warning import warn, warn_after_commit
@@ -78,11 +78,11 @@ def _require_same_index(
     session: SparkSession, query: Callable[[], DataFrame], table: str, spec: ModelSpec
 ) -> None:
     try:
-        require_same_index(session, table, spec)
+        check_same_index(session, table, spec)
     except IndexMismatch:
         # Report a misspelt column as such, not as another index.
         columns = {**_fields(session.table(table)), **_fields(query())}
-        require_known_columns(spec, StructType([*columns.values()]))
+        check_known_columns(spec, StructType([*columns.values()]))
         raise
 
 

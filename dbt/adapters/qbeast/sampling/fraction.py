@@ -7,7 +7,7 @@ from dbt.adapters.contracts.connection import AdapterRequiredConfig
 from dbt.adapters.qbeast.credentials import QbeastCredentials
 from dbt.adapters.qbeast.current_node import current_node
 from dbt.adapters.qbeast.models.configuration import reads_all_rows
-from dbt.adapters.qbeast.models.key_checks import refuse_sample
+from dbt.adapters.qbeast.models.key_checks import check_no_sample
 from dbt.adapters.qbeast.relation import parse_fraction
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -56,7 +56,7 @@ def fraction_of_input(
         name: the table's name, for messages.
         input_config: the configuration of the model, seed, snapshot or source.
     """
-    refuse_sample(input_config, name)
+    check_no_sample(input_config, name)
     reader = current_node()
     fraction = fraction_of_node(
         config, getattr(reader, "resource_type", ""), getattr(reader, "config", {})

@@ -30,7 +30,7 @@ ALL_ROWS: BuiltFrom = ()
 
 
 def digest(node: str, weights: str) -> str:
-    """A short text that differs if samples of the same fraction have other rows.
+    """A short text that changes when a sample of the same fraction would have different rows.
 
     Args:
         node: the unique id of the sampled model or source.
@@ -85,7 +85,7 @@ def fractions(built_from: BuiltFrom) -> tuple[float, ...]:
     return tuple(sorted({part.fraction for part in built_from}))
 
 
-def refuse_mixture(table: str, present: BuiltFrom, added: BuiltFrom) -> None:
+def check_same_sample(table: str, present: BuiltFrom, added: BuiltFrom) -> None:
     """Raises DbtRuntimeError if the rows to add come from a different sample than the table's.
 
     Args:

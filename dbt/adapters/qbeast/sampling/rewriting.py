@@ -201,7 +201,7 @@ def _original(
 
 def _left_to_spark(sample: Sample | Leftover, reason: str) -> str:
     """The warning about a sample that Spark takes; raises if the run promises a fixed one."""
-    if sample.is_of_run:
+    if sample.is_run_sample:
         raise DbtRuntimeError(
             f"the index cannot answer the sample of {sample.label} that this run takes: {reason}. "
             f"Change the statement, set `sample: false` on {sample.label} to read it whole, or run "

@@ -25,9 +25,9 @@ from dbt.adapters.qbeast.sampling.marks import (
     BuiltFrom,
     Part,
     built_from_of,
+    check_same_sample,
     describe,
     digest,
-    refuse_mixture,
     sampled_by_view_of,
 )
 from dbt.adapters.qbeast.sampling.tables import is_indexed, open_table, properties_of
@@ -82,7 +82,7 @@ class RunSample:
             if not any(marks.values()):
                 return ALL_ROWS
             if node["resource_type"] != "test":
-                refuse_sampled_inputs(self.config.target_name, marks)
+                check_no_sampled_inputs(self.config.target_name, marks)
         return parts_of(
             inputs,
             fraction,
@@ -130,7 +130,7 @@ class RunSample:
             notes.append(f"reads data built from {describe(built_from)}")
         return list(dict.fromkeys(notes))
 
-    def require_whole(self, ephemeral: Mapping[str, Any], reader: str) -> None:
+    def check_whole(self, ephemeral: Mapping[str, Any], reader: str) -> None:
         """Raises DbtRuntimeError if the text of an ephemeral model reads a sample.
 
         dbt compiles the text once in a run, so it cannot read all rows for one of its readers.
@@ -180,7 +180,7 @@ def parts_of(
         found.update(mark)
         sampled = sampled_by_view_of(properties(given.view)) if given.view else None
         if mark and sampled and given.table in sampled:
-            refuse_sample_of_sample(given)
+            check_no_sample_of_sample(given)
         if given.is_left_whole or not is_whole(given.table):
             continue
         if given.view:
@@ -194,7 +194,7 @@ def parts_of(
     return ALL_ROWS if found == {Part(1.0)} else tuple(sorted(found))
 
 
-def refuse_sample_of_sample(given: Input) -> None:
+def check_no_sample_of_sample(given: Input) -> None:
     """Raises DbtRuntimeError for a view that samples this table, which is now a sample itself."""
     view = _plain(given.view or "")
     raise DbtRuntimeError(
@@ -203,7 +203,7 @@ def refuse_sample_of_sample(given: Input) -> None:
     )
 
 
-def refuse_sampled_inputs(target: str, marks: Mapping[str, BuiltFrom]) -> None:
+def check_no_sampled_inputs(target: str, marks: Mapping[str, BuiltFrom]) -> None:
     """Raises DbtRuntimeError for inputs of a target that allows no samples.
 
     Args:
@@ -228,9 +228,9 @@ def sampled_by_its_text(inputs: Iterable[Input], is_whole: Callable[[str], bool]
     ]
 
 
-def require_no_mixture(session: "SparkSession", table: str, added: BuiltFrom) -> None:
+def check_same_sample_as(session: "SparkSession", table: str, added: BuiltFrom) -> None:
     """Raises DbtRuntimeError if the rows to add come from a different sample than the table's."""
-    refuse_mixture(_plain(table), built_from(session, table), added)
+    check_same_sample(_plain(table), built_from(session, table), added)
 
 
 def _plain(table: str) -> str:

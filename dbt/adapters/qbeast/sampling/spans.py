@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from dbt.adapters.qbeast.relation import MARK_OF_RUN
+from dbt.adapters.qbeast.relation import RUN_SAMPLE_COMMENT
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
@@ -42,8 +42,8 @@ class Sample:
     clause: Span
     """From TABLESAMPLE to its closing parenthesis."""
     has_alias: bool
-    is_of_run: bool = False
-    """Whether a run on a sample takes it by itself."""
+    is_run_sample: bool = False
+    """Whether the run adds the sample (`qbeast_sample`), not the user's SQL."""
 
     @property
     def name(self) -> str:
@@ -63,7 +63,7 @@ class Leftover:
     label: str
     """What is sampled, as the statement names it."""
     reason: str
-    is_of_run: bool = False
+    is_run_sample: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,11 @@ def find_samples(spark: SparkSession, sql: str) -> Samples:
         return Samples(sql)
     if statement.is_script:
         reason = "only single statements are sampled through the index"
-        left = Leftover("this script", reason, MARK_OF_RUN in sql)
+        left = Leftover("this script", reason, RUN_SAMPLE_COMMENT in sql)
         return Samples(sql, leftovers=(left,) if statement.clauses else ())
     if statement.runs_text:
         reason = "Spark parses the text of EXECUTE IMMEDIATE only when it runs it"
-        return Samples(sql, leftovers=(Leftover("this text", reason, MARK_OF_RUN in sql),))
+        return Samples(sql, leftovers=(Leftover("this text", reason, RUN_SAMPLE_COMMENT in sql),))
     found = [_sample_of(statement.sql, clause) for clause in statement.clauses]
     return Samples(
         sql=statement.sql,
@@ -138,13 +138,15 @@ def without_samples(spark: SparkSession, sql: str) -> str:
 def _sample_of(sql: str, clause: SampleClause) -> Sample | Leftover:
     label = ".".join(clause.parts) or "a subquery"
     text = sql[clause.clause.start : clause.clause.end]
-    is_of_run = MARK_OF_RUN in text
+    is_run_sample = RUN_SAMPLE_COMMENT in text
     size = _size(text)
     percent = _PERCENT.fullmatch(size)
     if clause.parts and percent is None:
-        return Leftover(label, f"the index supports (p percent), not ({size.strip()})", is_of_run)
+        return Leftover(
+            label, f"the index supports (p percent), not ({size.strip()})", is_run_sample
+        )
     if percent is None or clause.table is None or clause.sampled is not Sampled.TABLE:
-        return Leftover(label, REASONS[clause.sampled], is_of_run)
+        return Leftover(label, REASONS[clause.sampled], is_run_sample)
     return Sample(
         parts=clause.parts,
         # Spark accepts slightly more than 100 percent.
@@ -152,7 +154,7 @@ def _sample_of(sql: str, clause: SampleClause) -> Sample | Leftover:
         table=clause.table,
         clause=clause.clause,
         has_alias=clause.has_alias,
-        is_of_run=is_of_run,
+        is_run_sample=is_run_sample,
     )
 
 

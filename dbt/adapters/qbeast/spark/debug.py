@@ -9,14 +9,14 @@ from qbeast_core import delta_version
 logger = AdapterLogger("Qbeast")
 
 
-def tell(session: SparkSession) -> None:
+def log_environment(session: SparkSession) -> None:
     """Logs the versions of Java, Spark and Delta, the warehouse and the catalog; runs a query."""
     session.sql("select 1 as id").collect()
-    for name, value in found(session).items():
+    for name, value in environment(session).items():
         logger.info(f"{name}: {value}")
 
 
-def found(session: SparkSession) -> dict[str, str]:
+def environment(session: SparkSession) -> dict[str, str]:
     """The values by the names that are printed."""
     java = find_java()
     return {

@@ -37,7 +37,7 @@ class Java:
         return int(rest.split(".")[0]) if first == "1" else int(re.split(r"\D", first)[0])
 
 
-def require_java() -> Java:
+def check_java() -> Java:
     """The Java that Spark will start.
 
     Raises a one-line DbtRuntimeError if there is no Java or Spark does not support its version.

@@ -197,7 +197,7 @@ def _start(credentials: QbeastCredentials) -> SharedSession:
     warehouse = credentials.warehouse_location()
     managed_by_others = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started the JVM
     if not managed_by_others:
-        environment.require_java()
+        environment.check_java()
     lock_directory = credentials.lock_directory()
     held = warehouse_lock.acquire(lock_directory, warehouse) if lock_directory else None
     try:

@@ -1,13 +1,13 @@
-{# dbt-spark's clauses of `create table` and `create view`, with every name and text as a literal that
-   nothing in it can end. #}
+{# dbt-spark's clauses of `create table` and `create view`, with every name and text escaped, so that quotes in
+   it cannot end the literal. #}
 {% macro qbeast__tblproperties_clause() -%}
   {%- set given = config.get('tblproperties') or {} -%}
   {{ qbeast_properties(dict(given, **adapter.qbeast_mark_of_sample(model, graph))) }}
 {%- endmacro %}
 
 
-{# The properties of a new table or view, also those that record the sample it is built from: they are
-   part of the statement, so that nothing can end a run between the two. #}
+{# The properties of a new table or view, also those that record the sample it is built from. The statement
+   itself sets them, so a run that is killed cannot leave a sample without this record. #}
 {% macro qbeast_properties(properties) -%}
   {%- if properties %}
     tblproperties ({{ qbeast_literal_pairs(properties, ' = ') }})

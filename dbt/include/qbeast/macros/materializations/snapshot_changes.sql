@@ -57,9 +57,9 @@
     where {{ is_open }}
   ),
 
-  {# A key whose last record ends in the future, and not where a record begins, was left open by another
-     `dbt_valid_to_current`. Two days are more than clocks and time zones differ by. An `updated_at` that is
-     a number or a text has no such end. #}
+  {# If the last record of a key ends in the future, and no record begins there, it was open under an earlier
+     `dbt_valid_to_current`. The margin of two days covers clocks and time zones. An `updated_at` that is a
+     number or a text has no such end. #}
   closed_data as (
     select {{ qbeast_snapshot_key(keys) }}, true as dbt_is_present,
       max(greatest({{ columns.dbt_valid_from }}, {{ columns.dbt_valid_to }})) as dbt_known_until,

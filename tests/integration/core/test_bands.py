@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.model.weight import fraction_of_weight, weight_of_fraction
@@ -164,6 +165,20 @@ def test_a_table_that_grows_tenfold_is_sound(spark: SparkSession, path: str) -> 
     table.optimize()
     table = assert_sound(spark, path, range(10 * ROWS), fractions=FRACTIONS)
     assert not table.optimize().changed
+
+
+def test_files_that_a_small_change_rewrites_stay_in_their_bands(
+    spark: SparkSession, path: str
+) -> None:
+    """Otherwise so few rows would become one file."""
+    by_weight = plain(spark, path).orderBy(F.hash("a", "b")).select("id")
+    ids = [row.id for row in by_weight.limit(ROWS // 100).collect()]
+    QbeastTable.for_path(spark, path).delete(f"id in ({ids[0]}, {ids[-1]})")
+    table = assert_sound(spark, path, set(range(ROWS)) - {ids[0], ids[-1]}, fractions=FRACTIONS)
+    assert len(highest_weights(path)) == len(table.files())
+    for fraction in (0.003, 0.01, 0.03):
+        held = sum(entry.rows or 0 for entry in table.files(fraction))
+        assert held == table.sample(fraction).count()
 
 
 def test_changed_rows_lose_no_other(spark: SparkSession, path: str) -> None:

@@ -391,11 +391,15 @@ class QbeastAdapter(SparkAdapter):
             return response
 
     @available.parse_none
-    def qbeast_require_other_location(self, source: BaseRelation, root: str, alias: str) -> None:
+    def qbeast_require_other_location(self, source: BaseRelation, location: str) -> None:
         """Refuses to clone a table into its own directory (`models/clone.py`)."""
-        location = f"{root.rstrip('/')}/{alias}"
         with self._running(f"location of {source}") as session:
             models.clone.check_other_location(session, _table(source), location)
+
+    @available
+    def qbeast_location(self, config: Any, model: Mapping[str, Any]) -> str | None:
+        """The directory of a new table (`models/configuration.py`)."""
+        return models.configuration.location_of(config, model)
 
     @available
     def qbeast_literal(self, value: Any) -> str:

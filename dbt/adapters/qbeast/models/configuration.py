@@ -146,7 +146,6 @@ def model_spec(
             "filter by, such as columns_to_index=['ts', 'user_id:hash'], or to 'auto'"
         )
     _refuse_incompatible_keys(config)
-    root = config.get("location_root")
     return ModelSpec(
         name=str(model["alias"]),
         selector=selector_of(model),
@@ -164,7 +163,7 @@ def model_spec(
             **properties_of(checks_of(model)),
             **mark_of_sample(built_from),
         },
-        location=f"{str(root).rstrip('/')}/{model['alias']}" if root else None,
+        location=location_of(config, model),
         descriptions=descriptions_of(config, model),
     )
 
@@ -244,6 +243,12 @@ def _require_predicates_without_alias(increment: Increment) -> None:
                 f"{increment.strategy} select rows of the table by columns alone: name them "
                 "without DBT_INTERNAL_DEST"
             )
+
+
+def location_of(config: Any, model: Mapping[str, Any]) -> str | None:
+    """The directory of a new table by `location_root`; None without this key."""
+    root = config.get("location_root")
+    return f"{str(root).rstrip('/')}/{model['alias']}" if root else None
 
 
 def _strategy(config: Any) -> str | None:

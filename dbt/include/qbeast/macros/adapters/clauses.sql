@@ -24,9 +24,9 @@
 
 
 {% macro qbeast__location_clause() -%}
-  {%- set location_root = config.get('location_root') -%}
-  {%- if location_root is not none %}
-    location {{ adapter.qbeast_literal(location_root ~ '/' ~ model['alias']) }}
+  {%- set location = adapter.qbeast_location(config, model) -%}
+  {%- if location is not none %}
+    location {{ adapter.qbeast_literal(location) }}
   {%- endif %}
 {%- endmacro %}
 

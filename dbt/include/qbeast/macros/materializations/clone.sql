@@ -32,8 +32,9 @@
     {%- set clone_sql = create_or_replace_clone(target_relation, source) -%}
     {% do store_result('main', response=adapter.qbeast_clone_onto(target_relation, clone_sql)) %}
   {%- else -%}
-    {%- if config.get('location_root') -%}
-      {% do adapter.qbeast_require_other_location(source, config.get('location_root'), model['alias']) %}
+    {%- set location = adapter.qbeast_location(config, model) -%}
+    {%- if location is not none -%}
+      {% do adapter.qbeast_require_other_location(source, location) %}
     {%- endif -%}
     {%- if existing is not none -%}
       {% do adapter.drop_relation(existing) %}

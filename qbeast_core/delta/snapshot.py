@@ -31,6 +31,8 @@ from qbeast_core.delta.version_cache import VersionCache
 from qbeast_core.errors import UnsupportedEnvironment
 from qbeast_core.jvm.gateway import Jvm, activate
 from qbeast_core.model.slices import SLICE_COLUMN
+from qbeast_core.spark.alignment import widened
+from qbeast_core.spark.schema import has_void, same_type
 from qbeast_core.spark.slices import without_slices
 from qbeast_core.tree.extremes import columns_of, file_filter
 
@@ -125,12 +127,13 @@ class TableSnapshot:
     @cached_property
     def schema(self) -> StructType:
         """The table's columns by their logical names, without the slice column."""
+        return without_slices(self._stored_schema) if self.stores_slices else self._stored_schema
+
+    @cached_property
+    def _stored_schema(self) -> StructType:
         if not self._schema_json:
             return StructType()
-        stored = StructType.fromJson(json.loads(self._schema_json))
-        if not self.stores_slices:
-            return stored
-        return without_slices(stored)
+        return StructType.fromJson(json.loads(self._schema_json))
 
     @cached_property
     def features(self) -> frozenset[str]:
@@ -175,9 +178,14 @@ class TableSnapshot:
         adds = self._live_files.adds if indices is None else self.add_actions(indices)
         # Delta reads in the active session, and the user may have used another one since.
         activate(self.spark)
-        return self._jvm.dataframe(
+        rows = self._jvm.dataframe(
             self._delta_log.createDataFrame(self._snapshot, adds, False, self._jvm.none)
         )
+        schema = self._stored_schema
+        if has_void(schema) and not same_type(rows.schema, schema):
+            # Delta for Spark 4.0 leaves out columns and fields of type void.
+            return widened(rows, schema, self.location)
+        return rows
 
     def row_count(self, indices: NDArray[np.int64] | None = None) -> int:
         """The number of rows in the files at `indices` (default: all files).

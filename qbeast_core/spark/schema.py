@@ -39,6 +39,17 @@ def same_type(one: DataType, other: DataType) -> bool:
     return one == other
 
 
+def has_void(kind: DataType) -> bool:
+    """Whether a type has the type void at any depth."""
+    if isinstance(kind, StructType):
+        return any(has_void(field.dataType) for field in kind)
+    if isinstance(kind, ArrayType):
+        return has_void(kind.elementType)
+    if isinstance(kind, MapType):
+        return has_void(kind.keyType) or has_void(kind.valueType)
+    return isinstance(kind, NullType)
+
+
 def nested_voids(schema: StructType) -> list[str]:
     """The places of values without a type that Delta cannot store.
 

@@ -13,6 +13,7 @@ from dbt.tests.fixtures.project import *  # noqa: F403 - fixtures are found by n
 from dbt.tests.util import write_file
 from pyspark.sql import SparkSession
 
+from qbeast_core.jvm.settings import changed_settings
 from tests.conformance import dialect
 from tests.conformance.classes import CLASS_NAMES, class_name
 from tests.conformance.overrides import OVERRIDES
@@ -24,7 +25,6 @@ from tests.conformance.storage import (  # noqa: F401 - a fixture
     chosen_columns,
     with_index,
 )
-from tests.support import spark_session
 
 FILES = ("models", "macros", "snapshots", "properties", "tests", "analyses")
 
@@ -47,19 +47,12 @@ def storage(request: pytest.FixtureRequest) -> str:
     return found
 
 
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One session for all classes. Their tables have a handful of rows: what makes Spark fast on
-    large data (compiled queries, many partitions) would only cost."""
-    session = spark_session.start(
-        tmp_path_factory.mktemp("warehouse"),
-        **spark_session.SMALL_DATA,
-        **spark_session.LONG_RUNNING,
-        spark__sql__sources__default="delta",
-        spark__sql__shuffle__partitions="1",
-    )
-    yield session
-    session.stop()
+@pytest.fixture(scope="module", autouse=True)
+def for_tables_of_a_handful_of_rows(spark: SparkSession) -> Iterator[None]:
+    """What the fixtures' SQL creates without a format is a Delta table."""
+    settings = {"spark.sql.sources.default": "delta", "spark.sql.shuffle.partitions": "1"}
+    with changed_settings(spark, settings):
+        yield
 
 
 @pytest.fixture(scope="class")
@@ -159,10 +152,18 @@ class Tally:
             "call" in stages and "failed" not in stages for stages in methods.values()
         )
 
+    @property
+    def missing(self) -> list[str]:
+        """The classes that did not pass."""
+        return [name for name in CLASS_NAMES if not self.passed(name)]
+
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         sent = getattr(session.config, "workeroutput", None)
         if sent is not None:
             sent["indexes"] = dataclasses.asdict(self.indexes)
+        elif self.missing and not _is_selection(session.config):
+            # A class without tests, or with a skipped one, is no failure to pytest.
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: Any) -> None:
@@ -176,7 +177,7 @@ class Tally:
         for name, mixin in OVERRIDES.items():
             reason = " ".join((inspect.getdoc(mixin) or "").split())
             terminalreporter.write_line(f"overridden: {name}: {reason}")
-        missing = [name for name in CLASS_NAMES if not self.passed(name)]
+        missing = self.missing
         for name in missing:
             terminalreporter.write_line(f"not passed: {name}")
         if self.storage == QBEAST:
@@ -191,6 +192,11 @@ class Tally:
         if self.storage == QBEAST and self.indexes.tagged < LEAST_TAGGED:
             result += f", but fewer than {LEAST_TAGGED} tables had block tags"
         terminalreporter.write_line(result)
+
+
+def _is_selection(config: pytest.Config) -> bool:
+    """Whether only some of the classes were asked for."""
+    return bool(config.option.keyword) or any("::" in each for each in config.args)
 
 
 def pytest_configure(config: pytest.Config) -> None:

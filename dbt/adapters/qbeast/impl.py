@@ -90,6 +90,8 @@ class QbeastAdapter(SparkAdapter):
             models.key_checks.check_no_sample(node_config or {}, node.name)
         models.key_checks.check_no_misspelt_keys(node_config or {})
         models.configuration.default_to_delta(node_config)
+        if getattr(node, "resource_type", None) == "test":
+            models.configuration.allow_any_column_names(node_config)
 
     @available.parse_none
     @classmethod
@@ -257,7 +259,10 @@ class QbeastAdapter(SparkAdapter):
         full_refresh: bool = False,
     ) -> "ModelSpec":
         """The model's configuration, checked before anything runs (`models/configuration.py`)."""
-        return models.configuration.model_spec(config, model, built_from, full_refresh=full_refresh)
+        macros = self.get_macro_resolver().macros  # type: ignore[union-attr]
+        return models.configuration.model_spec(
+            config, model, built_from, full_refresh=full_refresh, macros=macros
+        )
 
     @available.parse_none
     def qbeast_run_header(self, header: str) -> None:
@@ -517,9 +522,20 @@ class QbeastAdapter(SparkAdapter):
 
     @available.parse_none
     def qbeast_require_whole_source(
-        self, relation: BaseRelation, hard_deletes: str, inputs: Sequence[BaseRelation]
+        self,
+        relation: BaseRelation,
+        hard_deletes: str,
+        inputs: Sequence[BaseRelation],
+        model: Mapping[str, Any],
+        graph: Mapping[str, Any],
     ) -> None:
-        models.snapshots.check_whole_source(str(relation), hard_deletes, inputs)
+        """Refuses a snapshot that would close the records of rows which the run leaves out."""
+        is_limited_above = sampling.fraction.is_sampled_by_time(
+            self.config
+        ) and sampling.inputs.has_event_time(model, graph)
+        models.snapshots.check_whole_source(
+            str(relation), hard_deletes, inputs, is_limited_above=is_limited_above
+        )
 
     @available.parse_none
     def qbeast_require_same_index_of_snapshot(

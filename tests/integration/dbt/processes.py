@@ -15,7 +15,7 @@ SPARK_CONFIG = {
     "spark.driver.extraJavaOptions": JAVA_OPTIONS,
     **SMALL_DATA,
 }
-# One core: a query without an end leaves the other to the processes that run beside it.
+# One core: the other is for the processes that run beside it.
 TARGET = {"progress": 0.5, "master": "local[1]", "spark_config": SPARK_CONFIG}
 
 _started: "list[subprocess.Popen[str]]" = []

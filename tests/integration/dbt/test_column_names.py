@@ -9,6 +9,8 @@ from dbt.tests.util import get_connection, relation_from_name, run_dbt
 from dbt_common.exceptions import DbtDatabaseError
 from pyspark.sql import SparkSession
 
+from tests.integration.dbt.projects import message_of
+
 MODEL = """
 {{ config(materialized='incremental', unique_key=KEY) }}
 select {{ 2 if is_incremental() else 1 }} as id, 'a' as `#b`, 3 as last
@@ -27,6 +29,13 @@ snapshots:
 """
 
 
+# Delta stores a column called count(1) only with column mapping.
+REPEATED = """
+{{ config(store_failures=true, severity='warn') }}
+select id, count(*) from {{ ref('appended') }} group by id
+"""
+
+
 class TestColumnNames:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -36,12 +45,17 @@ class TestColumnNames:
     def snapshots(self) -> dict[str, str]:
         return {"history.yml": SNAPSHOTS}
 
+    @pytest.fixture(scope="class")
+    def tests(self) -> dict[str, str]:
+        return {"repeated.sql": REPEATED}
+
     def test_a_name_that_starts_with_a_hash_hides_no_column(
         self, project: Any, spark: SparkSession
     ) -> None:
         schema, adapter = project.test_schema, project.adapter
         run_dbt(["build"])
-        run_dbt(["build"])
+        results = run_dbt(["build"])
+        assert message_of(results, "repeated") == "Got 2 results, configured to warn if != 0"
         for name in ("appended", "merged", "history"):
             table = spark.table(f"{schema}.{name}").select("id", "`#b`", "last")
             assert sorted(table.collect()) == [(1, "a", 3), (2, "a", 3)], name

@@ -201,7 +201,7 @@ ENDLESS = """
 {{{{ config(materialized='incremental', incremental_strategy='merge', unique_key='id', {index}) }}}}
 select id from range(0, {{{{ var('rows', 10) }}}}, 1, 1) where id < 10
   or id = 10 and java_method('java.lang.System', 'setProperty', 'qbeast.tests.{name}', 'runs') = ''
-  or id % 7 = id % 11 - 20
+  or reflect('java.lang.Thread', 'sleep', 50L) = ''
 """
 NAMES = ("with_index", "plain")
 

@@ -313,6 +313,36 @@ class TestMatchedRows:
             assert table.count() == 1000, name
 
 
+OTHER_ROW_EACH_TIME = """
+{{ config(materialized='incremental', columns_to_index=COLUMNS, unique_key='id',
+          incremental_strategy='delete+insert') }}
+{% if is_incremental() %}
+select pmod(cast(reflect('java.lang.System', 'nanoTime') as bigint) div 1000, 1000) as id, 'new' v
+{% else %}
+select id, 'old' as v from range(1000)
+{% endif %}
+"""
+
+
+class TestRowsThatChange:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {
+            "indexed.sql": OTHER_ROW_EACH_TIME.replace("COLUMNS", "'id'"),
+            "plain.sql": OTHER_ROW_EACH_TIME.replace("COLUMNS", "none"),
+        }
+
+    def test_the_row_that_is_inserted_is_the_one_that_deletes(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        run_dbt(["run"])
+        run_dbt(["run"])
+        for name in ("indexed", "plain"):
+            rows = spark.table(f"{project.test_schema}.{name}").collect()
+            assert sorted(row.id for row in rows) == list(range(1000)), name
+            assert len([row for row in rows if row.v == "new"]) == 1, name
+
+
 CHANGING = """
 {{ config(materialized='incremental', columns_to_index='id', STRATEGY,
           on_schema_change=var('mode'), persist_docs={'relation': true, 'columns': true}) }}
@@ -735,6 +765,15 @@ BROKEN = """
 def model(dbt, session):
     return 1 / 0
 """
+EXITING = """
+import sys
+
+def model(dbt, session):
+    rows = session.range(0)
+    if rows.isEmpty():
+        sys.exit("nothing to do")
+    return rows
+"""
 
 
 class TestPythonModels:
@@ -761,6 +800,11 @@ class TestPythonModels:
         (failed,) = run_dbt(["run", "-s", "counted"], expect_pass=False)
         assert "ZeroDivisionError: division by zero" in failed.message
         assert "models/counted.py (line " in failed.message
+
+        # It ends neither dbt nor the thread for whose result dbt waits.
+        write_file(EXITING, project.project_root, "models/counted.py")
+        (failed,) = run_dbt(["run", "-s", "counted"], expect_pass=False)
+        assert "SystemExit: nothing to do" in failed.message
 
 
 AUTO_MERGE = "pre_hook='set spark.databricks.delta.schema.autoMerge.enabled = true'"

@@ -17,10 +17,12 @@ from tests.integration.dbt.projects import write_project
 pytestmark = pytest.mark.usefixtures("no_process_left")
 
 FIRST = "{{ config(materialized='qbeast', columns_to_index='id') }} select id from range(100)"
+# A query that sleeps leaves the cores to the processes beside it.
 ENDLESS = """
 {{ config(materialized='qbeast', columns_to_index='id') }}
 -- depends_on: {{ ref('first') }}
-select id from range(0, {{ var('rows', 10) }}, 1, 2) where id < 10 or id % 7 = id % 11 - 20
+select id from range(0, {{ var('rows', 10) }}, 1, 2)
+where id < 10 or reflect('java.lang.Thread', 'sleep', 50L) = ''
 """
 WITHOUT_END = ("--vars", "{rows: 1000000000000000}")
 COUNTS = """

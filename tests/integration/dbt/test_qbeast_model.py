@@ -314,6 +314,7 @@ class TestReplacesOtherRelations:
             "was_view.sql": "select 1 as id",
             "was_parquet.sql": "{{ config(materialized='table', file_format='parquet') }} "
             "select 1 as id",
+            "was_table.sql": "{{ config(materialized='table') }} select 1 as id;\n",
         }
 
     def test_a_view_and_a_parquet_table_make_room(self, project: Any, spark: SparkSession) -> None:
@@ -325,6 +326,11 @@ class TestReplacesOtherRelations:
         for name in ("was_view", "was_parquet"):
             assert message_of(results, name).startswith("rebuilt 1 row in ")
             assert spark.table(f"{project.test_schema}.{name}").first().id == 2
+
+        # Spark takes the semicolon off a statement, but not off a query inside of one.
+        write_file("select 2 as id;\n", project.project_root, "models/was_table.sql")
+        run_dbt(["run", "-s", "was_table"])
+        assert spark.table(f"{project.test_schema}.was_table").first().id == 2
 
 
 REFUSED = {

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt, run_dbt_and_capture
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 from pyspark.sql import SparkSession
 
 from benchmarks.scans import scanned
@@ -493,11 +493,23 @@ select id, timestamp(date_sub(current_date(), cast(id % 100 as int))) as at from
 """
 
 
+HISTORY_OF_DAYS = """
+snapshots:
+  - name: history
+    relation: ref('seen')
+    config: {unique_key: id, strategy: check, check_cols: [at], hard_deletes: HARD_DELETES}
+"""
+
+
 class TestSampleOfDays:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
         # A view's scan can be looked at when the run is over.
         return {"by_day.sql": BY_DAY, "seen.sql": "select * from {{ ref('by_day') }}"}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        return {"history.yml": HISTORY_OF_DAYS.replace("HARD_DELETES", "invalidate")}
 
     def test_dbt_sample_reads_the_files_of_its_days(
         self, project: Any, spark: SparkSession
@@ -511,6 +523,20 @@ class TestSampleOfDays:
         files = len(spark.table(f"{project.test_schema}.by_day").inputFiles())
         assert files > 20
         assert 0 < scanned(seen).files < files / 3
+
+    def test_a_snapshot_closes_no_record_for_a_row_that_its_view_leaves_out(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        sampled = ["build", "-s", "seen", "history", "--sample", "3 days"]
+        run_dbt(["build"])
+        results = run_dbt(sampled, expect_pass=False)
+        assert "with --sample its query lacks rows that are not" in message_of(results, "history")
+        history = spark.table(f"{project.test_schema}.history")
+        assert history.where("dbt_valid_to is null").count() == history.count() == 4000
+        text = HISTORY_OF_DAYS.replace("HARD_DELETES", "ignore")
+        write_file(text, project.project_root, "snapshots", "history.yml")
+        run_dbt(sampled)
+        assert history.where("dbt_valid_to is null").count() == history.count() == 4000
 
 
 SLICED = """

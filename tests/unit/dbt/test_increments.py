@@ -246,7 +246,8 @@ def test_a_configuration_that_may_surprise_gives_a_warning(
     config: dict[str, Any], code: str, expected: list[str]
 ) -> None:
     increment = increment_of(config, strategy_of(config, None) or "")
-    model = {"name": "m", "alias": "m", "raw_code": code}
+    called = ["macro.dbt.is_incremental"] if code == ASKING else []
+    model = {"name": "m", "alias": "m", "raw_code": code, "depends_on": {"macros": called}}
     spec = model_spec({"materialized": "incremental", "columns_to_index": "id", **config}, model)
     config = {"materialized": "incremental", **config}
     found = list(warnings_of(config, increment, "m", spec))

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dbt.adapters.qbeast.sampling.inputs import Deferral, Input, inputs_of
+from dbt.adapters.qbeast.sampling.inputs import Deferral, Input, has_event_time, inputs_of
 
 NODES: dict[str, Any] = {
     "model.p.orders": {
@@ -163,3 +163,14 @@ def test_a_run_without_the_flags_does_not_defer() -> None:
 
     assert of() == (False, False)
     assert of(defer=True, favor_state=True) == (True, True)
+
+
+@pytest.mark.parametrize("dated", [None, "model.p.seen_again", ORDERS, RATES, "model.p.unread"])
+def test_an_event_time_is_found_at_any_distance(dated: str | None) -> None:
+    nodes = {**deepcopy(NODES), "model.p.unread": {"config": {}}}
+    sources = deepcopy(SOURCES)
+    if dated:
+        (nodes.get(dated) or sources[dated])["config"]["event_time"] = "at"
+    snapshot = {"depends_on": {"nodes": ["model.p.seen_again", "function.p.latest"]}}
+    found = has_event_time(snapshot, {"nodes": nodes, "sources": sources})
+    assert found == (dated in ("model.p.seen_again", ORDERS, RATES))

@@ -34,7 +34,8 @@ MODEL = {
     "name": "events",
     "alias": "events",
     "description": "all events",
-    "raw_code": "select 1 {% if is_incremental() %} where x {% endif %}",
+    "raw_code": "select 1 where {{ since('x') }}",
+    "depends_on": {"macros": ["macro.shop.since"]},
     "columns": {"id": {"description": "number"}, "x": {"description": ""}},
 }
 
@@ -49,9 +50,35 @@ def test_defaults() -> None:
     assert found.columns_to_index == ["id"]
     assert found.cube_size == "auto"
     assert found.optimize == "never"
-    assert found.calls_is_incremental
     assert found.descriptions == Descriptions(None, ())
     assert found.location is None
+
+
+@pytest.mark.parametrize(
+    ("model", "calls"),
+    [
+        ({"depends_on": {"macros": ["macro.dbt_qbeast.is_incremental"]}}, True),
+        ({"depends_on": {"macros": ["macro.shop.since"]}}, True),
+        ({"depends_on": {"macros": ["macro.shop.of_itself", "macro.other.gone"]}}, False),
+        ({"raw_code": "-- not is_incremental()", "depends_on": {"macros": []}}, False),
+        ({"language": "python", "raw_code": "if dbt.is_incremental:"}, True),
+        ({"language": "python", "raw_code": "return rows"}, False),
+    ],
+)
+def test_a_model_may_call_is_incremental_through_its_own_macros(
+    model: dict[str, Any], calls: bool
+) -> None:
+    def macro(*called: str) -> Any:
+        return SimpleNamespace(depends_on=SimpleNamespace(macros=called))
+
+    macros = {
+        "macro.shop.since": macro("macro.shop.of_itself", "macro.shop.newer"),
+        "macro.shop.newer": macro("macro.dbt.is_incremental"),
+        "macro.shop.of_itself": macro("macro.shop.of_itself"),
+    }
+    config = {"materialized": "qbeast", "columns_to_index": ["id"]}
+    found = model_spec(config, {"name": "m", "alias": "m", **model}, macros=macros)
+    assert found.calls_is_incremental == calls
 
 
 def test_docs_location_and_properties() -> None:

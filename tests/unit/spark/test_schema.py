@@ -14,7 +14,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from qbeast_core.spark.schema import has_char, nested_voids
+from qbeast_core.spark.schema import has_char, has_void, nested_voids
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,18 @@ def test_nulls_without_a_type_are_found_where_delta_cannot_store_them(
     kind: DataType, places: list[str]
 ) -> None:
     assert nested_voids(struct(id=LONG, c=kind)) == places
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [
+        (struct(a=LONG), False),
+        (struct(a=LONG, b=VOID), True),
+        (struct(s=struct(a=LONG, b=VOID)), True),
+        (struct(s=ArrayType(struct(a=LONG, b=VOID))), True),
+        (struct(s=MapType(LONG, struct(a=LONG, b=VOID))), True),
+        (struct(s=MapType(LONG, ArrayType(LONG))), False),
+    ],
+)
+def test_a_void_is_found_at_any_depth(kind: StructType, found: bool) -> None:
+    assert has_void(kind) == found

@@ -126,6 +126,7 @@ def model_spec(
     built_from: BuiltFrom = ALL_ROWS,
     *,
     full_refresh: bool = False,
+    macros: Mapping[str, Any] | None = None,
 ) -> ModelSpec:
     """The specification of an indexed model.
 
@@ -134,6 +135,7 @@ def model_spec(
         model: the `model` of dbt's context.
         built_from: the parts of the inputs that the rows come from.
         full_refresh: whether the run is a full refresh.
+        macros: the macros of dbt's manifest by unique id.
 
     Raises:
         DbtRuntimeError: a key is missing or incompatible with an index, or has a value that is not
@@ -155,7 +157,7 @@ def model_spec(
         sample_key=config.get("sample_key"),
         slices=config.get("slices"),
         rechoose=full_refresh,
-        calls_is_incremental="is_incremental" in (model.get("raw_code") or ""),
+        calls_is_incremental=_calls("is_incremental", model, macros or {}),
         optimize=_optimize(config.get("optimize")),
         built_from=built_from,
         properties={
@@ -188,6 +190,13 @@ def default_to_delta(node_config: Any) -> None:
         node_config["file_format"] = "delta"
 
 
+def allow_any_column_names(test_config: Any) -> None:
+    """Lets `store_failures` store columns such as `count(*)`, for which Delta needs mapping."""
+    if test_config is not None and test_config.get("file_format") == "delta":
+        given = test_config.get("tblproperties") or {}
+        test_config["tblproperties"] = {"delta.columnMapping.mode": "name", **given}
+
+
 def sample_of_test(config: Any) -> Any:
     """The `sample` in a data test's configuration or in its `meta`; None if there is none."""
     sample = config.get("sample")
@@ -198,6 +207,22 @@ def reads_all_rows(config: Any) -> bool:
     """Whether a data test's configuration says `sample: 1`: all rows, even in runs on a sample."""
     sample = sample_of_test(config)
     return sample is not None and parse_fraction(sample) == 1
+
+
+def _calls(name: str, model: Mapping[str, Any], macros: Mapping[str, Any]) -> bool:
+    """Whether a model calls this macro, itself or through others."""
+    if model.get("language") == "python":
+        return name in (model.get("raw_code") or "")
+    seen: set[str] = set()
+    left = list((model.get("depends_on") or {}).get("macros", ()))
+    while left:
+        macro = left.pop()
+        if macro.rpartition(".")[2] == name:
+            return True
+        if macro in macros and macro not in seen:
+            seen.add(macro)
+            left += macros[macro].depends_on.macros
+    return False
 
 
 def _opts_out(columns: Any) -> bool:

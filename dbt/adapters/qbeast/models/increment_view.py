@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dbt.adapters.qbeast.models.advice import advising, full_refresh
 from dbt.adapters.qbeast.models.configuration import ModelSpec
 from dbt.adapters.qbeast.models.increment import (
+    DELETE_INSERT,
     INSERT_OVERWRITE,
     MICROBATCH,
     REPLACE_WHERE,
@@ -17,6 +18,7 @@ from dbt.adapters.qbeast.models.schema_changes import (
     table_schema,
 )
 from dbt_common.exceptions import DbtRuntimeError
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import aligned, is_always_generated, is_identity
@@ -39,7 +41,8 @@ def view_of_increment(
 
     The table gains and loses columns as `on_schema_change` says. The view has the columns of the
     table, as the table stores them; for a merge also those that only the query has, because
-    predicates may use them. A project's own strategy gets the query's rows unchanged.
+    predicates may use them. A project's own strategy gets the query's rows unchanged. If the
+    statement reads the rows twice, the view has them as computed once.
 
     Args:
         spec: the specification of a model with an index, which its table must then have.
@@ -63,6 +66,9 @@ def view_of_increment(
         rows = aligned(rows, table_schema(session, table), model)
     else:
         rows = fit_increment(query, table, model, increment)
+    if increment.strategy == DELETE_INSERT:
+        # The statement reads the rows twice: for the keys to delete, and for the rows to insert.
+        rows = rows.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
     rows.createOrReplaceTempView(view)
 
 

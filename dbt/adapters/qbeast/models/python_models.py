@@ -43,9 +43,10 @@ def run_model(
             exec(compile(compiled_code, path, "exec"), names)  # nosec B102 # noqa: S102
             argument = names["dbtObj"](read)
             result = names["model"](argument, session)
-        except DbtRuntimeError:
+        except (DbtRuntimeError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:
+            # SystemExit would end the thread of the node, for which dbt would then wait forever.
             raise _as_error(error, path) from error
         _as_view(session, data_frame(session, result, path))
     return f"select * from {quoted(VIEW)}"
@@ -115,7 +116,7 @@ def _as_view(session: SparkSession, frame: DataFrame) -> None:
     session.catalog.dropGlobalTempView(shared)
 
 
-def _as_error(error: Exception, path: str) -> DbtRuntimeError:
+def _as_error(error: BaseException, path: str) -> DbtRuntimeError:
     """The error as dbt's, with the line of the compiled code that raised it."""
     line = None
     trace = error.__traceback__

@@ -37,15 +37,19 @@ def check_listed_columns(config: Any, query: Callable[[], DataFrame]) -> None:
         check_columns_of_query("check_cols", list(map(str, names)), query().schema)
 
 
-def check_whole_source(snapshot: str, hard_deletes: str, inputs: Sequence[BaseRelation]) -> None:
+def check_whole_source(
+    snapshot: str, hard_deletes: str, inputs: Sequence[BaseRelation], *, is_limited_above: bool
+) -> None:
     """Raises DbtRuntimeError if records would be closed only because a run leaves out their rows.
 
     Args:
         inputs: the refs and sources of the snapshot, as its query reads them.
+        is_limited_above: whether the run limits the inputs of a model that the snapshot reads.
     """
-    limited = [each for each in inputs if each.limit is not None or each.event_time_filter]
-    if limited and hard_deletes in ("invalidate", "new_record"):
-        option = "--sample" if limited[0].limit is None else "--empty"
+    is_empty = any(each.limit is not None for each in inputs)
+    is_limited = is_empty or is_limited_above or any(each.event_time_filter for each in inputs)
+    if is_limited and hard_deletes in ("invalidate", "new_record"):
+        option = "--empty" if is_empty else "--sample"
         raise DbtRuntimeError(
             f"{snapshot} has hard_deletes={hard_deletes!r}, and with {option} its query lacks rows "
             f"that are not deleted, so their records would be closed: run it without {option}, or "

@@ -82,6 +82,11 @@ def command_of(config: AdapterRequiredConfig) -> str:
     return str(getattr(getattr(config, "args", None), "which", ""))
 
 
+def is_sampled_by_time(config: AdapterRequiredConfig) -> bool:
+    """Whether the run has dbt's own `--sample`."""
+    return getattr(getattr(config, "args", None), "sample", None) is not None
+
+
 def allows_samples(config: AdapterRequiredConfig) -> bool:
     """Whether tables of the run's target may be built from samples."""
     return _credentials(config).allow_sampled_build

@@ -119,6 +119,26 @@ def inputs_of(
     return read_by(node)
 
 
+def has_event_time(node: Mapping[str, Any], graph: Mapping[str, Any]) -> bool:
+    """Whether dbt's `--sample` limits what a node reads, itself or through models.
+
+    Args:
+        node: the `model` of dbt's context.
+        graph: the `graph` of dbt's context.
+    """
+    known = {**graph["nodes"], **graph["sources"]}
+    seen: set[str] = set()
+    left = [node]
+    while left:
+        references = left.pop().get("depends_on", {}).get("nodes", ())
+        found = {each for each in references if each in known} - seen
+        if any(known[each]["config"].get("event_time") for each in found):
+            return True
+        seen |= found
+        left += [known[each] for each in found]
+    return False
+
+
 def ephemeral_inputs(node: Any, graph: Mapping[str, Any], cte: str) -> Iterator[Mapping[str, Any]]:
     """The ephemeral models that dbt's node reads as a CTE of this name."""
     nodes = graph["nodes"]

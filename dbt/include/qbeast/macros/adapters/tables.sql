@@ -56,9 +56,10 @@
   {%- do adapter.qbeast_mark_of_view(model, graph) -%}
   {# Some headers can run only once. #}
   {%- if not config.get('sql_header') -%}
-    {%- do get_columns_in_query(sql) -%}
+    {%- set query = sql.rstrip().rstrip(';') -%}
+    {%- do get_columns_in_query(query) -%}
     {%- if config.get('contract').enforced -%}
-      {%- do get_assert_columns_equivalent(sql) -%}
+      {%- do get_assert_columns_equivalent(query) -%}
     {%- endif -%}
   {%- endif -%}
   {{ default__handle_existing_table(full_refresh, old_relation) }}

@@ -43,7 +43,8 @@
     {%- endif -%}
   {%- else -%}
     {% do adapter.qbeast_require_no_mixture(target_relation, built_from) %}
-    {% do adapter.qbeast_require_whole_source(target_relation, strategy.hard_deletes, qbeast_inputs(model)) %}
+    {% do adapter.qbeast_require_whole_source(
+        target_relation, strategy.hard_deletes, qbeast_inputs(model), model, graph) %}
     {%- if is_indexed -%}
       {% do adapter.qbeast_require_same_index_of_snapshot(target_relation, spec) %}
     {%- endif -%}

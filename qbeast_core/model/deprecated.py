@@ -16,10 +16,10 @@ from qbeast_core.model.coordinate import (
 from qbeast_core.model.datatypes import DataType, Number
 from qbeast_core.model.linear import IdentityTransformation, LinearTransformation
 from qbeast_core.model.quantiles import (
-    TextPlaces,
+    TextTable,
     is_ascending,
     string_step,
-    text_places,
+    text_table,
     texts_of,
     unsorted,
     utf16_order,
@@ -44,9 +44,9 @@ class StringHistogram(Transformation):
     def transform(self, value: Any) -> float:
         return string_step(self.histogram, "null" if value is None else value)
 
-    def places(self) -> TextPlaces:
+    def coordinate_table(self) -> TextTable:
         """The same function of strings as a table."""
-        return text_places(self.histogram)
+        return text_table(self.histogram)
 
     def to_json(self) -> dict[str, Any]:
         return self._named(histogram=self.histogram)

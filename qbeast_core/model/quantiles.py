@@ -36,7 +36,7 @@ class Knot(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class NumericPlaces:
+class NumericTable:
     """Numeric quantiles as tables, for arrays of values and for expressions in an engine.
 
     The *slot* of a value is `2i + 1` if it equals `values[i]`, else `2i` where i is the number of
@@ -66,8 +66,8 @@ class NumericPlaces:
 
 
 @dataclass(frozen=True, eq=False)
-class TextPlaces:
-    """Sorted strings as a table; slots are those of `NumericPlaces`, each with one coordinate."""
+class TextTable:
+    """Sorted strings as a table; slots are those of `NumericTable`, each with one coordinate."""
 
     values: tuple[str, ...]
     """The k distinct strings, ascending in Java's order."""
@@ -130,7 +130,7 @@ class NumericQuantiles(Transformation):
         """
         return _knots(self.quantiles, float)
 
-    def places(self) -> NumericPlaces:
+    def coordinate_table(self) -> NumericTable:
         """The same function as tables."""
         knots, intervals = self.knots(), len(self.quantiles) - 1
         values = np.array([knot.value for knot in knots]) + 0.0
@@ -143,7 +143,7 @@ class NumericQuantiles(Transformation):
         low[2:-1:2] = values[:-1]
         width[2:-1:2] = np.diff(values)
         start[-1], width[0], width[-1] = intervals, math.inf, math.inf
-        return NumericPlaces(values, start, low, width, float(intervals))
+        return NumericTable(values, start, low, width, float(intervals))
 
     def to_json(self) -> dict[str, Any]:
         return self._named(quantiles=self.quantiles, dataType=self.data_type.value)
@@ -186,9 +186,9 @@ class StringQuantiles(Transformation):
         """The distinct quantiles in order; values between two of them map to `low.after`."""
         return _knots(self.quantiles, utf16_order)
 
-    def places(self) -> TextPlaces:
+    def coordinate_table(self) -> TextTable:
         """The same function as a table."""
-        return text_places(self.quantiles)
+        return text_table(self.quantiles)
 
     def to_json(self) -> dict[str, Any]:
         return self._named(quantiles=self.quantiles)
@@ -259,13 +259,13 @@ def texts_of(json_object: Mapping[str, Any], field: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def text_places(ordered: Sequence[str]) -> TextPlaces:
+def text_table(ordered: Sequence[str]) -> TextTable:
     """`string_step` for these strings as a table."""
     knots = _knots(ordered, utf16_order)
     placed = np.zeros(2 * len(knots) + 1)
     placed[1::2] = [knot.at for knot in knots]
     placed[2::2] = [knot.after for knot in knots]
-    return TextPlaces(tuple(knot.value for knot in knots), placed)
+    return TextTable(tuple(knot.value for knot in knots), placed)
 
 
 def _check_quantiles(quantiles: Sequence[T], key: Callable[[T], K]) -> None:

@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 from qbeast_core.errors import UnsupportedColumnType
 from qbeast_core.jvm.catalyst import Catalyst
 from qbeast_core.model.datatypes import FLOATING, MILLIS_PER_DAY, DataType
-from qbeast_core.model.quantiles import NumericPlaces, TextPlaces
+from qbeast_core.model.quantiles import NumericTable, TextTable
 from qbeast_core.model.transformation import (
     EmptyTransformation,
     HashTransformation,
@@ -207,9 +207,9 @@ def _coordinate(catalyst: Catalyst, value: Column, transformation: Transformatio
         return F.lit(0.0)
     if isinstance(transformation, NumericQuantiles):
         number = _double(value, transformation.data_type)
-        return _among_numbers(catalyst, number, transformation.places())
+        return _among_numbers(catalyst, number, transformation.coordinate_table())
     if isinstance(transformation, StringQuantiles | StringHistogram):
-        return _among_texts(catalyst, value, transformation.places())
+        return _among_texts(catalyst, value, transformation.coordinate_table())
     raise UnsupportedColumnType(f"a {transformation.class_name} cannot place rows")
 
 
@@ -245,21 +245,22 @@ def _along(
     return position
 
 
-def _among_numbers(catalyst: Catalyst, number: Column, places: NumericPlaces) -> Column:
+def _among_numbers(catalyst: Catalyst, number: Column, quantiles: NumericTable) -> Column:
     """The coordinate of a double, looked up in the tables of quantiles."""
     # Java's search distinguishes the two zeros; adding 0.0 removes the negative one.
-    found = catalyst.binary_search(places.values, number + F.lit(0.0))
+    found = catalyst.binary_search(quantiles.values, number + F.lit(0.0))
     start, low, width = (
-        _of_slot(catalyst, table, found) for table in (places.start, places.low, places.width)
+        _of_slot(catalyst, table, found)
+        for table in (quantiles.start, quantiles.low, quantiles.width)
     )
     # NaN is above all numbers for Spark too.
     finite = F.greatest(F.least(number, F.lit(_LARGEST)), F.lit(-_LARGEST))
-    return (start + (finite - low) / width) / F.lit(places.intervals)
+    return (start + (finite - low) / width) / F.lit(quantiles.intervals)
 
 
-def _among_texts(catalyst: Catalyst, text: Column, places: TextPlaces) -> Column:
-    found = catalyst.binary_search_text(places.values, text)
-    return _of_slot(catalyst, places.placed, found)
+def _among_texts(catalyst: Catalyst, text: Column, quantiles: TextTable) -> Column:
+    found = catalyst.binary_search_text(quantiles.values, text)
+    return _of_slot(catalyst, quantiles.placed, found)
 
 
 def _of_slot(catalyst: Catalyst, table: NDArray[np.float64], found: Column) -> Column:

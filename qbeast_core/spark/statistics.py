@@ -92,9 +92,9 @@ class RowSample:
                     numbers = (numbers - float(transformation.minimum)) * transformation.scale
                 numbers[is_lowest] = 0.0
             elif isinstance(transformation, NumericQuantiles):
-                numbers = transformation.places().coordinates(numbers)
+                numbers = transformation.coordinate_table().coordinates(numbers)
             elif isinstance(transformation, StringQuantiles | StringHistogram):
-                numbers = transformation.places().coordinates(self.texts[position])
+                numbers = transformation.coordinate_table().coordinates(self.texts[position])
             elif not isinstance(transformation, HashTransformation):
                 numbers = np.full_like(numbers, null)
             points[:, position] = np.where(self.is_null[:, position], null, numbers)

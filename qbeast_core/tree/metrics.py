@@ -76,7 +76,7 @@ class SampleCost:
 
 
 @dataclass(frozen=True)
-class Gain:
+class OptimizableFiles:
     """The files that an optimize would rewrite, and about how many files would replace them."""
 
     files: int
@@ -94,7 +94,7 @@ class Gain:
         )
 
 
-NO_GAIN = Gain(0, 0, 0, 0)
+_NONE = OptimizableFiles(0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class IndexMetrics:
     """The columns that decide which samples a row is in; empty if these are the indexed columns."""
     desired_cube_size: int
     rows: int
-    """Without those that deletion vectors hide. All other counts are of stored rows."""
+    """Without those that deletion vectors hide, as in `table`. The spreads count stored rows."""
     size_bytes: int
     files: int
     blocks: int
@@ -131,7 +131,7 @@ class IndexMetrics:
     table: TableSize
     unindexed_files: int = 0
     unindexed_bytes: int = 0
-    gaining: Gain = NO_GAIN
+    optimizable: OptimizableFiles = _NONE
     """What an optimize of this revision would rewrite, not counting unindexed files."""
     problem: str | None = None
     """Why the index cannot be used, and what to do; None if it can."""
@@ -178,7 +178,7 @@ class IndexMetrics:
             size = _megabytes(self.unindexed_bytes)
             unindexed = counted(self.unindexed_files, "file")
             lines.append(("not indexed", f"{unindexed}, {size}, {self.unindexed_share:.1%} of all"))
-        lines.append(("optimize rewrites", str(self.gaining)))
+        lines.append(("optimize rewrites", str(self.optimizable)))
         if self.problem:
             lines.insert(0, ("problem", self.problem))
         width = max(len(name) for name, _ in lines)
@@ -244,18 +244,20 @@ def index_metrics(
         table=table,
         unindexed_files=unindexed_files,
         unindexed_bytes=unindexed_bytes,
-        gaining=_gain(listed, file_rows, revision.desired_cube_size),
+        optimizable=_optimizable(listed, file_rows, revision.desired_cube_size),
     )
 
 
-def _gain(files: list[FileBlocks], file_rows: list[int], desired_rows: int) -> Gain:
-    gaining = compaction_candidates(dict(enumerate(files)), desired_rows)
-    rows = sum(file_rows[i] for i in gaining)
-    return Gain(
-        files=len(gaining),
+def _optimizable(
+    files: list[FileBlocks], file_rows: list[int], desired_rows: int
+) -> OptimizableFiles:
+    found = compaction_candidates(dict(enumerate(files)), desired_rows)
+    rows = sum(file_rows[i] for i in found)
+    return OptimizableFiles(
+        files=len(found),
         rows=rows,
-        size_bytes=sum(files[i].size_bytes for i in gaining),
-        files_after=-(-rows // desired_rows) if gaining else 0,
+        size_bytes=sum(files[i].size_bytes for i in found),
+        files_after=-(-rows // desired_rows) if found else 0,
     )
 
 

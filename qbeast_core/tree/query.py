@@ -191,8 +191,8 @@ class _Cubes:
                 if isinstance(transformation, StringQuantiles):
                     # qbeast-spark can turn a histogram, whose nulls lie at "null", into quantiles.
                     nulls.append("null")
-                places = [_clamped(transformation.transform(null)) for null in nulls]
-                return _joined([(place, place) for place in places])
+                coordinates = [_clamped(transformation.transform(null)) for null in nulls]
+                return _joined([(each, each) for each in coordinates])
 
 
 _PLACING = (
@@ -209,19 +209,19 @@ def _satisfying(
 ) -> _Intervals:
     """The coordinates of the values v for which `v op value` holds."""
     try:
-        places = sorted(_places(op, value, transformer, transformation))
+        coordinates = sorted(_coordinates(op, value, transformer, transformation))
     except (ValueError, ArithmeticError):
         return _EVERYWHERE
-    low, high = _clamped(places[0]), _clamped(places[-1])
+    low, high = _clamped(coordinates[0]), _clamped(coordinates[-1])
     is_bounded = isinstance(transformation, LinearTransformation) and (
         transformation.data_type not in FLOATING
     )
     match op:
         case "=" if isinstance(transformation, HashTransformation):
-            return _joined([(place, place) for place in places])
-        case "=" | ">" | ">=" if is_bounded and places[0] > 1.0:
+            return _joined([(each, each) for each in coordinates])
+        case "=" | ">" | ">=" if is_bounded and coordinates[0] > 1.0:
             return []
-        case "=" | "<" | "<=" if is_bounded and places[-1] < 0.0:
+        case "=" | "<" | "<=" if is_bounded and coordinates[-1] < 0.0:
             return []
         case "=":
             return [(low, high)]
@@ -232,7 +232,7 @@ def _satisfying(
     return _EVERYWHERE
 
 
-def _places(
+def _coordinates(
     op: str, value: Any, transformer: Transformer, transformation: Transformation
 ) -> list[float]:
     """The coordinates of a value, unsorted and not clamped. Raises ValueError if it has none."""

@@ -92,16 +92,16 @@ def column_steps(
             return _number_steps(
                 column,
                 transformation,
-                lambda place: low + Decimal(place) * (high - low),
+                lambda at: low + Decimal(at) * (high - low),
                 most,
                 _Writing(data_type, decimal_scale),
             )
         case NumericQuantiles(quantiles, data_type):
-            places = np.linspace(0.0, 1.0, len(quantiles))
+            coordinates = np.linspace(0.0, 1.0, len(quantiles))
             return _number_steps(
                 column,
                 transformation,
-                lambda place: Decimal(float(np.interp(place, places, quantiles))),
+                lambda at: Decimal(float(np.interp(at, coordinates, quantiles))),
                 most,
                 _Writing(data_type, decimal_scale),
             )

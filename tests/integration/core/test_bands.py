@@ -125,7 +125,7 @@ def test_there_is_nothing_to_gain_and_a_rebuild_has_the_same_bands(
 ) -> None:
     table = QbeastTable.for_path(spark, path)
     assert not table.optimize().changed
-    assert table.index_metrics().gaining.files == 0
+    assert table.index_metrics().optimizable.files == 0
     before = {fraction: read_share(table, fraction) for fraction in FRACTIONS}
     for _ in range(2):  # the second rebuild reuses the tree of the first
         write_table(rows(spark, 0, ROWS), path=path, mode="overwrite", cube_size=CUBE_SIZE)

@@ -29,7 +29,7 @@ def test_lookup_tables_of_numbers_equal_the_transformation(quantiles: tuple[floa
     ends = [v + d for v in quantiles for d in (-1.0, -1e-9, 0.0, 1e-9, 0.3)]
     between = np.random.default_rng(3).uniform(-10, 500, 200).tolist()
     values = [*ends, *between, -0.0, 5e-324, 1e299, -math.inf, math.inf, math.nan]
-    placed = transformation.places().coordinates(np.array(values))
+    placed = transformation.coordinate_table().coordinates(np.array(values))
     assert placed.tolist() == [transformation.transform(value) for value in values]
 
 
@@ -37,9 +37,9 @@ def test_lookup_tables_of_numbers_equal_the_transformation(quantiles: tuple[floa
 def test_lookup_tables_of_strings_equal_the_transformation(quantiles: tuple[str, ...]) -> None:
     values = ["", "A", "a_1", "a_10", "b", "c", "g_3", "x", "y", "\ue000", "\uffff", "\U0001f601"]
     for transformation in (StringQuantiles(quantiles), StringHistogram(quantiles)):
-        placed = transformation.places().coordinates(values)
+        placed = transformation.coordinate_table().coordinates(values)
         assert placed.tolist() == [transformation.transform(value) for value in values]
-    assert math.isnan(StringQuantiles(quantiles).places().coordinates([None])[0])
+    assert math.isnan(StringQuantiles(quantiles).coordinate_table().coordinates([None])[0])
 
 
 def test_measured_quantiles_halve_the_values_evenly() -> None:
@@ -47,7 +47,7 @@ def test_measured_quantiles_halve_the_values_evenly() -> None:
     quantiles = measured_numbers(numbers, numbers.min(), numbers.max())
     assert len(quantiles) == MEASURED_QUANTILES + 1
     assert (quantiles[0], quantiles[-1]) == (numbers.min(), numbers.max())
-    placed = NumericQuantiles(quantiles, DataType.DOUBLE).places().coordinates(numbers)
+    placed = NumericQuantiles(quantiles, DataType.DOUBLE).coordinate_table().coordinates(numbers)
     assert np.abs(np.histogram(placed, bins=16, range=(0, 1))[0] / 6250 - 1).max() < 0.05
 
 

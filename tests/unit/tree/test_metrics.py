@@ -14,8 +14,8 @@ from qbeast_core.model.transformer import LinearTransformer
 from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
 from qbeast_core.tree.metrics import (
     FileBlocks,
-    Gain,
     IndexMetrics,
+    OptimizableFiles,
     SampleCost,
     Spread,
     TableSize,
@@ -129,5 +129,7 @@ def test_what_optimize_would_rewrite_is_reported() -> None:
     small = [FileBlocks(1_000_000, (block("A", 0.0, 30),)) for _ in range(4)]
     large = FileBlocks(9_000_000, (block("w", 0.0, 90),), 9)
     metrics = index_metrics(REVISION, [*small, large], NO_ROWS)
-    assert metrics.gaining == Gain(files=4, rows=120, size_bytes=4_000_000, files_after=2)
+    assert metrics.optimizable == OptimizableFiles(
+        files=4, rows=120, size_bytes=4_000_000, files_after=2
+    )
     assert "4 files as about 2, 120 rows, 4.0 MB" in str(metrics)

@@ -250,8 +250,8 @@ def _among_numbers(catalyst: Catalyst, number: Column, quantiles: NumericTable) 
     # Java's search distinguishes the two zeros; adding 0.0 removes the negative one.
     found = catalyst.binary_search(quantiles.values, number + F.lit(0.0))
     start, low, width = (
-        _of_slot(catalyst, table, found)
-        for table in (quantiles.start, quantiles.low, quantiles.width)
+        _of_slot(catalyst, by_slot, found)
+        for by_slot in (quantiles.start, quantiles.low, quantiles.width)
     )
     # NaN is above all numbers for Spark too.
     finite = F.greatest(F.least(number, F.lit(_LARGEST)), F.lit(-_LARGEST))

@@ -129,7 +129,5 @@ def test_what_optimize_would_rewrite_is_reported() -> None:
     small = [FileBlocks(1_000_000, (block("A", 0.0, 30),)) for _ in range(4)]
     large = FileBlocks(9_000_000, (block("w", 0.0, 90),), 9)
     metrics = index_metrics(REVISION, [*small, large], NO_ROWS)
-    assert metrics.optimizable == OptimizableFiles(
-        files=4, rows=120, size_bytes=4_000_000, files_after=2
-    )
+    assert metrics.optimizable == OptimizableFiles(4, 120, 4_000_000, files_after=2)
     assert "4 files as about 2, 120 rows, 4.0 MB" in str(metrics)

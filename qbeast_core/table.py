@@ -251,7 +251,8 @@ class QbeastTable:
 
         Raises:
             InvalidOptions: the fraction is not a number from 0 to 1.
-            IncompatibleTable: the table has lost a column that decides which samples contain a row.
+            IncompatibleTable: the table has lost a column that decides which samples contain a row,
+                or has copies of rows, which no condition can leave out.
         """
         return sampling.sample_condition_text(self._table, parse_fraction(fraction))
 

@@ -21,10 +21,11 @@ from qbeast_core.change.candidates import Candidates
 from qbeast_core.counts import counted
 from qbeast_core.delta.application import ApplicationTransaction
 from qbeast_core.delta.operations import Operation
+from qbeast_core.jvm.settings import skips_damaged_files
 from qbeast_core.locate.compatibility import check_writable
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.table import OpenTable, WritableTable
-from qbeast_core.spark.changes import data_rows, feed_rows, without_insertions
+from qbeast_core.spark.changes import data_rows, feed_rows, insertions_of, without_insertions
 from qbeast_core.spark.evaluation import evaluated_once, is_repeatable
 from qbeast_core.tree.column_choice import ColumnChoice
 from qbeast_core.write.existing_index import ExistingIndex
@@ -196,7 +197,11 @@ def _write_and_commit(
         if changes_no_row and not table.transaction.changes_more_than_rows:
             return _unchanged(table, rewrite)
         rows_kept = rewrite.rows_kept(table)
-        check_none_lost(statistics.rows, rows_kept)
+        rows_read = statistics.rows
+        if rows_kept and skips_damaged_files(table.spark):
+            # New rows would hide how many are missing.
+            rows_read -= insertions_of(changes).count()
+        check_none_lost(rows_read, rows_kept)
         inserts = statistics.rows > rows_kept
         if not inserts:
             # So that Spark does not search for them again.

@@ -234,7 +234,7 @@ def _comparison(op: Any, left: Any, right: Any) -> Predicate:
 
 def _in_set(condition: Any) -> Predicate:
     column, data_type = _column(condition.child()), _type(condition.child())
-    members = condition.hset().toSeq()
+    members = condition.hset().toIndexedSeq()
     values = (_convert(members.apply(i), data_type) for i in range(members.size()))
     return In(column, tuple(values))
 

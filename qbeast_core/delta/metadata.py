@@ -94,8 +94,8 @@ def check_types(schema: StructType) -> None:
     untyped = nested_voids(schema)
     if untyped:
         raise InvalidOptions(
-            f"Delta does not accept {', '.join(map(repr, untyped))}, because its nulls have no "
-            "type; give them one in the query, such as cast(null as string)"
+            f"Delta does not accept {', '.join(map(repr, untyped))}, because nulls need a type and "
+            "structs a field with one; cast them in the query, such as cast(null as string)"
         )
 
 

@@ -298,7 +298,7 @@ class TableSnapshot:
         adds = self._snapshot.allFiles().collectAsList()
         files = [DataFile.from_log(add) for add in json.loads(self._jvm.json_of(adds))]
         in_scala = self._jvm.jvm.org.apache.spark.api.python.PythonUtils.toSeq(adds)
-        return _LiveFiles.of(self._jvm, files, in_scala)
+        return _LiveFiles.of(self._jvm, files, in_scala.toIndexedSeq())
 
 
 @dataclass(frozen=True)
@@ -337,7 +337,7 @@ def delta_log_of(spark: SparkSession, location: str) -> Any:
 @dataclass(frozen=True)
 class _LiveFiles:
     files: tuple[DataFile, ...]
-    adds: Any  # Scala Seq[AddFile], in the order of `files`
+    adds: Any  # Scala IndexedSeq[AddFile], in the order of `files`
 
     @classmethod
     def of(

@@ -412,7 +412,7 @@ def collect_arrow(df: DataFrame) -> pa.Table:
 
 def max_rows(df: DataFrame) -> int | None:
     """The maximum number of rows of a DataFrame, if the optimizer knows one."""
-    known = df._jdf.queryExecution().optimizedPlan().maxRows()
+    known = _optimized_plan(df).maxRows()
     return int(known.get()) if known.isDefined() else None
 
 
@@ -421,7 +421,7 @@ def estimated_rows(df: DataFrame) -> int:
 
     For a join without statistics, it is the product of both sides.
     """
-    plan = df._jdf.queryExecution().optimizedPlan()
+    plan = _optimized_plan(df)
     statistics = plan.stats()
     known = statistics.rowCount()
     if known.isDefined():
@@ -432,7 +432,13 @@ def estimated_rows(df: DataFrame) -> int:
 
 def estimated_bytes(df: DataFrame) -> int:
     """The bytes that the optimizer expects a DataFrame to read; usually too high."""
-    return int(df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
+    return int(_optimized_plan(df).stats().sizeInBytes())
+
+
+def _optimized_plan(df: DataFrame) -> Any:
+    # A DataFrame keeps its optimized plan and the files in it: a user who reads the DataFrame later
+    # would not see rows of new files.
+    return df.where("true")._jdf.queryExecution().optimizedPlan()
 
 
 def release_checkpoint(checkpointed: DataFrame) -> None:

@@ -171,11 +171,14 @@ class Jvm:
         """An `int[]` filled in one transfer."""
         return self._array(self.jvm.int, values, ">i4", "asIntBuffer")
 
-    def pick(self, scala_seq: Any, indices: np.ndarray[Any, Any]) -> Any:
-        """The elements of a Scala Seq at these positions, without one call per element."""
+    def pick(self, indexed_seq: Any, indices: np.ndarray[Any, Any]) -> Any:
+        """The elements of a Scala IndexedSeq at these positions, without one call per element.
+
+        The result is an IndexedSeq too. A List would be walked for each position.
+        """
         positions = self.jvm.scala.Predef.wrapIntArray(self.int_array(indices))
         # A Seq is a function from position to element, so it can map positions to elements.
-        return positions.toSeq().map(scala_seq)
+        return positions.toIndexedSeq().map(indexed_seq)
 
     def each(
         self, scala_seq: Any, element: str, method: str, arguments: Sequence[tuple[Any, Any]]

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from qbeast_core.jvm.gateway import Jvm, activate
 
 _LOADED_WITH_DELTA = "org.apache.spark.sql.delta.sources.DeltaSQLConf"
+_SKIPPING = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
 _JOB_TAGS = "spark.job.tags"
 """The property of a thread in which `addJobTag` stores its tags."""
 
@@ -25,6 +26,11 @@ def setting(spark: SparkSession, key: str) -> Any:
     known = jvm.singleton("org.apache.spark.sql.internal.SQLConf")
     value = jvm.session.sessionState().conf().getConf(known.getConfigEntry(key))
     return value if isinstance(value, (bool, int, float)) else str(value)
+
+
+def skips_damaged_files(spark: SparkSession) -> bool:
+    """Whether Spark reads the rest of a table if a file is damaged or missing."""
+    return any(setting(spark, key) for key in _SKIPPING)
 
 
 def is_set(spark: SparkSession, key: str) -> bool:

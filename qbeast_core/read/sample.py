@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 
 from qbeast_core.delta.filters import PushedFilters, filters_on
+from qbeast_core.errors import IncompatibleTable
 from qbeast_core.jvm.clock import has_clock_literal
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.slices import lowest_slice_below
@@ -157,7 +158,15 @@ def sample_condition_text(table: OpenTable, fraction: float) -> str:
     """The condition that selects the rows of a sample, as SQL text that any Spark understands.
 
     It does not use slices, so that a view with it still works after a rebuild without slices.
+
+    Raises:
+        IncompatibleTable: the table has copies of rows, which a plain read returns as well.
     """
+    if table.index.copies.any():
+        raise IncompatibleTable(
+            f"{table.label} has copies of rows from qbeast-spark 0.2 to 0.5, which no condition "
+            "can leave out; run migrate_format on it first"
+        )
     if fraction in (0.0, 1.0):
         return "true" if fraction else "false"
     weighed = weight_text(table.index.weight_columns(table.label))

@@ -75,6 +75,11 @@ def without_insertions(changes: DataFrame) -> DataFrame:
     return changes.where(F.col("action") != _INSERT)
 
 
+def insertions_of(changes: DataFrame) -> DataFrame:
+    """The changes that are new rows."""
+    return changes.where(F.col("action") == _INSERT)
+
+
 def data_rows(changes: DataFrame) -> DataFrame:
     """The rows of the data files."""
     return changes.where(F.col("action") != _DELETE).select("after.*")

@@ -100,7 +100,7 @@ def _nested_voids(kind: DataType, path: str, *, inside: bool = False) -> list[st
     if isinstance(kind, NullType):
         return [path] if inside else []
     if isinstance(kind, StructType):
-        if kind.fields and all(isinstance(field.dataType, NullType) for field in kind):
+        if all(isinstance(field.dataType, NullType) for field in kind):
             return [path]
         parts = {field.name: field.dataType for field in kind}
     elif isinstance(kind, ArrayType):

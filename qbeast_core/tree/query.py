@@ -319,9 +319,18 @@ def _joined(intervals: _Intervals) -> _Intervals:
 
 
 def _common(some: _Intervals, others: _Intervals) -> _Intervals:
-    """The intersection of two unions of intervals."""
-    pairs = [(max(a, c), min(b, d)) for a, b in some for c, d in others]
-    return sorted((low, high) for low, high in pairs if low <= high)
+    """The intersection of two unions of intervals; all three are sorted and disjoint."""
+    common: _Intervals = []
+    i = j = 0
+    while i < len(some) and j < len(others):
+        low, high = max(some[i][0], others[j][0]), min(some[i][1], others[j][1])
+        if low <= high:
+            common.append((low, high))
+        if some[i][1] < others[j][1]:
+            i += 1
+        else:
+            j += 1
+    return common
 
 
 def _flattened(predicate: And) -> Iterator[Predicate]:

@@ -597,6 +597,10 @@ def test_a_damaged_file_is_not_replaced_by_what_can_be_read(
     table = QbeastTable.for_path(spark, path)
     plain(spark, path).limit(20).write.format("delta").mode("append").save(path)
     damaged = tmp_path / next(each for each, add in live_adds(path).items() if not add.get("tags"))
+    own_id = pq.read_table(damaged)["id"][0].as_py()
+    # So many that they would make up for the lost ones.
+    new = spark.range(0, 900).selectExpr(f"{own_id} as id", "id % 7 as a", "'' as note")
+    others = new.selectExpr("1000 + row_number() over (order by a) as id", "a", "note")
     chunk = pq.read_metadata(damaged).row_group(0).column(1)
     assert chunk.path_in_schema == "a"
     with damaged.open("r+b") as file:
@@ -609,10 +613,28 @@ def test_a_damaged_file_is_not_replaced_by_what_can_be_read(
             lambda: table.update({"note": "'x'"}, "id >= 0"),
             lambda: table.optimize("unindexed"),
             lambda: table.drop_columns("note"),
+            lambda: table.merge(new.limit(1).union(others), "id", update={"note": "'y'"}),
+            lambda: table.replace_where(new, f"id = {own_id}"),
+            lambda: table.replace_matching(new, on="id"),
         ):
             with pytest.raises(SourceChanged, match="ignoreCorruptFiles"):
                 change()
     assert last_version(path) == version
+
+
+def test_a_users_rows_show_new_files_after_they_were_written(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source, paths = str(tmp_path / "source"), [str(tmp_path / name) for name in ("first", "next")]
+    spark.range(5).write.format("delta").save(source)
+    written, merged = (spark.read.format("delta").load(source) for _ in range(2))
+    for path in (paths[0], paths[0], paths[1]):
+        write_table(written, path=path, columns_to_index=["id"])
+    QbeastTable.for_path(spark, paths[1]).merge(merged, on="id")
+    # A DataFrame that was collected before would not show them in plain Spark either.
+    spark.range(5, 8).write.format("delta").mode("append").save(source)
+    for rows in (written, merged):
+        assert sorted(row.id for row in rows.collect()) == list(range(8))
 
 
 def test_a_table_appended_to_itself_doubles(spark: SparkSession, tmp_path: Path) -> None:

@@ -104,6 +104,9 @@ def test_an_unmigrated_table_reads_correctly_and_rejects_writes(
         write_table(new_rows(spark, 5000, 10), path=path)
     with pytest.raises(IncompatibleTable, match="migrate_format"):
         table.optimize(revision_id="unindexed")
+    if name == REPLICATED:
+        with pytest.raises(IncompatibleTable, match=r"copies of rows .* migrate_format"):
+            table.sample_condition(0.5)
     assert last_version(path) == before
 
 

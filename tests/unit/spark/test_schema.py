@@ -47,6 +47,8 @@ def struct(**types: DataType) -> StructType:
         (LONG, []),
         (struct(x=VOID, y=LONG), []),
         (struct(x=VOID), ["c"]),
+        (struct(), ["c"]),
+        (ArrayType(struct()), ["c.element"]),
         (struct(y=LONG, x=struct(z=VOID)), ["c.x"]),
         (ArrayType(VOID), ["c.element"]),
         (ArrayType(struct(x=VOID, y=LONG)), ["c.element.x"]),

@@ -36,6 +36,7 @@ from qbeast_core.tree.query import (
     IsNull,
     Or,
     Predicate,
+    _common,
     may_match,
 )
 
@@ -296,3 +297,15 @@ def test_quantiles_are_intervals_too() -> None:
 def test_a_revision_without_data_matches_everything() -> None:
     empty = Revision(0, 0, "t", 100, (LinearTransformer("a", DataType.INTEGER),), ())
     assert quarters(Comparison("a", "=", 1), empty) == [0, 1, 2, 3]
+
+
+def test_intervals_have_in_common_what_both_have() -> None:
+    generator = np.random.default_rng(7)
+    for _ in range(200):
+        unions = []
+        for count in generator.integers(0, 6, 2):
+            ends = np.sort(generator.choice(20, 2 * count, replace=False)) / 20
+            unions.append([(float(a), float(b)) for a, b in ends.reshape(-1, 2)])
+        some, others = unions
+        pairs = [(max(a, c), min(b, d)) for a, b in some for c, d in others]
+        assert _common(some, others) == sorted(pair for pair in pairs if pair[0] <= pair[1])

@@ -211,7 +211,8 @@ def _left_to_spark(sample: Sample | Leftover, reason: str) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+    """The first line with text; a message about a syntax error begins with an empty one."""
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def _once(warnings: Iterable[str]) -> tuple[str, ...]:

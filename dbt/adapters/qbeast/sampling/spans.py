@@ -113,11 +113,15 @@ def replace_samples(sql: str, relations: Sequence[tuple[Sample, str]]) -> str:
     >>> replace_samples(sql, [(sample, "`v`")])
     'select t.a from `v` AS `t` where t.a > 0'
     """
-    for sample, relation in sorted(relations, key=lambda pair: pair[0].table, reverse=True):
+    edits: list[tuple[int, int, str]] = []
+    for sample, relation in relations:
         alias = "" if sample.has_alias else f" AS {quoted(sample.parts[-1])}"
+        edits.append((sample.table.start, sample.table.end, relation + alias))
+        # Other samples may be between a table and its clause.
         between = sql[sample.table.end : sample.clause.start].rstrip(" \t")
-        before, after = sql[: sample.table.start], sql[sample.clause.end :]
-        sql = f"{before}{relation}{alias}{between}{after}"
+        edits.append((sample.table.end + len(between), sample.clause.end, ""))
+    for start, end, text in sorted(edits, reverse=True):
+        sql = sql[:start] + text + sql[end:]
     return sql
 
 

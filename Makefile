@@ -56,8 +56,7 @@ demo: java $(INSTALLED)  ## Build, sample, test and optimize TPC-H models with d
 
 .PHONY: test
 test: java $(INSTALLED) lint typecheck  ## Run all required checks: lint, types, tests, dbt's adapter tests.
-	$(PYTHON) -m pytest $(TWO_WORKERS) --durations=30 -m "not exhaustive" $(TESTS)
-	sh scripts/conformance.sh $(PYTHON) delta
+	$(PYTHON) -m pytest $(TWO_WORKERS) --durations=30 -m "not exhaustive" tests/conformance $(TESTS)
 
 .PHONY: test-exhaustive
 test-exhaustive: java $(INSTALLED)  ## Run the tests that `make test` leaves out.

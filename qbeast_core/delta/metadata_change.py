@@ -6,12 +6,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
 from qbeast_core.delta.column_identity import ColumnIdentity
 from qbeast_core.delta.metadata import fields_of, metadata_of, stores_slices, table_metadata
 from qbeast_core.delta.schema_merge import merged_schema
 from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.errors import IncompatibleTable
+from qbeast_core.jvm.failures import one_line
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.spark.slices import without_slices
@@ -122,7 +126,17 @@ class MetadataChange:
             # Delta rejects `updateMetadata` after files are written, but accepts it as an action.
             self.actions.append(metadata)
         else:
+            self._update(metadata)
+
+    def _update(self, metadata: Any) -> None:
+        # Delta checks the whole schema, also if it stays the same.
+        try:
             self._txn.updateMetadata(metadata, False)
+        except (Py4JJavaError, PySparkException) as problem:
+            raise IncompatibleTable(
+                "Delta does not accept a change of the table's properties, in which the index is "
+                f"stored: {one_line(problem)}"
+            ) from problem
 
     def _support_slices(self, schema: StructType) -> None:
         """Enable generated columns, which Delta would otherwise treat as ordinary columns."""

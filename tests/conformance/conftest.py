@@ -110,7 +110,7 @@ def _translated(files: Any) -> Any:
     return dialect.spark_file(files) if isinstance(files, str) else files
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def postgres_statements() -> Iterator[None]:
     """Statements that tests run by themselves are translated on their way to Spark."""
     run = QbeastAdapter.run_sql_for_tests

@@ -4,6 +4,7 @@ Differences of dialect that all classes share are in `dialect.py`.
 """
 
 import datetime as dt
+import getpass
 import inspect
 import re
 from collections.abc import Callable
@@ -38,7 +39,7 @@ def override(*names: str) -> Callable[[type], type]:
 # -- docs
 
 _CATALOG_TYPES = {
-    "role": None,
+    "role": getpass.getuser(),
     "text_type": "string",
     "time_type": "timestamp",
     "view_type": "view",
@@ -49,7 +50,7 @@ _CATALOG_TYPES = {
 
 @override("basic.test_docs_generate.BaseDocsGenerate")
 class DocsGenerate:
-    """Spark's names of types; its catalog in memory knows no owners."""
+    """Spark's names of types."""
 
     @pytest.fixture(scope="class")
     def expected_catalog(self, project: Any) -> dict[str, Any]:
@@ -70,8 +71,7 @@ class _IndexStatistics:
 
 @override("basic.test_docs_generate.BaseDocsGenReferences")
 class DocsGenReferences:
-    """Spark's names of types; its catalog in memory knows no owners; a table with an index has
-    statistics."""
+    """Spark's names of types; a table with an index has statistics."""
 
     @pytest.fixture(scope="class")
     def expected_catalog(self, project: Any, storage: str) -> dict[str, Any]:

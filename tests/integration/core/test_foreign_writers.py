@@ -6,16 +6,19 @@ from collections.abc import Collection
 from pathlib import Path
 
 import deltalake
+import pyarrow as pa
 import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from qbeast_core import QbeastTable, write_table
+from qbeast_core import QbeastTable, convert_to_qbeast, write_table
+from qbeast_core.errors import IncompatibleTable
 from qbeast_core.model.weight import weight_of_fraction
 from tests.integration.core.brute_force import (
     assert_rows_in_their_cubes,
     assert_sound,
+    last_version,
     live_adds,
     plain,
 )
@@ -156,3 +159,14 @@ def assert_reads_of_all(spark: SparkSession, path: str, ids: Collection[int]) ->
     report = table.check()
     assert report.ok, str(report)
     return table
+
+
+def test_a_name_that_delta_only_reads_is_an_error_of_its_own(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Delta checks all names in each change of a table's properties, as in ALTER TABLE."""
+    path = str(tmp_path)
+    deltalake.write_deltalake(path, pa.table({"id": [1, 2], "a b": [3, 4]}))
+    with pytest.raises(IncompatibleTable, match=r"properties, in which the index is stored: .*INVALID_CHARACTERS"):
+        convert_to_qbeast(spark, path, "id")
+    assert last_version(path) == 0

@@ -167,6 +167,6 @@ def test_a_name_that_delta_only_reads_is_an_error_of_its_own(
     """Delta checks all names in each change of a table's properties, as in ALTER TABLE."""
     path = str(tmp_path)
     deltalake.write_deltalake(path, pa.table({"id": [1, 2], "a b": [3, 4]}))
-    with pytest.raises(IncompatibleTable, match=r"properties, in which the index is stored: .*INVALID_CHARACTERS"):
+    with pytest.raises(IncompatibleTable, match=r"which the index is stored: .*INVALID_CHARACTERS"):
         convert_to_qbeast(spark, path, "id")
     assert last_version(path) == 0

@@ -33,6 +33,12 @@ def skips_damaged_files(spark: SparkSession) -> bool:
     return any(setting(spark, key) for key in _SKIPPING)
 
 
+def pads_chars(spark: SparkSession) -> bool:
+    """Whether Spark adds the spaces of `char(n)` when it reads values that lack them."""
+    as_strings = setting(spark, "spark.sql.legacy.charVarcharAsString")
+    return bool(setting(spark, "spark.sql.readSideCharPadding")) and not as_strings
+
+
 def is_set(spark: SparkSession, key: str) -> bool:
     """Whether the session has an explicit value for the key, not just the default."""
     return spark.conf.get(key, None) is not None

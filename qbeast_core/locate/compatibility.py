@@ -9,11 +9,13 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.delta.planned import planned_table
 from qbeast_core.errors import IncompatibleTable, Remedy
+from qbeast_core.jvm.settings import pads_chars
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.legacy import has_legacy_tags
 from qbeast_core.model.revision import SAMPLE_KEY
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.names import quoted
+from qbeast_core.spark.schema import has_char
 
 _KEPT_FEATURES = frozenset(
     (
@@ -65,7 +67,22 @@ def check_writable(table: OpenTable) -> None:
         )
     if table.configuration.last_revision_id is not None:
         table.index.check_columns_exist(table.label)
+        _check_padding(table)
         _check_slices(table)
+
+
+def _check_padding(table: OpenTable) -> None:
+    """Raise IncompatibleTable if rewritten rows would be placed by other values than are read."""
+    known = {field.name: field for field in table.snapshot.schema}
+    placing = table.configuration.latest.layout_columns
+    chars = [name for name in placing if name in known and has_char(known[name])]
+    if chars and not pads_chars(table.spark):
+        raise IncompatibleTable(
+            f"{table.label} is indexed by {', '.join(map(repr, chars))} of type char(n), whose "
+            "values this session reads without the spaces at their end; set "
+            "spark.sql.readSideCharPadding to true and spark.sql.legacy.charVarcharAsString to "
+            "false before you change the table"
+        )
 
 
 def check_supported(table: OpenTable) -> None:

@@ -199,6 +199,8 @@ FEATURES: tuple[Feature, ...] = (
             "vc": ("varchar(5)", "concat('w', id % 100)"),
         },
         wrong={"vc": "'too long'"},
+        note="Values of `char(n)` are stored with the spaces that Spark adds when it reads them. "
+        "CHECK constraints, generated columns and other engines see these spaces.",
     ),
     Feature(
         "collations",

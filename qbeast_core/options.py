@@ -318,10 +318,7 @@ def _resolve(
     found = _field_of(column.name, schema, "to index", case_sensitive)
     if not may_be_identity:
         _refuse_identity(found, "be indexed")
-    try:
-        return transformer_for(found.name, found.dataType.simpleString(), column.kind)
-    except UnsupportedColumnType as problem:
-        raise UnsupportedColumnType(f"column {found.name!r}: {problem}") from None
+    return transformer_for(found.name, found.dataType.simpleString(), column.kind)
 
 
 def _field_of(

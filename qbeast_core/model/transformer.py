@@ -136,9 +136,12 @@ def transformer_for(column: str, spark_type: str, kind: str | None = None) -> Tr
     """The transformer of a column of this Spark type; `kind` None means the default of the type.
 
     Ordered types are linear by default, strings are hashed. Raises UnsupportedColumnType for a
-    type that cannot be indexed, InvalidOptions for an unknown kind or one the type does not allow.
+    type that cannot be indexed, at all or as this kind, and InvalidOptions for an unknown kind.
     """
-    data_type = DataType.of_spark(spark_type)
+    try:
+        data_type = DataType.of_spark(spark_type)
+    except UnsupportedColumnType as problem:
+        raise UnsupportedColumnType(f"column {column!r}: {problem}") from None
     fitting = kinds_for(data_type)
     chosen = fitting[0] if kind is None else kind
     if chosen not in KINDS:
@@ -146,7 +149,7 @@ def transformer_for(column: str, spark_type: str, kind: str | None = None) -> Tr
             f"column {column!r}: unknown kind of index {kind!r}; use one of {', '.join(KINDS)}"
         )
     if chosen not in fitting:
-        raise InvalidOptions(
+        raise UnsupportedColumnType(
             f"column {column!r} of type {spark_type} cannot be indexed as {kind!r}; "
             f"use one of {', '.join(fitting)}"
         )

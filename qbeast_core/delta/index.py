@@ -209,8 +209,12 @@ class TableIndex:
 
     def files_of(self, revision_id: int) -> NDArray[np.int64]:
         """The indices of a revision's files."""
-        found = [i for i, file in enumerate(self.files) if file.revision_id == revision_id]
-        return np.array(found, dtype=np.int64)
+        return self._files_by_revision.get(revision_id, np.zeros(0, dtype=np.int64))
+
+    @cached_property
+    def _files_by_revision(self) -> dict[int, NDArray[np.int64]]:
+        revisions = np.array([file.revision_id for file in self.files], dtype=np.int64)
+        return {id_: np.flatnonzero(revisions == id_) for id_ in set(revisions.tolist())}
 
     @property
     def revisions_without_files(self) -> set[int]:

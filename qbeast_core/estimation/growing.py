@@ -36,6 +36,14 @@ _TOO_MANY = (
     "another sample does not show how many there are"
 )
 
+_UNSAMPLED = (
+    "the rows without a value in the column that weights are computed from all have the same "
+    "weight, which is too high for a sample"
+)
+
+MAX_UNSAMPLED_SHARE = 0.0005
+"""Of the rows that no sample has. Whatever their values, few rows rarely change an estimate."""
+
 SMALL_SHARE = 0.01
 """A group below this share of the rows, and below half of an average group, counts as small."""
 
@@ -68,6 +76,8 @@ class Population:
     """The smallest and the largest y of a single row; None if unknown."""
     min_rows: float = 0.0
     """The fewest rows that samples are drawn from."""
+    unsampled_share: float = 0.0
+    """The share of the rows that no sample can have, because their weight is too high."""
     is_total: bool = False
     """Whether the number to estimate is extrapolated, so that the rows must be known."""
 
@@ -117,6 +127,8 @@ def grow(
     """
     if population.is_total and population.rows is None:
         return exact_outcome(_UNKNOWN_ROWS)
+    if population.unsampled_share > MAX_UNSAMPLED_SHARE:
+        return exact_outcome(_UNSAMPLED)
     if population.estimated_rows * largest_fraction < 2 * MIN_CLUSTERS:
         return exact_outcome(_NOT_CHEAPER)
     fraction = min(_first_fraction(goal, population), largest_fraction)

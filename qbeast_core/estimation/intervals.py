@@ -39,6 +39,7 @@ _Floats = NDArray[np.float64]
 
 # A variance below this share of the squares that it is computed from is a rounding error.
 _ROUNDING = 1e-12
+_NOISE = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,8 +175,8 @@ def _intervals(
         rounding = squares <= _ROUNDING * moments.sums[2, 0]
         squares = np.where(rounding, 0.0, squares)
         spread = np.where(rounding, 1.0, squares)
-        cubes = np.abs(moments.residual_sum(ratio, 3))
-        fourths = np.maximum(moments.residual_sum(ratio, 4), spread**2 / n)
+        cubes = _beyond_noise(moments, ratio, 3)
+        fourths = np.maximum(_beyond_noise(moments, ratio, 4), spread**2 / n)
         skewness = (1.0 - 2.0 * f) / np.sqrt(1.0 - f) * cubes / spread**1.5
         skewness = np.where(rounding, 0.0, np.abs(skewness))
         degrees = np.where(rounding, n - 1, np.minimum(2 * spread**2 / fourths, n - 1))
@@ -184,7 +185,8 @@ def _intervals(
         deviation = np.abs(scale) * np.sqrt((1.0 - f) * squares * n / (n - 1))
         critical = student_quantile(0.5 + confidence / 2, np.maximum(degrees, 3.0))
         half_width = np.where(n > 1, critical * deviation, np.inf)
-        unseen = np.abs(scale) * moments.sums[0, 1] * -np.log(1.0 - confidence) / n
+        rows = np.where(moments.sums[0, 1] > 0.0, moments.sums[0, 1], n)
+        unseen = np.abs(scale) * rows * -np.log(1.0 - confidence) / n
         unseen *= _unseen_residual(ratio, extremes)
         half_width = np.where(rounding, np.maximum(half_width, unseen), half_width)
     half_width = np.where(np.isfinite(half_width), half_width, np.inf)
@@ -196,6 +198,16 @@ def _intervals(
         np.where(np.isfinite(skewness), skewness, np.inf),
         np.maximum(degrees, 1.0),
     )
+
+
+def _beyond_noise(moments: Moments, ratio: _Floats, power: int) -> _Floats:
+    """The absolute sum of a power of the residuals; 0 if it may be a rounding error.
+
+    The sums of large values that differ little cancel out nearly all of their digits.
+    """
+    found = np.abs(moments.residual_sum(ratio, power))
+    size = np.abs(moments.sums[power, 0]) + np.abs(ratio) ** power * moments.sums[0, power]
+    return np.where(found <= _NOISE * size, 0.0, found)
 
 
 def _unseen_residual(ratio: _Floats, extremes: tuple[float, float] | None) -> _Floats:
@@ -221,5 +233,6 @@ def _known_skewness(
     residual = _most_extreme(ratio, extremes)
     of_all = np.maximum(squares / f, residual**2)
     share: _Floats = np.where(residual > 0, residual**2 / of_all, 0.0)
-    skewness: _Floats = share**1.5 * (1.0 - 2.0 * f) / np.sqrt(f * (1.0 - f))
+    # Without the factor 1 - 2f: at f = 0.5, the estimate is symmetric, but not normal.
+    skewness: _Floats = share**1.5 / np.sqrt(f * (1.0 - f))
     return skewness

@@ -70,7 +70,9 @@ class Scope:
         if revision_id is None:
             return [STAGING_REVISION_ID, *known[-1:]]
         if revision_id == ALL:
-            return [STAGING_REVISION_ID, *known]
+            # Hourly appends leave thousands of revisions, most of which have no files any more.
+            used = {entry.revision_id for entry in table.index.files} | {*known[-1:]}
+            return [STAGING_REVISION_ID, *(id_ for id_ in known if id_ in used)]
         if revision_id == UNINDEXED:
             return [STAGING_REVISION_ID]
         is_number = isinstance(revision_id, Integral) and not isinstance(revision_id, bool)

@@ -173,6 +173,8 @@ def _rows_by_block(
     file_names = {i: table.snapshot.files[i].path.rsplit("/", 1)[-1] for i in files.tolist()}
     entries = []
     for number, (i, block) in enumerate(blocks):
+        if not block.element_count:
+            continue  # an anchor, which describes no rows
         first, last = layout.cube_interval(block.cube)
         highest = table.index.files[i].highest_in(block)
         entries.append((number, file_names[i], *first, *last, block.min_weight, highest))

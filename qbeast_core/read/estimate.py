@@ -37,6 +37,7 @@ from qbeast_core.read.logged_rows import (
     estimated_rows_below,
     max_rows_above,
     min_rows,
+    null_share,
 )
 from qbeast_core.read.sample import (
     lowest_weights,
@@ -262,15 +263,31 @@ class _Query:
             scale=scale,
             extremes=self._extremes,
             min_rows=min_rows(self.table, self.filters, read),
+            unsampled_share=self._unsampled_share,
             is_total=self.function != "avg",
         )
+
+    @property
+    def _unsampled_share(self) -> float:
+        """The share of rows with the weight of null, which no sample has.
+
+        With several columns, all of them must be null, and the log does not count such rows.
+        """
+        names = self.table.index.weight_columns(self.table.label)
+        if len(names) != 1 or self._is_count_of_all:
+            return 0.0
+        return null_share(self.table, self.lowest < np.inf, names[0])
+
+    @property
+    def _is_count_of_all(self) -> bool:
+        return self.function == "count" and self.call.argument is None and self.where is None
 
     @property
     def _extremes(self) -> tuple[float, float] | None:
         """The smallest and largest number that a row adds; None if unknown."""
         if self.function == "count":
-            counts_all = self.call.argument is None and self.where is None
-            return (1.0, 1.0) if counts_all and self._total_rows is not None else None
+            counts_all = self._is_count_of_all and self._total_rows is not None
+            return (1.0, 1.0) if counts_all else None
         if self.call.column is None:
             return None
         found = column_extremes(self.table, self.lowest < np.inf, self.call.column)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyspark.sql.types import NumericType
+from pyspark.sql.types import DoubleType, FloatType, NumericType
 
 from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.delta.index import BlockArrays
@@ -21,6 +21,9 @@ from qbeast_core.delta.stored_statistics import parse_statistics
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.weight import fraction_of_weight
 from qbeast_core.tree.query import may_match
+
+_FLOATING = (FloatType, DoubleType)
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
 def min_rows(table: OpenTable, filters: PushedFilters | None, read: NDArray[np.bool_]) -> float:
@@ -34,7 +37,7 @@ def min_rows(table: OpenTable, filters: PushedFilters | None, read: NDArray[np.b
         read: bool[files], the files that samples are taken from.
     """
     files = table.snapshot.files
-    left = float(table.snapshot.row_count_in_log(table.index.unindexed))
+    left = float(table.snapshot.row_count_in_log(_unindexed(table, read)))
     for blocks in table.index.block_arrays:
         kept = np.ones(len(blocks.file), dtype=np.bool_)
         if filters is not None:
@@ -57,7 +60,7 @@ def estimated_rows_below(table: OpenTable, limit: int, files: NDArray[np.bool_])
     Args:
         files: bool[files], the files to count in.
     """
-    unindexed = table.index.unindexed[files[table.index.unindexed]]
+    unindexed = _unindexed(table, files)
     found = table.snapshot.row_count_in_log(unindexed) * fraction_of_weight(limit)
     for blocks in table.index.block_arrays:
         # Which rows of a block are deleted is unknown.
@@ -76,8 +79,7 @@ def max_rows_above(
     Args:
         files: bool[files], the files that can contain rows that pass the filters.
     """
-    unindexed = table.index.unindexed[files[table.index.unindexed]].tolist()
-    rows = [table.snapshot.files[i].rows for i in unindexed]
+    rows = [table.snapshot.files[i].rows for i in _unindexed(table, files).tolist()]
     found = float(sum(np.inf if each is None else each for each in rows))
     for blocks in table.index.block_arrays:
         counts = files[blocks.file] & (blocks.max_weight >= limit)
@@ -96,21 +98,48 @@ def column_extremes(
         files: bool[files], the files to consider.
 
     Returns:
-        None if the column is not numeric, or a file has values without statistics.
+        Infinite if a file has NaN or infinities. None if the column is not numeric, or a file has
+        values without statistics.
     """
     fields = [field for field in table.snapshot.schema.fields if field.name.lower() == name.lower()]
     if len(fields) != 1 or not isinstance(fields[0].dataType, NumericType):
         return None
-    stored = name_in_files(fields[0])
+    stored, is_floating = name_in_files(fields[0]), isinstance(fields[0].dataType, _FLOATING)
     ends: list[float] = []
     for i in np.flatnonzero(files).tolist():
         stats = parse_statistics(table.snapshot.files[i].stats)
         low, high = (stats.get(key, {}).get(stored) for key in ("minValues", "maxValues"))
+        nulls = stats.get("nullCount", {}).get(stored)
         if _is_finite(low) and _is_finite(high):
             ends += [float(low), float(high)]
-        elif stats.get("nullCount", {}).get(stored, -1) != stats.get("numRecords"):
-            return None
+        elif nulls is None or nulls != stats.get("numRecords"):
+            # Footers leave out the extremes of a column that has NaN.
+            left_out = is_floating and nulls is not None and low is None and high is None
+            if not left_out and low not in _NOT_FINITE and high not in _NOT_FINITE:
+                return None
+            ends += [-math.inf, math.inf]
     return (min(ends), max(ends)) if ends else None
+
+
+def null_share(table: OpenTable, files: NDArray[np.bool_], name: str) -> float:
+    """The share of the rows of some files that are null in a column, as far as the log says.
+
+    Args:
+        files: bool[files], the files to consider.
+    """
+    fields = [field for field in table.snapshot.schema.fields if field.name == name]
+    nulls = rows = 0
+    for i in np.flatnonzero(files).tolist():
+        stats = parse_statistics(table.snapshot.files[i].stats)
+        found = stats.get("nullCount", {}).get(name_in_files(fields[0])) if fields else None
+        nulls += found if type(found) is int else 0
+        rows += table.snapshot.files[i].stored_row_count or 0
+    return nulls / rows if rows else 0.0
+
+
+def _unindexed(table: OpenTable, files: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The indices of those of some files that are not indexed; `files` is bool[files]."""
+    return table.index.unindexed[files[table.index.unindexed]]
 
 
 def _live_share(table: OpenTable, blocks: BlockArrays) -> NDArray[np.float64]:

@@ -196,6 +196,20 @@ def test_half_of_the_rows_of_a_filter_in_one_weight_are_noticed(
     assert estimate.low <= 20_000 <= estimate.high
 
 
+def test_rows_without_a_key_are_in_no_sample_and_make_the_answer_exact(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    rows = spark.range(0, COUNT, 1, 2).selectExpr(
+        "if(id % 50 = 0, null, id) as customer", "if(id % 50 = 0, 1000, 10) as fare"
+    )
+    write_table(rows, path=path, columns_to_index=["customer"], cube_size=1500)
+    table = QbeastTable.for_path(spark, path)
+    estimate = table.estimate("avg(fare)")
+    assert estimate.exact and "the rows without a value" in estimate.reason
+    assert estimate.value == pytest.approx(10 + 990 / 50)
+
+
 FARES = ("id", "pmod(hash(id, 7), 100) as fare")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -124,3 +126,23 @@ def test_appends_do_not_make_small_samples_read_much_more(
     total = sum(file.rows for file in table.files())
     assert sum(file.rows for file in table.files(0.01)) <= 0.05 * total
     assert sum(file.rows for file in table.files(0.1)) <= 0.4 * total
+
+
+def test_an_anchor_describes_no_rows_whatever_its_weight(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    written, path = tmp_path / "written", tmp_path / "t"
+    write_table(spark.range(100), path=str(written), columns_to_index=["id"])
+    shutil.copytree(written, path)
+    first = path / "_delta_log" / f"{0:020d}.json"
+    actions = [json.loads(line) for line in first.read_text().splitlines()]
+    (add,) = (action["add"] for action in actions if "add" in action)
+    root, *others = json.loads(add["tags"]["blocks"])
+    # As left by the removal of a file, if that is the weight of a row here.
+    anchor = {**root, "maxWeight": root["minWeight"], "elementCount": 0}
+    add["tags"]["blocks"] = json.dumps([anchor, root, *others])
+    first.write_text("".join(json.dumps(action) + "\n" for action in actions))
+    for checksum in (first.with_suffix(".crc"), first.with_name(f".{first.name}.crc")):
+        checksum.unlink(missing_ok=True)
+    report = QbeastTable.for_path(spark, str(path)).check()
+    assert (report.problems, report.rows) == ((), 100)

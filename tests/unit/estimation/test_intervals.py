@@ -280,3 +280,27 @@ def test_a_precision_that_no_sample_reaches_asks_for_all_rows(
     random = np.random.default_rng(3)
     table = Table(VALUES["normal"](random), np.arange(ROWS), random)
     assert table.estimate("avg", tolerance, confidence=confidence).exact_because
+
+
+def test_sampled_zeros_leave_room_for_the_known_extremes() -> None:
+    moments = moments_of_clusters(0.1, np.zeros(500), np.zeros(500))
+    found = total_intervals(moments, 0.95, extremes=(0.0, 1000.0))
+    assert found.half_width[0] == pytest.approx(3 * 1000 / 0.1, rel=0.01)
+
+
+@pytest.mark.parametrize("fraction", [0.1, 0.48, 0.5])
+def test_a_known_giant_is_not_forgotten_near_half_of_the_rows(fraction: float) -> None:
+    values = np.random.default_rng(1).normal(10, 3, 4000)
+    moments = moments_of_clusters(fraction, values, np.ones(4000))
+    assert ratio_intervals(moments, 0.95, extremes=(-2.0, 22.0)).within(0.05)[0]
+    assert not ratio_intervals(moments, 0.95, extremes=(-2.0, 1e6)).reliable[0]
+
+
+@pytest.mark.parametrize("width", [86_400, 3_600, 100])
+def test_large_values_that_differ_little_need_no_more_rows_than_others(width: int) -> None:
+    """Such as the seconds of a day: the sums of their powers cancel out nearly all digits."""
+    for seed in range(20):
+        values = 1.7e9 + np.random.default_rng(seed).uniform(0, width, 4000)
+        found = ratio_intervals(moments_of_clusters(0.08, values, np.ones(4000)), 0.95)
+        assert found.within(0.05)[0]
+        assert abs(found.value[0] - 1.7e9 - width / 2) < width / 2

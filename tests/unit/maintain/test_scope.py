@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
+from typing import Any
 
-from qbeast_core.maintain.scope import small_revisions
+from qbeast_core.maintain.scope import Scope, small_revisions
 
 CUBE_SIZE = 1000
 
@@ -58,3 +60,15 @@ def test_a_year_of_hourly_appends_leaves_few_revisions_and_rewrites_few_rows() -
     assert len(rows) <= 365 * 24 * 10 / (CUBE_SIZE / 2) + 10
     # Doubling from 10 rows to a cube takes seven rewrites.
     assert rewritten <= 7 * 365 * 24 * 10
+
+
+def test_all_revisions_are_those_with_files_and_the_latest() -> None:
+    """Hourly appends leave thousands of others."""
+    entries = [SimpleNamespace(revision_id=id_) for id_ in (3, 0, 3)]
+    table: Any = SimpleNamespace(
+        configuration=SimpleNamespace(revisions=dict.fromkeys(range(6))),
+        index=SimpleNamespace(files=entries),
+    )
+    assert Scope("all").revisions(table) == [0, 3, 5]
+    table.configuration.revisions = {0: None}
+    assert Scope("all").revisions(table) == [0]

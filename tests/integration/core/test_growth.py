@@ -33,12 +33,12 @@ def test_a_new_size_opens_one_revision_and_numbers_are_kept(
     for _ in range(6):
         found.append(double(path)[-1])
         rows = max(2 * rows, 700)
-    assert found == [1, 1, 1, 1, 2, 3]
+    assert found == [1, 1, 1, 2, 3, 3]
     table = QbeastTable.for_path(spark, path)
-    assert [revision.desired_cube_size for revision in table.revisions] == [50, 50, 133, 266]
-    assert configuration(path)["cubeSize"] == "266"
+    assert [revision.desired_cube_size for revision in table.revisions] == [70, 70, 140, 280]
+    assert configuration(path)["cubeSize"] == "280"
     assert configuration(path)["qbeast.automatic"] == "cube_size"
-    assert table.blocks().count() <= 10 * rows / 266
+    assert table.blocks().count() <= 10 * rows / 280
     assert_sound(spark, path, range(rows), where="a < 300")
     assert_rows_in_their_cubes(spark, path)
 

@@ -239,9 +239,18 @@ class Catalyst:
         return self._jvm.long_array(values), "[J"
 
 
+def anew(df: DataFrame) -> DataFrame:
+    """The same query as a DataFrame of its own.
+
+    A DataFrame keeps its optimized plan once it has one, and the list of files in it. Whoever reads
+    the DataFrame later does not see newer files.
+    """
+    return df.where("true")
+
+
 def in_one_partition(df: DataFrame) -> DataFrame:
     """Send all rows to one Spark partition, without a shuffle if there is little to read."""
-    return df.coalesce(1) if estimated_bytes(df) <= ONE_TASK_BYTES else df.repartition(1)
+    return df.coalesce(1) if estimated_bytes(anew(df)) <= ONE_TASK_BYTES else df.repartition(1)
 
 
 def repartition_by_id(df: DataFrame, partitions: int, partition_id: Column) -> DataFrame:
@@ -412,7 +421,7 @@ def collect_arrow(df: DataFrame) -> pa.Table:
 
 def max_rows(df: DataFrame) -> int | None:
     """The maximum number of rows of a DataFrame, if the optimizer knows one."""
-    known = _optimized_plan(df).maxRows()
+    known = df._jdf.queryExecution().optimizedPlan().maxRows()
     return int(known.get()) if known.isDefined() else None
 
 
@@ -421,7 +430,7 @@ def estimated_rows(df: DataFrame) -> int:
 
     For a join without statistics, it is the product of both sides.
     """
-    plan = _optimized_plan(df)
+    plan = df._jdf.queryExecution().optimizedPlan()
     statistics = plan.stats()
     known = statistics.rowCount()
     if known.isDefined():
@@ -432,13 +441,7 @@ def estimated_rows(df: DataFrame) -> int:
 
 def estimated_bytes(df: DataFrame) -> int:
     """The bytes that the optimizer expects a DataFrame to read; usually too high."""
-    return int(_optimized_plan(df).stats().sizeInBytes())
-
-
-def _optimized_plan(df: DataFrame) -> Any:
-    # A DataFrame keeps its optimized plan and the files in it: a user who reads the DataFrame later
-    # would not see rows of new files.
-    return df.where("true")._jdf.queryExecution().optimizedPlan()
+    return int(df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
 
 
 def release_checkpoint(checkpointed: DataFrame) -> None:

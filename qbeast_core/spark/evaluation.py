@@ -19,6 +19,7 @@ from qbeast_core import phases
 from qbeast_core.jvm.catalyst import (
     PlanSummary,
     analyzed_plan,
+    anew,
     pruned_plan,
     release_checkpoint,
 )
@@ -205,9 +206,7 @@ def checkpointed(df: DataFrame) -> Iterator[DataFrame]:
     other rows, whereas a lost checkpoint fails the write.
     """
     phases.enter(phases.STORING)
-    # A DataFrame that was evaluated before keeps the list of files that it read.
-    anew = df.where("true")
-    stored = anew.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
+    stored = anew(df).localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
     try:
         yield stored
     finally:

@@ -234,9 +234,12 @@ def _comparison(op: Any, left: Any, right: Any) -> Predicate:
 
 def _in_set(condition: Any) -> Predicate:
     column, data_type = _column(condition.child()), _type(condition.child())
-    members = condition.hset().toIndexedSeq()
-    values = (_convert(members.apply(i), data_type) for i in range(members.size()))
-    return In(column, tuple(values))
+    members = getattr(condition.hset(), "$minus")(None)
+    # All in one call, because a list may have tens of thousands of values.
+    texts = str(members.mkString("\0")).split("\0")
+    if len(texts) != members.size():
+        raise _Unknown  # a text with this character, or no value but null
+    return In(column, tuple(_convert(text, data_type) for text in texts))
 
 
 def _column(expression: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,24 @@ def test_a_condition_that_is_null_deletes_nothing(spark: SparkSession, tmp_path:
     assert_sound(spark, path, [1, 2, 3])
 
 
+@pytest.fixture(scope="module")
+def dated_tables(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Path]:
+    """An indexed table of 40 rows and a plain one."""
+    directory = tmp_path_factory.mktemp("dated")
+    ours, twin = directory / "ours", directory / "twin"
+    data = spark.range(40).selectExpr(
+        "id",
+        "array('a_b', 'a!b', 'a1', 'b2')[id % 4] as b",
+        "array(id * 100000000) as n",
+        "named_struct('at', date_add(date'2020-01-01', cast(id * 200 as int))) as s",
+    )
+    write_table(data, path=ours, columns_to_index=["id"], cube_size=10)
+    data.write.format("delta").save(str(twin))
+    return ours, twin
+
+
 @pytest.mark.parametrize(
     "condition",
     [
@@ -77,18 +96,13 @@ def test_a_condition_that_is_null_deletes_nothing(spark: SparkSession, tmp_path:
 )
 @pytest.mark.parametrize("escaped", [False, True], ids=["usual", "escaped"])
 def test_a_condition_on_the_time_means_what_it_means_to_delta(
-    spark: SparkSession, tmp_path: Path, condition: str, escaped: bool
+    spark: SparkSession,
+    tmp_path: Path,
+    dated_tables: tuple[Path, Path],
+    condition: str,
+    escaped: bool,
 ) -> None:
-    texts = "array('a_b', 'a!b', 'a1', 'b2')"
-    data = spark.range(40).selectExpr(
-        "id",
-        f"{texts}[id % 4] as b",
-        "array(id * 100000000) as n",
-        "named_struct('at', date_add(date'2020-01-01', cast(id * 200 as int))) as s",
-    )
-    ours, twin = str(tmp_path / "ours"), str(tmp_path / "twin")
-    write_table(data, path=ours, columns_to_index=["id"], cube_size=10)
-    data.write.format("delta").save(twin)
+    ours, twin = (shutil.copytree(each, tmp_path / each.name) for each in dated_tables)
     if not escaped:
         condition = condition.replace("\\", "\\\\")
     where = f"{condition} and now() > timestamp'2020-01-01'"

@@ -10,6 +10,7 @@ from qbeast_core import QbeastTable, write_table
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.read.sample import choose_files, where_filters
+from tests.support.counters import counting
 
 ROWS = (
     "id",
@@ -38,6 +39,20 @@ DECIDED = [
     "n is null",
     "not (id > 100)",
     "id < 5 or day > date'2020-07-10'",
+]
+# Spark makes a set of more than ten values.
+SETS = {
+    "id": "{}",
+    "s": "'{}'",
+    "f": "cast(0.{} as float)",
+    "d": "{}D",
+    "day": "date'2020-01-{}'",
+    "ts": "timestamp_seconds({})",
+    "price": "{}.00",
+}
+DECIDED += [
+    f"{name} in ({', '.join(literal.format(i) for i in range(10, 25))}, null)"
+    for name, literal in SETS.items()
 ]
 LEFT_TO_DELTA = ["s like '77%'", "st.x < 100", "id = 5 and s like '5%'"]
 
@@ -96,3 +111,21 @@ def test_a_filter_on_a_string_leaves_fewer_files(table: OpenTable) -> None:
     filters = where_filters(table, "id < 50 and s <> 'now' and day < cast('2020-01-03' as date)")
     assert filters is not None
     assert len(choose_files(table, 1.0, filters)) < len(table.snapshot.files)
+
+
+def test_values_of_a_long_list_are_read_together(spark: SparkSession, table: OpenTable) -> None:
+    calls = []
+    for count in (20, 2_000):
+        filters = where_filters(table, f"id in ({', '.join(map(str, range(count)))})")
+        assert filters is not None
+        with counting(spark) as asked:
+            predicate = filters.predicate
+        calls.append(asked.calls)
+        assert str(predicate).count(str(count - 1)) == 1
+    assert calls[0] == calls[1]
+
+
+def test_a_text_with_the_separator_leaves_every_file(table: OpenTable) -> None:
+    texts = ", ".join(f"'{i}'" for i in range(20))
+    filters = where_filters(table, rf"s in ({texts}, 'a\0b')")
+    assert filters is not None and "Anything()" in str(filters.predicate)

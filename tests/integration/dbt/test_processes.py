@@ -25,10 +25,7 @@ select id from range(0, {{ var('rows', 10) }}, 1, 2)
 where id < 10 or reflect('java.lang.Thread', 'sleep', 50L) = ''
 """
 WITHOUT_END = ("--vars", "{rows: 1000000000000000}")
-COUNTS = """
-select (select count(*) from {{ ref('first') }}) as first,
-    (select count(*) from {{ ref('endless') }}) as endless
-"""
+COUNT = "select count(*) as first from {{ ref('first') }}"
 
 
 @pytest.fixture
@@ -116,14 +113,11 @@ def test_lock_interruption_and_survival_beside_another_project(
 ) -> None:
     # From another directory, which stays empty.
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    told, _ = start(elsewhere, "run", *directories_of(project)).communicate()
-    assert "rebuilt 10 rows" in told
+    running = start(elsewhere, "run", *directories_of(project), *WITHOUT_END)
+    lines = read_until(running.stdout, "START sql qbeast model s.endless")
     assert list(elsewhere.iterdir()) == []
     assert (project / "warehouse" / "s.db" / "first").is_dir()
     assert (project / "warehouse" / "metastore_db").is_dir()
-
-    running = start(project, "run", *WITHOUT_END)
-    lines = read_until(running.stdout, "START sql qbeast model s.endless")
     assert any("Starting Spark" in line for line in lines)
     assert not any("WARN" in line or ":: " in line for line in lines)  # Spark's and Ivy's noise
 
@@ -151,8 +145,8 @@ def test_lock_interruption_and_survival_beside_another_project(
     assert running.returncode != 0
     assert "endless" in rest
     assert "CANCEL" in rest
-    assert last_version(project / "warehouse" / "s.db" / "endless") == 0
+    assert last_version(project / "warehouse" / "s.db" / "endless") == -1
 
-    after, _ = start(project, "show", "--inline", COUNTS).communicate()
-    assert re.search(r"\|\s+100 \|\s+10 \|", after), after
+    after, _ = start(project, "show", "--inline", COUNT).communicate()
+    assert re.search(r"\|\s+100 \|", after), after
     assert not (project / "derby.log").exists()

@@ -13,11 +13,12 @@ from pyspark.sql import SparkSession
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import InvalidOptions, UnknownSchema
 from qbeast_core.jvm.gateway import Jvm
-from qbeast_core.jvm.settings import is_set
+from qbeast_core.jvm.settings import is_set, setting
 
 _ALLOWED_NAME = re.compile(r"[A-Za-z0-9_]+")
 SESSION_CATALOG = "spark_catalog"
 """The name of the catalog that has indexed tables, whichever is the current one."""
+_PATH = "spark.sql.path.enabled"
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
 _SPARKS_CATALOGS = (
     "org.apache.spark.sql.connector.catalog.CatalogExtension",
@@ -160,6 +161,11 @@ class Catalog:
     def _identifier(self, name: str) -> Any:
         self._require_sparks_tables()
         parts = self.parts(name)
+        if len(parts) == 1 and setting(self._spark, _PATH):
+            raise InvalidOptions(
+                f"{name!r} has no schema, and the session searches several ({_PATH} is true); name "
+                "the table as schema.table"
+            )
         if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
             parts = parts[1:]
         else:

@@ -182,9 +182,14 @@ def _leaves_every_file(condition: Any) -> bool:
 
 
 def _conjuncts(condition: Any) -> list[Any]:
-    if condition.getClass().getSimpleName() == "And":
-        return [*_conjuncts(condition.left()), *_conjuncts(condition.right())]
-    return [condition]
+    conjuncts, left = [], [condition]
+    while left:  # the optimizer can nest a thousand conditions, which is too deep for recursion
+        present = left.pop()
+        if present.getClass().getSimpleName() == "And":
+            left += [present.right(), present.left()]
+        else:
+            conjuncts.append(present)
+    return conjuncts
 
 
 _COMPARISONS = {

@@ -19,12 +19,15 @@ _JOB_TAGS = "spark.job.tags"
 def setting(spark: SparkSession, key: str) -> Any:
     """A setting of Spark or Delta as a bool, a number or a string; its default if unset.
 
-    Spark parses the value, so any spelling that it accepts gives the same result.
+    Spark parses the value, so any spelling that it accepts gives the same result. None if this
+    release does not have the setting.
     """
     jvm = Jvm(spark)
     jvm.singleton(_LOADED_WITH_DELTA)
-    known = jvm.singleton("org.apache.spark.sql.internal.SQLConf")
-    value = jvm.session.sessionState().conf().getConf(known.getConfigEntry(key))
+    entry = jvm.singleton("org.apache.spark.sql.internal.SQLConf").getConfigEntry(key)
+    if entry is None:
+        return None
+    value = jvm.session.sessionState().conf().getConf(entry)
     return value if isinstance(value, (bool, int, float)) else str(value)
 
 

@@ -335,6 +335,32 @@ def test_a_schema_with_the_name_of_a_catalog_needs_the_full_name(spark: SparkSes
         spark.sql("drop schema lake cascade")
 
 
+@pytest.mark.skipif(pyspark.__version__ < "4.2", reason="Spark 4.2 is the first with SET PATH")
+def test_a_name_that_spark_searches_for_is_refused(spark: SparkSession) -> None:
+    """`session.orders` can be a temporary view, and `orders` can be in any schema of the path."""
+    spark.sql("create schema session")
+    try:
+        write_table(spark.range(9), table="session.orders", columns_to_index="id")
+        assert QbeastTable.for_name(spark, "Session.orders").sample(1.0).count() == 9
+        spark.range(1).createTempView("orders")
+        assert spark.table("session.orders").count() == 1
+        with pytest.raises(NotAQbeastTable, match="not a Delta table"):
+            QbeastTable.for_name(spark, "Session.orders")
+        full = QbeastTable.for_name(spark, "spark_catalog.session.orders")
+        assert full.sample(1.0).count() == 9
+        spark.catalog.dropTempView("orders")
+        with changed_settings(spark, {"spark.sql.path.enabled": "true"}):
+            for call in (
+                lambda: QbeastTable.for_name(spark, "orders"),
+                lambda: write_table(spark.range(9), table="orders", columns_to_index="id"),
+            ):
+                with pytest.raises(InvalidOptions, match=r"'orders' has no schema"):
+                    call()
+    finally:
+        spark.catalog.dropTempView("orders")
+        spark.sql("drop schema session cascade")
+
+
 @pytest.mark.skipif(pyspark.__version__ < "4.2", reason="Spark 4.2 is the first with metric views")
 def test_a_metric_view_is_a_view(spark: SparkSession) -> None:
     spark.sql("create table measured using delta as select id as a, id as b from range(5)")

@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
+from qbeast_core.delta.filters import filters_on
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.read.sample import choose_files, where_filters
@@ -129,3 +130,11 @@ def test_a_text_with_the_separator_leaves_every_file(table: OpenTable) -> None:
     texts = ", ".join(f"'{i}'" for i in range(20))
     filters = where_filters(table, rf"s in ({texts}, 'a\0b')")
     assert filters is not None and "Anything()" in str(filters.predicate)
+
+
+def test_a_thousand_conditions_are_not_too_many(table: OpenTable) -> None:
+    rows = table.snapshot.dataframe()
+    below = rows.where("id < 50").where(" and ".join(f"id > -{i}" for i in range(1, 1_200)))
+    filters = filters_on(below, rows)
+    assert filters is not None
+    assert 0 < len(choose_files(table, 1.0, filters)) < len(table.snapshot.files)

@@ -444,7 +444,7 @@ class QbeastAdapter(SparkAdapter):
         increment: "Increment",
         query: str,
         relation: BaseRelation,
-        add: bool,
+        adds: bool,
         is_indexed: bool,
     ) -> "Increment":
         """The increment, after checking that its columns exist (`models/column_lists.py`)."""
@@ -455,7 +455,7 @@ class QbeastAdapter(SparkAdapter):
                 _table(relation),
                 increment,
                 label=str(relation),
-                adds=add,
+                adds=adds,
                 is_indexed=is_indexed,
             )
 

@@ -119,7 +119,7 @@ def _optimize_revision(
         whether the rows opened a revision, which those of the previous one may join.
     """
     snapshot = table.snapshot
-    found = scope.of(table, revision_id)
+    found = scope.files_of(table, revision_id)
     if revision_id == STAGING_REVISION_ID:
         revision = table.index.current
     elif revision_id not in table.configuration.revisions:

@@ -12,7 +12,8 @@ from functools import cached_property
 from pyspark.sql import DataFrame
 
 from qbeast_core import phases
-from qbeast_core.delta.staged import StagedFile, rows_in
+from qbeast_core.delta.snapshot import known_rows
+from qbeast_core.delta.staged import StagedFile
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.background import in_background
@@ -100,7 +101,8 @@ def write_indexed(
     try:
         if staged.files:
             file_bytes = {each.name: each.file.size_bytes for each in staged.files}
-            contents = contents_of(counting.result(), stored, file_bytes, rows_in(staged.files))
+            rows_in_log = known_rows(each.file for each in staged.files)
+            contents = contents_of(counting.result(), stored, file_bytes, rows_in_log)
     except RowsOutside:
         if counted_rows is None:
             return DoesNotFit(stored)

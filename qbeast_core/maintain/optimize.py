@@ -202,7 +202,7 @@ def _more_gain(table: OpenTable, written: WrittenFiles, chosen: NDArray[np.int64
 
 def _bytes_written_since(snapshot: TableSnapshot) -> int:
     """The bytes of the live files that are newer than the snapshot's last optimize."""
-    last = snapshot.last_commit_millis(Operation.OPTIMIZE.value.upper())
+    last = snapshot.last_commit_millis("OPTIMIZE")
     return sum(file.size_bytes for file in snapshot.files if file.modification_millis > last)
 
 

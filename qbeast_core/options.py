@@ -1,4 +1,4 @@
-"""Parse and check the index options that users give."""
+"""Parse and check the options and arguments that users give."""
 
 from __future__ import annotations
 

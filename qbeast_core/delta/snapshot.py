@@ -74,6 +74,11 @@ class DataFile:
         )
 
     @property
+    def name(self) -> str:
+        """The file's name without its directory."""
+        return self.path.rsplit("/", 1)[-1]
+
+    @property
     def rows(self) -> int | None:
         """The number of rows that readers see; None if the log does not have it."""
         if self.stored_row_count is None:
@@ -180,7 +185,7 @@ class TableSnapshot:
         """Stored rows in the form in which the user wrote them."""
         return stored.drop(SLICE_COLUMN) if self.stores_slices else stored
 
-    def rows_with_slices(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
+    def rows_with_slices(self, indices: NDArray[np.int64] | None) -> DataFrame:
         """The rows that `dataframe` returns, with their slices if the table stores them."""
         adds = self._live_files.adds if indices is None else self.add_actions(indices)
         # Delta reads in the active session, and the user may have used another one since.

@@ -28,11 +28,6 @@ class StagedFile:
     def described(self, statistics: str | None) -> StagedFile:
         return StagedFile({**self.action, "stats": statistics})
 
-    @property
-    def name(self) -> str:
-        """The file's name without its directory."""
-        return self.file.path.rsplit("/", 1)[-1]
-
 
 @dataclass(frozen=True)
 class StagedFiles:

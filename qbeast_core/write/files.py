@@ -73,7 +73,7 @@ def write_indexed(
     plan: TreePlan,
     *,
     counted_rows: int | None,
-    kept_blocks: Sequence[Block] = (),
+    kept_blocks: Sequence[Block],
 ) -> WrittenFiles | DoesNotFit:
     """Write the rows as files of the plan's revision, tagged with their actual contents.
 
@@ -100,7 +100,7 @@ def write_indexed(
     contents: dict[str, FileContents] = {}
     try:
         if staged.files:
-            file_bytes = {each.name: each.file.size_bytes for each in staged.files}
+            file_bytes = {each.file.name: each.file.size_bytes for each in staged.files}
             rows_in_log = known_rows(each.file for each in staged.files)
             contents = contents_of(counting.result(), stored, file_bytes, rows_in_log)
     except RowsOutside:
@@ -118,8 +118,10 @@ def write_indexed(
             "the write again"
         )
     # Spark writes a file even for a partition without rows. Delta drops it if it counts the rows.
-    files = [file for file in staged.with_statistics() if contents[file.name].blocks]
-    return tagged(transaction, files, [contents[file.name] for file in files], plan, kept_blocks)
+    files = [each for each in staged.with_statistics() if contents[each.file.name].blocks]
+    return tagged(
+        transaction, files, [contents[each.file.name] for each in files], plan, kept_blocks
+    )
 
 
 def check_none_lost(rows: int, kept: int) -> None:

@@ -439,7 +439,7 @@ class QbeastAdapter(SparkAdapter):
         return increment
 
     @available.parse_none
-    def qbeast_known_columns(
+    def qbeast_checked_increment(
         self,
         increment: "Increment",
         query: str,
@@ -515,7 +515,7 @@ class QbeastAdapter(SparkAdapter):
         self._warn_of_ignored_macros(context)
 
     @available.parse_none
-    def qbeast_known_check_cols(self, config: Any, query: str) -> None:
+    def qbeast_check_listed_columns(self, config: Any, query: str) -> None:
         """Checks that a snapshot's `check_cols` exist (`models/snapshots.py`)."""
         with self._running(query):
             models.snapshots.check_listed_columns(config, partial(self._handle().frame, query))

@@ -37,7 +37,7 @@
     {%- set query = adapter.qbeast_query_without_slices(query, this, spec) -%}
   {%- endif -%}
   {%- if increment is not none -%}
-    {%- set increment = adapter.qbeast_known_columns(increment, query, this, adds, is_indexed) -%}
+    {%- set increment = adapter.qbeast_checked_increment(increment, query, this, adds, is_indexed) -%}
   {%- endif -%}
   {%- set is_replaced = existing is not none and not is_in_place and not adds -%}
   {# create_table_as() compares the columns itself, but after what it replaces is dropped. #}

@@ -641,9 +641,9 @@ class QbeastAdapter(SparkAdapter):
     @available.parse_none
     def qbeast_sample_of_test(self, config: Any) -> Any:
         """The sample that a data test reads; None for all rows."""
-        if models.configuration.reads_all_rows(config):
+        if sampling.fraction.reads_all_rows(config):
             return None
-        return models.configuration.sample_of_test(config)
+        return sampling.fraction.sample_of_test(config)
 
     @available.parse_list
     def qbeast_sample_notes(

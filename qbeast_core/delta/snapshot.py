@@ -185,7 +185,7 @@ class TableSnapshot:
         """Stored rows in the form in which the user wrote them."""
         return stored.drop(SLICE_COLUMN) if self.stores_slices else stored
 
-    def rows_with_slices(self, indices: NDArray[np.int64] | None) -> DataFrame:
+    def rows_with_slices(self, indices: NDArray[np.int64] | None = None) -> DataFrame:
         """The rows that `dataframe` returns, with their slices if the table stores them."""
         adds = self._live_files.adds if indices is None else self.add_actions(indices)
         # Delta reads in the active session, and the user may have used another one since.

@@ -125,7 +125,7 @@ def known_part(
     table: str,
     *,
     updates: Callable[[str], bool],
-    keeps_others: bool,
+    keeps_others: bool = False,
 ) -> DataFrame:
     """The columns and fields that both the rows and the table have, in the form the table stores.
 

@@ -115,7 +115,7 @@ class WriteRequest:
         try:
             self.options.check_new(table, schema)
         except InvalidOptions:
-            if self._has_table(table) and not self.options.says_columns:
+            if self._has_table(table) and not self.options.sets_columns:
                 # The write takes over the table's columns.
                 table.index.check_columns_exist(table.label)
             raise

@@ -313,7 +313,7 @@ class _Query:
         if highest <= below:
             return below
         # Round to two digits, so that the sample size does not depend on the weight of one row.
-        share = (highest - MIN_WEIGHT) / _WEIGHTS
+        share = float(highest - MIN_WEIGHT) / _WEIGHTS
         unit = 10.0 ** (math.floor(math.log10(share)) - 1)
         return max(below, weight_of_fraction(math.floor(share / unit) * unit))
 

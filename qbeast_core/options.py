@@ -1,4 +1,4 @@
-"""Parse and check the index options that users give."""
+"""Parse and check the options and arguments that users give."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qbeast_core.errors import InvalidOptions, UnknownColumn, UnsupportedColumnT
 from qbeast_core.model.revision import is_storable_name
 from qbeast_core.model.transformer import Transformer, transformer_for
 from qbeast_core.names import suggestion
-from qbeast_core.spark.schema import is_identity
+from qbeast_core.spark.schema import find_field, is_identity
 
 AUTO = "auto"
 ALL = "all"
@@ -321,13 +321,8 @@ def _resolve(
     return transformer_for(found.name, found.dataType.simpleString(), column.kind)
 
 
-def _field_of(
-    name: str, schema: StructType, what: str, case_sensitive: bool = False
-) -> StructField:
-    found = next((field for field in schema.fields if field.name == name), None)
-    if found is None and not case_sensitive:
-        lowered = name.lower()
-        found = next((field for field in schema.fields if field.name.lower() == lowered), None)
+def _field_of(name: str, schema: StructType, what: str, case_sensitive: bool) -> StructField:
+    found = find_field(schema, name, case_sensitive=case_sensitive)
     if found is None:
         raise UnknownColumn(
             f"column {name!r} {what} does not exist{suggestion(name, schema.fieldNames())}; "

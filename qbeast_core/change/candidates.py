@@ -29,7 +29,7 @@ class Candidates:
     table: OpenTable
     files: NDArray[np.int64]
     """Indices into `table.snapshot.files`."""
-    others: tuple[str, ...] = ()
+    joined_columns: tuple[str, ...] = ()
     """The columns of the DataFrame that the rows are joined with."""
 
     @staticmethod
@@ -45,7 +45,7 @@ class Candidates:
     def names(self) -> WorkingColumns:
         """The names of the columns that `rows` adds; no side of a join has them."""
         return WorkingColumns(
-            [*self.table.snapshot.schema.fieldNames(), *self.others], dimensions=1
+            [*self.table.snapshot.schema.fieldNames(), *self.joined_columns], dimensions=1
         )
 
     def rows(self) -> DataFrame:

@@ -10,7 +10,8 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.errors import IncompatibleTable, InvalidOptions, UnknownColumn
 from qbeast_core.locate.table import OpenTable
-from qbeast_core.spark.schema import generation_expression, is_identity
+from qbeast_core.names import suggestion
+from qbeast_core.spark.schema import find_field, generation_expression, is_identity
 
 
 def check_assignable(table: OpenTable) -> None:
@@ -60,11 +61,11 @@ def expressions_of(
 
 def table_spelling(schema: StructType, name: str, option: str, label: str) -> str:
     """The name of a column as the table spells it. Raises UnknownColumn."""
-    wanted = str(name).lower()
-    found = next((field.name for field in schema if field.name.lower() == wanted), None)
+    found = find_field(schema, str(name))
     if found is None:
+        known = schema.fieldNames()
         raise UnknownColumn(
-            f"{option} names {name!r}, which is not a column of {label}; "
-            f"the columns are {', '.join(schema.fieldNames())}"
+            f"{option} names {name!r}, which is not a column of {label}"
+            f"{suggestion(str(name), known)}; the columns are {', '.join(known)}"
         )
-    return found
+    return found.name

@@ -27,25 +27,28 @@ class Match:
 
     on: Sequence[str]
     where: Sequence[str] = ()
-    source: str = "source"
-    """The alias of the source in conditions and expressions."""
-    target: str = "target"
+    source_alias: str = "source"
+    """The name of the source in conditions and expressions."""
+    target_alias: str = "target"
 
     @staticmethod
     def of(
-        on: str | Iterable[str], where: str | Iterable[str] | None, source: str, target: str
+        on: str | Iterable[str],
+        where: str | Iterable[str] | None,
+        source_alias: str,
+        target_alias: str,
     ) -> Match:
         """Parse the user's arguments. Raises InvalidOptions."""
         names = parse_texts("on", on, "the name of a column")
         if not names:
             raise InvalidOptions("on names no column; name the columns of the key")
-        if source.lower() == target.lower():
+        if source_alias.lower() == target_alias.lower():
             raise InvalidOptions(
-                f"source_alias={source!r} and target_alias={target!r} are the same name (case does "
-                "not matter); use two different names"
+                f"{source_alias=} and {target_alias=} are the same name (case does not matter); "
+                "use two different names"
             )
         conditions = () if where is None else parse_texts("where", where, "a SQL condition")
-        return Match(names, conditions, source, target)
+        return Match(names, conditions, source_alias, target_alias)
 
 
 class RowMatcher:
@@ -55,14 +58,15 @@ class RowMatcher:
         schema = table.snapshot.schema
         self.match = match
         self.table = table
-        self.source = source.alias(match.source)
+        self.source = source.alias(match.source_alias)
         self.keys = [table_spelling(schema, name, "on", table.label) for name in match.on]
         for name in self.keys:
             table_spelling(source.schema, name, "on", "the source")
-        self.both = table.snapshot.dataframe().alias(match.target).crossJoin(self.source)
+        self.both = table.snapshot.dataframe().alias(match.target_alias).crossJoin(self.source)
         conditions = [parse_condition(self.both, text, "where") for text in match.where]
         same = [
-            column_from(name, match.target) == column_from(name, match.source) for name in self.keys
+            column_from(name, match.target_alias) == column_from(name, match.source_alias)
+            for name in self.keys
         ]
         self.condition = reduce(Column.__and__, [*same, *(each.column for each in conditions)])
         with reporting_invalid_sql(f"on={list(match.on)!r}", self.both):
@@ -72,11 +76,13 @@ class RowMatcher:
     def candidates(self) -> Candidates:
         """The files that may contain a match, according to the index and Delta's statistics."""
         schema = self.table.snapshot.schema
-        known = key_condition(self.source, self.keys, schema, self.match.target)
+        known = key_condition(self.source, self.keys, schema, self.match.target_alias)
         if known is None:
             return self.within(np.array([], dtype=np.int64))
         rows = self.table.snapshot.dataframe()
-        matching = rows.alias(self.match.target).where(known).join(self.source, self.condition)
+        matching = (
+            rows.alias(self.match.target_alias).where(known).join(self.source, self.condition)
+        )
         return self.within(Candidates.of(self.table, filters_on(matching, rows)).files)
 
     def within(self, files: NDArray[np.int64]) -> Candidates:
@@ -84,4 +90,4 @@ class RowMatcher:
         return Candidates(self.table, files, tuple(self.source.columns))
 
     def target_rows(self, files: NDArray[np.int64]) -> DataFrame:
-        return self.table.rows(files).alias(self.match.target)
+        return self.table.rows(files).alias(self.match.target_alias)

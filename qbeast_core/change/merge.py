@@ -159,8 +159,8 @@ class _MergeOfVersion:
     def _affected(self, candidates: Candidates) -> _AffectedFiles:
         if not len(candidates.files):
             return _AffectedFiles(candidates.files, candidates.files, 0, False)
-        names, target = candidates.names, self.matching.match.target
-        rows = candidates.numbered_rows().alias(target)
+        names, target_alias = candidates.names, self.matching.match.target_alias
+        rows = candidates.numbered_rows().alias(target_alias)
         pairs = rows.join(self.matching.source, self.matching.condition)
         updating = F.lit(self.updated is not None) & self.update_where
         of_pair = pairs.select(
@@ -193,7 +193,7 @@ class _MergeOfVersion:
         moved = F.lit(False)
         for name in layout_columns:
             if name in updated:
-                before = column_from(name, self.matching.match.target)
+                before = column_from(name, self.matching.match.target_alias)
                 moved = moved | ~before.eqNullSafe(updated[name])
         if not is_repeatable(self.matching.both.select(moved), self.matching.source):
             # Random values and the current time may differ when the rows are written.
@@ -202,22 +202,28 @@ class _MergeOfVersion:
 
     def _updates(self, removed: NDArray[np.int64]) -> DataFrame:
         assert self.updated is not None
-        match, schema = self.matching.match, self.schema
-        marker = self.matching.within(removed).names.outside
-        marked = self.matching.source.withColumn(marker, F.lit(True)).alias(match.source)
+        match = self.matching.match
+        matched = self.matching.within(removed).names.matched
+        marked = self.matching.source.withColumn(matched, F.lit(True)).alias(match.source_alias)
         joined = self.matching.target_rows(removed).join(
             marked, self.matching.condition & self.update_where, "left"
         )
-        return updates(joined, schema, F.col(marker).isNotNull(), self.updated, alias=match.target)
+        return updates(
+            joined,
+            self.schema,
+            F.col(matched).isNotNull(),
+            self.updated,
+            alias=match.target_alias,
+        )
 
     def _insertions(self, matched: NDArray[np.int64]) -> DataFrame:
         assert self.inserted is not None
         schema, source = self.schema, self.matching.source
         if len(matched):
-            condition, target = self.matching.condition, self.matching.match.target
+            condition, target_alias = self.matching.condition, self.matching.match.target_alias
             # An anti join with the matched rows only gives the same result from fewer rows.
             partners = self.matching.target_rows(matched).join(source, condition, "left_semi")
-            source = source.join(partners.alias(target), condition, "left_anti")
+            source = source.join(partners.alias(target_alias), condition, "left_anti")
         return insertions(source.where(self.insert_where), schema, self.inserted)
 
     def _values(
@@ -266,12 +272,13 @@ class _MergeOfVersion:
             names = [table_spelling(schema, name, option, label) for name in choice]
             for name in names:
                 table_spelling(source.schema, name, option, "the source")
-        return {name: column_from(name, self.merge.match.source) for name in names} or None
+        return {name: column_from(name, self.merge.match.source_alias) for name in names} or None
 
     def _ambiguity(self, pairs: DataFrame, row_names: list[str]) -> AmbiguousMerge:
-        target = self.matching.match.target
+        target_alias = self.matching.match.target_alias
         keys = [
-            value_text(column_from(k, target), self.schema[k].dataType) for k in self.matching.keys
+            value_text(column_from(k, target_alias), self.schema[k].dataType)
+            for k in self.matching.keys
         ]
         of_row = pairs.groupBy(*row_names).agg(
             F.count(F.lit(1)).alias("times"), F.first(F.struct(*keys)).alias("key")
@@ -286,7 +293,7 @@ class _MergeOfVersion:
 
     def check_join(self) -> None:
         """Raise InvalidOptions if Spark cannot join both sides, as by a Python function of both."""
-        target = self.table.snapshot.dataframe().alias(self.merge.match.target)
+        target = self.table.snapshot.dataframe().alias(self.merge.match.target_alias)
         condition = self.matching.condition & self.update_where
         with reporting_invalid_sql("where or update_where", self.matching.both):
             check_executable(target.join(self.matching.source, condition, "left"))

@@ -93,7 +93,9 @@ def _fitting(table: WritableTable, rows: DataFrame, merge_schema: bool) -> DataF
 
 def _matching_deletion(matching: RowMatcher) -> Rewrite:
     def joined(rows: DataFrame, how: str) -> DataFrame:
-        return rows.alias(matching.match.target).join(matching.source, matching.condition, how)
+        return rows.alias(matching.match.target_alias).join(
+            matching.source, matching.condition, how
+        )
 
     def deleted_rows(rows: DataFrame) -> DataFrame:
         return joined(rows, "left_semi")

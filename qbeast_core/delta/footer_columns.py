@@ -54,7 +54,7 @@ ColumnChunk = Sequence[str | None]
 are known, the minimum and the maximum."""
 
 
-class Kind(Enum):
+class ValueType(Enum):
     """How the minimum and maximum of a column are read and written."""
 
     NUMBER = auto()
@@ -67,29 +67,29 @@ class Kind(Enum):
     """Only nulls are counted."""
 
 
-_KINDS: Mapping[type[DataType], Kind] = {
-    ByteType: Kind.NUMBER,
-    ShortType: Kind.NUMBER,
-    IntegerType: Kind.NUMBER,
-    LongType: Kind.NUMBER,
-    FloatType: Kind.FLOAT,
-    DoubleType: Kind.FLOAT,
-    DateType: Kind.DATE,
-    TimestampType: Kind.INSTANT,
-    TimestampNTZType: Kind.LOCAL_TIME,
-    BooleanType: Kind.WITHOUT_ORDER,
-    BinaryType: Kind.WITHOUT_ORDER,
+_VALUE_TYPES: Mapping[type[DataType], ValueType] = {
+    ByteType: ValueType.NUMBER,
+    ShortType: ValueType.NUMBER,
+    IntegerType: ValueType.NUMBER,
+    LongType: ValueType.NUMBER,
+    FloatType: ValueType.FLOAT,
+    DoubleType: ValueType.FLOAT,
+    DateType: ValueType.DATE,
+    TimestampType: ValueType.INSTANT,
+    TimestampNTZType: ValueType.LOCAL_TIME,
+    BooleanType: ValueType.WITHOUT_ORDER,
+    BinaryType: ValueType.WITHOUT_ORDER,
 }
 
 
-def kind_of(data_type: DataType) -> Kind | None:
-    """The kind of a type; None if footers lack its extremes or order them unlike Delta."""
+def value_type_of(data_type: DataType) -> ValueType | None:
+    """How a type's values are read; None if footers lack their extremes or order them otherwise."""
     if isinstance(data_type, DecimalType):
-        return Kind.NUMBER if data_type.precision <= _LONG_DIGITS else None
+        return ValueType.NUMBER if data_type.precision <= _LONG_DIGITS else None
     if isinstance(data_type, StringType):
         # A string type with a collation is not equal to it, and is not ordered by its bytes.
-        return Kind.TEXT if data_type == StringType() else None
-    return _KINDS.get(type(data_type))
+        return ValueType.TEXT if data_type == StringType() else None
+    return _VALUE_TYPES.get(type(data_type))
 
 
 @dataclass
@@ -104,26 +104,26 @@ class FooterStatistics:
 
 
 def column_chunks(
-    jvm: Jvm, delta_log: Any, path: Column, kinds: Mapping[str, Kind], prefix_length: int
+    jvm: Jvm, delta_log: Any, path: Column, value_types: Mapping[str, ValueType], prefix_length: int
 ) -> Column:
     """The footer of a table's file as a column, in the form that `statistics_of` takes.
 
     Args:
         path: the path of the file, as in the log.
-        kinds: the kinds of top-level columns, by their names in the files.
+        value_types: those of top-level columns, by the columns' names in the files.
         prefix_length: the number of UTF-16 units that Delta keeps of a string.
 
     Returns:
         array<array<array<string>>>: for each row group, the `ColumnChunk` of each column of the
-        file, null for columns that are not in `kinds`.
+        file, null for columns that are not in `value_types`.
     """
     calls = JavaCalls(jvm)
     long, boolean = (
         jvm.singleton(f"org.apache.spark.sql.types.{name}") for name in ("LongType", "BooleanType")
     )
     paths: dict[_Extreme | None, list[str]] = {}
-    for column, kind in kinds.items():
-        paths.setdefault(_EXTREMES[kind], []).append(_text_of_path(column))
+    for column, value_type in value_types.items():
+        paths.setdefault(_EXTREMES[value_type], []).append(_text_of_path(column))
 
     def of_chunk(chunk: Any) -> Any:
         path_of = calls.text(calls.method(chunk, "getPath", _METADATA + "ColumnPath"))
@@ -205,20 +205,20 @@ def _parquets_text(calls: JavaCalls, statistics: Any, which: str) -> Any:
 
 
 _Extreme = Callable[[JavaCalls, Any, str, int], Column]
-_EXTREMES: Mapping[Kind, _Extreme | None] = {
-    Kind.NUMBER: _printed,
-    Kind.FLOAT: _printed,
-    Kind.DATE: _stored,
-    Kind.INSTANT: _stored,
-    Kind.LOCAL_TIME: _stored,
-    Kind.TEXT: _beginning,
-    Kind.WITHOUT_ORDER: None,
+_EXTREMES: Mapping[ValueType, _Extreme | None] = {
+    ValueType.NUMBER: _printed,
+    ValueType.FLOAT: _printed,
+    ValueType.DATE: _stored,
+    ValueType.INSTANT: _stored,
+    ValueType.LOCAL_TIME: _stored,
+    ValueType.TEXT: _beginning,
+    ValueType.WITHOUT_ORDER: None,
 }
 
 
 def statistics_of(
     row_groups: Sequence[Sequence[ColumnChunk | None]],
-    kinds: Mapping[str, Kind],
+    value_types: Mapping[str, ValueType],
     prefix_length: int,
 ) -> FooterStatistics:
     """The statistics of one file, combined from its row groups.
@@ -226,7 +226,7 @@ def statistics_of(
     If one row group lacks the extremes of a column, the file has none for this column.
     """
     found = FooterStatistics(rows=None if row_groups else 0)
-    for column, kind in kinds.items():
+    for column, value_type in value_types.items():
         chunks = list(_chunks_of(column, row_groups))
         if len(chunks) < len(row_groups):
             continue
@@ -235,7 +235,7 @@ def statistics_of(
         found.rows = sum(values)
         if min(nulls, default=0) >= 0:
             found.nulls[column] = sum(nulls)
-        if kind is Kind.WITHOUT_ORDER:
+        if value_type is ValueType.WITHOUT_ORDER:
             continue
         with_values = [chunk for chunk in chunks if chunk[3] == "true"]
         only_nulls = sum(chunk[1] == chunk[2] for chunk in chunks if chunk[3] != "true")
@@ -243,7 +243,7 @@ def statistics_of(
             continue
         for section, position, chosen in ((found.minimum, 4, min), (found.maximum, 5, max)):
             texts = [chunk[position] for chunk in with_values]
-            extreme = _combined(texts, kind, chosen, prefix_length)
+            extreme = _combined(texts, value_type, chosen, prefix_length)
             if extreme is not None:
                 section[column] = extreme
     return found
@@ -258,22 +258,25 @@ def _chunks_of(
 
 
 def _combined(
-    texts: Sequence[str | None], kind: Kind, chosen: Callable[..., Any], prefix_length: int
+    texts: Sequence[str | None],
+    value_type: ValueType,
+    chosen: Callable[..., Any],
+    prefix_length: int,
 ) -> str | None:
     """The smallest or largest of the values in Delta's JSON form; None if there is no such form."""
     known = [text for text in texts if text is not None]
     if len(known) < len(texts):
         return None
-    if kind is Kind.TEXT:
+    if value_type is ValueType.TEXT:
         # Ordered by code points, which is the order of UTF-8 bytes.
         text = chosen(known)
         kept = text[:prefix_length] if chosen is min else shortened_maximum(text, prefix_length)
         return None if kept is None else json.dumps(kept, ensure_ascii=False)
-    if kind is Kind.FLOAT:
+    if value_type is ValueType.FLOAT:
         number: str = chosen(known, key=float)
         return number if math.isfinite(float(number)) else json.dumps(number)
     exact: Decimal = chosen(map(Decimal, known))
-    return str(exact) if kind is Kind.NUMBER else _moment(int(exact), kind)
+    return str(exact) if value_type is ValueType.NUMBER else _moment(int(exact), value_type)
 
 
 def shortened_maximum(text: str, length: int) -> str | None:
@@ -310,19 +313,20 @@ def _units(character: str) -> int:
     return 2 if ord(character) > _LAST_OF_ONE_UNIT else 1
 
 
-def _moment(stored: int, kind: Kind) -> str | None:
+def _moment(stored: int, value_type: ValueType) -> str | None:
     """Days or microseconds since 1970 as JSON; None outside the years 1 to 9999.
 
     Delta keeps only milliseconds, and its readers allow for the missing microseconds.
     """
-    since = timedelta(stored) if kind is Kind.DATE else timedelta(milliseconds=stored // 1000)
+    is_date = value_type is ValueType.DATE
+    since = timedelta(stored) if is_date else timedelta(milliseconds=stored // 1000)
     try:
         moment = EPOCH.replace(tzinfo=None) + since
     except OverflowError:
         return None
-    if kind is Kind.DATE:
+    if is_date:
         return f'"{moment.date().isoformat()}"'
-    zone = "Z" if kind is Kind.INSTANT else ""
+    zone = "Z" if value_type is ValueType.INSTANT else ""
     return f'"{moment.isoformat(timespec="milliseconds")}{zone}"'
 
 

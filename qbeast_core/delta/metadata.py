@@ -6,7 +6,6 @@ It is handled in the log's JSON form: one call of the JVM instead of a hundred f
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +17,7 @@ from pyspark.sql.types import StructField, StructType
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.jvm.failures import one_line
 from qbeast_core.jvm.gateway import Jvm
+from qbeast_core.model.datatypes import now_millis
 from qbeast_core.model.slices import SLICE_COLUMN, SLICES_KEY
 from qbeast_core.spark.schema import GENERATION_KEY, nested_voids
 
@@ -74,7 +74,7 @@ def table_metadata(
             "schemaString": without_internal_metadata(jvm, schema),
             "partitionColumns": [],
             "configuration": dict(configuration),
-            "createdTime": int(time.time() * 1000),
+            "createdTime": now_millis(),
         },
     )
 

@@ -85,14 +85,14 @@ class MetadataChange:
             self.update_configuration(self._snapshot.configuration)
 
     def create_table(
-        self, schema: StructType, configuration: Mapping[str, str], comment: str | None = None
+        self, schema: StructType, configuration: Mapping[str, str], comment: str | None
     ) -> None:
         """Make the transaction the first of a new table."""
         metadata = table_metadata(self._jvm, schema, configuration, comment)
         self._txn.updateMetadataForNewTable(metadata)
 
     def replace_table(
-        self, schema: StructType, configuration: Mapping[str, str], comment: str | None = None
+        self, schema: StructType, configuration: Mapping[str, str], comment: str | None
     ) -> None:
         """Give the table a new schema and configuration; it keeps its id and history.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import Enum, auto
 from typing import Any
 
 from qbeast_core.jvm.gateway import Jvm
@@ -12,18 +12,27 @@ _OPERATIONS = "org.apache.spark.sql.delta.DeltaOperations$"
 
 
 class Operation(Enum):
-    """The operation that the table's history shows for a commit."""
+    """What a commit does; `delta_operation` says what the history shows."""
 
-    CREATE = "ErrorIfExists"
-    APPEND = "Append"
-    OVERWRITE = "Overwrite"
-    OPTIMIZE = "Optimize"
-    DELETE = "Delete"
-    UPDATE = "Update"
-    MERGE = "Merge"
-    REPLACE = "Replace"
-    CONVERT = "Convert"
-    MIGRATE = "Migrate"
+    CREATE = auto()
+    APPEND = auto()
+    OVERWRITE = auto()
+    OPTIMIZE = auto()
+    DELETE = auto()
+    UPDATE = auto()
+    MERGE = auto()
+    REPLACE = auto()
+    CONVERT = auto()
+    MIGRATE = auto()
+
+
+_SAVE_MODES = {
+    Operation.CREATE: "ErrorIfExists",
+    Operation.APPEND: "Append",
+    Operation.OVERWRITE: "Overwrite",
+    Operation.REPLACE: "Overwrite",
+}
+"""Spark's name for what a write does with the rows that a table has."""
 
 
 def delta_operation(
@@ -67,10 +76,9 @@ def delta_operation(
                 nothing,
                 nothing,
             )
-    mode = Operation.OVERWRITE if operation is Operation.REPLACE else operation
     return jvm.new(
         _OPERATIONS + "Write",
-        getattr(jvm.jvm.org.apache.spark.sql.SaveMode, mode.value),
+        getattr(jvm.jvm.org.apache.spark.sql.SaveMode, _SAVE_MODES[operation]),
         userMetadata=jvm.option(user_metadata),
         predicate=jvm.option(predicate),
     )

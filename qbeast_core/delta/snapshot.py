@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -74,11 +74,23 @@ class DataFile:
         )
 
     @property
+    def name(self) -> str:
+        """The file's name without its directory."""
+        return self.path.rsplit("/", 1)[-1]
+
+    @property
     def rows(self) -> int | None:
         """The number of rows that readers see; None if the log does not have it."""
         if self.stored_row_count is None:
             return None
         return self.stored_row_count - self.deleted_rows
+
+
+def known_rows(files: Iterable[DataFile]) -> int | None:
+    """The number of rows in the files; None if the log does not have that of each."""
+    rows = [file.rows for file in files]
+    known = [count for count in rows if count is not None]
+    return sum(known) if len(known) == len(rows) else None
 
 
 class TableSnapshot:
@@ -193,8 +205,8 @@ class TableSnapshot:
         If the log does not have it, Spark counts the rows.
         """
         files = self.files if indices is None else [self.files[i] for i in indices.tolist()]
-        known = [file.rows for file in files if file.rows is not None]
-        return sum(known) if len(known) == len(files) else self.dataframe(indices).count()
+        rows = known_rows(files)
+        return self.dataframe(indices).count() if rows is None else rows
 
     def row_count_in_log(self, indices: NDArray[np.int64]) -> int:
         """The total of the row counts that the log has for these files."""

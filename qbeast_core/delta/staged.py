@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,11 +28,6 @@ class StagedFile:
     def described(self, statistics: str | None) -> StagedFile:
         return StagedFile({**self.action, "stats": statistics})
 
-    @property
-    def name(self) -> str:
-        """The file's name without its directory."""
-        return self.file.path.rsplit("/", 1)[-1]
-
 
 @dataclass(frozen=True)
 class StagedFiles:
@@ -46,10 +41,3 @@ class StagedFiles:
     def with_statistics(self) -> list[StagedFile]:
         """The files with all statistics; waits for the thread that completes them."""
         return list(self.files) if self._described is None else self._described.result()
-
-
-def rows_in(files: Sequence[StagedFile]) -> int | None:
-    """The number of rows in the files; None if Delta has not counted those of each."""
-    counted = [staged.file.rows for staged in files]
-    known = [rows for rows in counted if rows is not None]
-    return sum(known) if len(known) == len(counted) else None

@@ -22,10 +22,10 @@ from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
 from qbeast_core.delta.footer_columns import (
     PARQUET_READER,
     FooterStatistics,
-    Kind,
+    ValueType,
     column_chunks,
-    kind_of,
     statistics_of,
+    value_type_of,
 )
 from qbeast_core.delta.metadata import (
     fields_of,
@@ -83,7 +83,7 @@ class LateStatistics:
         """Whether the statistics of ordinary columns are taken from the footers, not from Delta."""
         self._found_later = in_footers if self.applies else {}
         if self._lacks_slices() and self._footers_are_readable:
-            self._found_later[SLICE_COLUMN] = Kind.NUMBER
+            self._found_later[SLICE_COLUMN] = ValueType.NUMBER
 
     @cached_property
     def _footers_are_readable(self) -> bool:
@@ -118,8 +118,8 @@ class LateStatistics:
 
         As text they take a fifth of the driver memory that lists would take.
         """
-        path, kinds = F.col("path"), self._kinds_in_files
-        chunks = column_chunks(self._jvm, self._delta_log, path, kinds, self._prefix_length)
+        path, value_types = F.col("path"), self._value_types_in_files
+        chunks = column_chunks(self._jvm, self._delta_log, path, value_types, self._prefix_length)
         return F.to_json(chunks)
 
     @cached_property
@@ -127,10 +127,10 @@ class LateStatistics:
         return int(setting(self._jvm.spark, _PREFIX_KEY))
 
     @cached_property
-    def _kinds_in_files(self) -> dict[str, Kind]:
-        """The kinds of the columns whose statistics come from footers, by their names in files."""
+    def _value_types_in_files(self) -> dict[str, ValueType]:
+        """Those of the columns whose statistics come from footers, by their names in files."""
         in_files = names_in_files(self._metadata)
-        return {in_files[column]: kind for column, kind in self._found_later.items()}
+        return {in_files[column]: value_type for column, value_type in self._found_later.items()}
 
     def _lacks_slices(self) -> bool:
         """Whether the table has a slice column without statistics from Delta.
@@ -181,9 +181,9 @@ class LateStatistics:
         actions = jvm.dataframe(jvm.session.createDataset(files, encoder).toDF())
         by_path: dict[str, str] = dict(actions.select("path", self._footers).collect())
         footers = (json.loads(by_path[entry["path"]]) for entry in entries)
-        kinds, prefix_length = self._kinds_in_files, self._prefix_length
+        value_types, prefix_length = self._value_types_in_files, self._prefix_length
         return [
-            self._completed(entry.get("stats"), statistics_of(footer, kinds, prefix_length))
+            self._completed(entry.get("stats"), statistics_of(footer, value_types, prefix_length))
             for entry, footer in zip(entries, footers, strict=True)
         ]
 
@@ -206,19 +206,19 @@ class LateStatistics:
         return metadata_of(self._jvm, self._metadata | {"configuration": configuration})
 
 
-def _in_footers(schema: StructType, spark: SparkSession) -> dict[str, Kind]:
+def _in_footers(schema: StructType, spark: SparkSession) -> dict[str, ValueType]:
     """The columns whose statistics can be read from the footers of files that the session writes.
 
     Depending on its settings, it may write dates and timestamps in the legacy calendar, or
     timestamps in a format without minimum and maximum.
     """
-    unreadable: set[Kind] = set()
+    unreadable: set[ValueType] = set()
     if setting(spark, _CALENDAR_KEY) == "LEGACY":
-        unreadable |= {Kind.DATE, Kind.INSTANT}
+        unreadable |= {ValueType.DATE, ValueType.INSTANT}
     if is_set(spark, TIMESTAMPS_KEY) and setting(spark, TIMESTAMPS_KEY) != MICROSECONDS:
-        unreadable.add(Kind.INSTANT)
-    kinds = {field.name: kind_of(field.dataType) for field in schema}
-    return {name: kind for name, kind in kinds.items() if kind and kind not in unreadable}
+        unreadable.add(ValueType.INSTANT)
+    found = {field.name: value_type_of(field.dataType) for field in schema}
+    return {name: each for name, each in found.items() if each and each not in unreadable}
 
 
 def with_members(statistics: str, more: Mapping[str, Mapping[str, str]]) -> str:

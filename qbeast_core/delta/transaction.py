@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -33,11 +32,13 @@ from qbeast_core.hooks import CommitFile, CommitNote, PendingCommit
 from qbeast_core.jvm.background import in_background
 from qbeast_core.jvm.gateway import Jvm, activate
 from qbeast_core.jvm.settings import is_set, session_with, setting
+from qbeast_core.model.datatypes import now_millis
 
 logger = logging.getLogger(__name__)
 
 _DELTA = "org.apache.spark.sql.delta."
 _ACTIONS = _DELTA + "actions."
+_TRANSACTION = _DELTA + "OptimisticTransaction"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _COUNT_ALL_FILES = {"spark.databricks.delta.incremental.commit.enabled": "false"}
 """Without it, Delta's checksum counts a file twice that gets new tags, and checkpoints fail."""
@@ -73,7 +74,7 @@ class Transaction:
         Delta does this for the source tables of its own commands. Here it makes a query that is
         evaluated twice see the same rows.
         """
-        transactions = self._jvm.singleton("org.apache.spark.sql.delta.OptimisticTransaction")
+        transactions = self._jvm.singleton(_TRANSACTION)
         transactions.setActive(self._txn)
         try:
             yield
@@ -140,13 +141,17 @@ class Transaction:
         chosen = {k: v for k, v in wanted.items() if not is_set(self._spark, k)}
         chosen |= _whole_timestamps(self._spark)
         with late.deferred(), session_with(self._spark, chosen | late.settings) as copy:
-            rows = self._jvm.in_session(copy, df)
-            # isOptimize prevents Delta from shuffling again and from compacting after the commit.
-            written = self._txn.writeFiles(rows, self._jvm.none, True, self._jvm.seq([]))
+            written = self._write_in_session(copy, df)
         self.metadata.follows_files = True
         staged, change_files = self._split_actions(written)
         self._other_actions += change_files
         return staged
+
+    def _write_in_session(self, session: Any, df: DataFrame) -> Any:
+        """Delta's actions for the files that it writes from these rows."""
+        rows = self._jvm.in_session(session, df)
+        # isOptimize prevents Delta from shuffling again and from compacting after the commit.
+        return self._txn.writeFiles(rows, self._jvm.none, True, self._jvm.seq([]))
 
     def _split_actions(self, written: Any) -> tuple[list[StagedFile], list[Any]]:
         """Separate the table's data files from Delta's actions for its change data feed."""
@@ -186,8 +191,7 @@ class Transaction:
     def write_change_feed(self, df: DataFrame) -> None:
         """Write rows to the change data feed; they have the column `_change_type`."""
         with session_with(self._spark, _whole_timestamps(self._spark)) as copy:
-            rows = self._jvm.in_session(copy, df)
-            written = self._txn.writeFiles(rows, self._jvm.none, True, self._jvm.seq([]))
+            written = self._write_in_session(copy, df)
         self._other_actions += self._split_actions(written)[1]
 
     def commit(
@@ -236,7 +240,7 @@ class Transaction:
         if hooks.is_awaited():
             only_removed = removed_files.difference(retags or ())
             note = self._consult(operation, adds, only_removed, user_metadata)
-        millis = int(time.time() * 1000)
+        millis = now_millis()
         remember_files = self.snapshot.prepare_next_files(change)
         removals = self._removals(removed_files, data_change, millis)
         if metrics:
@@ -286,7 +290,7 @@ class Transaction:
     @contextmanager
     def _unpinned(self) -> Iterator[None]:
         """Inside the block, `pinned_reads` has no effect."""
-        transactions = self._jvm.singleton(_DELTA + "OptimisticTransaction")
+        transactions = self._jvm.singleton(_TRANSACTION)
         is_pinned = transactions.getActive().isDefined()
         if is_pinned:
             transactions.clearActive()

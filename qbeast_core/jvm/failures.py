@@ -125,10 +125,10 @@ def as_failure(error: BaseException) -> QbeastError | None:
     if not is_of_jvm or isinstance(error, AnalysisException):
         return None
     found = _causes(error)
-    for kind in _KINDS:
+    for pattern in _PATTERNS:
         for cause in reversed(found):
-            if kind.describes(cause):
-                return kind.error(f"{cause.text}. {kind.advice}")
+            if pattern.describes(cause):
+                return pattern.error(f"{cause.text}. {pattern.advice}")
     return ExecutionFailed(one_line(error))
 
 
@@ -193,7 +193,7 @@ class _Cause:
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _ErrorPattern:
     """How one class of error is recognized in a cause, and what helps."""
 
     error: type[QbeastError]
@@ -209,8 +209,8 @@ class _Kind:
         return self.words.search(f"{cause.kind}: {cause.line}") is not None
 
 
-_KINDS = (
-    _Kind(
+_PATTERNS = (
+    _ErrorPattern(
         ValueDoesNotFit,
         "Correct or filter the value in the query, or give the column a wider type",
         frozenset(
@@ -228,7 +228,7 @@ _KINDS = (
             )
         ),
     ),
-    _Kind(
+    _ErrorPattern(
         ConstraintViolated,
         "Correct or filter such rows, or change the table's constraint with ALTER TABLE",
         frozenset(
@@ -239,7 +239,7 @@ _KINDS = (
             )
         ),
     ),
-    _Kind(
+    _ErrorPattern(
         IncompatibleTable,
         "Use a newer Delta Lake, or let the program that enabled the feature drop it",
         frozenset(
@@ -250,7 +250,7 @@ _KINDS = (
             )
         ),
     ),
-    _Kind(
+    _ErrorPattern(
         NoSpace,
         "Free space on the disk or raise the quota, and repeat the operation. VACUUM removes files "
         "that failed writes left behind",
@@ -260,7 +260,7 @@ _KINDS = (
             re.IGNORECASE,
         ),
     ),
-    _Kind(
+    _ErrorPattern(
         StorageRefused,
         "Check that the user who runs Spark may read and write the table's directory, and that "
         "storage is not read-only",

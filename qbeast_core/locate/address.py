@@ -166,7 +166,7 @@ def address_of_text(spark: SparkSession, text: str) -> TableAddress:
 
 
 def address_to_write(
-    spark: SparkSession, *, table: str | None, path: str | None, location: str | None = None
+    spark: SparkSession, *, table: str | None, path: str | None, location: str | None
 ) -> TableAddress:
     """The address of a table that may not exist yet.
 

@@ -74,8 +74,8 @@ def check_writable(table: OpenTable) -> None:
 def _check_padding(table: OpenTable) -> None:
     """Raise IncompatibleTable if rewritten rows would be placed by other values than are read."""
     known = {field.name: field for field in table.snapshot.schema}
-    placing = table.configuration.latest.layout_columns
-    chars = [name for name in placing if name in known and has_char(known[name])]
+    layout_columns = table.configuration.latest.layout_columns
+    chars = [name for name in layout_columns if name in known and has_char(known[name])]
     if chars and not pads_chars(table.spark):
         raise IncompatibleTable(
             f"{table.label} is indexed by {', '.join(map(repr, chars))} of type char(n), whose "

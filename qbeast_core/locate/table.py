@@ -68,8 +68,8 @@ class OpenTable:
         """The table's columns; in a write, also those that it adds. Without the slice column."""
         return self.snapshot.schema
 
-    def rows(self, files: NDArray[np.int64] | None = None) -> DataFrame:
-        """The rows of some files, or of all, in this schema; columns that a write adds are null."""
+    def rows(self, files: NDArray[np.int64]) -> DataFrame:
+        """The rows of these files in this schema; columns that a write adds are null."""
         return self.snapshot.dataframe(files)
 
     @cached_property
@@ -100,7 +100,7 @@ class WritableTable(OpenTable):
     def schema(self) -> StructType:
         return self.transaction.metadata.schema
 
-    def rows(self, files: NDArray[np.int64] | None = None) -> DataFrame:
+    def rows(self, files: NDArray[np.int64]) -> DataFrame:
         found = super().rows(files)
         if not self.transaction.metadata.changes_schema:
             return found

@@ -7,7 +7,6 @@ Appends are indexed immediately, and `optimize` indexes the existing files.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,6 +28,7 @@ from qbeast_core.locate.compatibility import (
 )
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.model.datatypes import now_millis
 from qbeast_core.model.revision import Revision
 from qbeast_core.options import AUTO, resolve_columns
 from qbeast_core.spark.slices import with_slices
@@ -206,7 +206,7 @@ def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
     staging = Revision.staging(
         Revision(
             revision_id=1,
-            timestamp_millis=int(time.time() * 1000),
+            timestamp_millis=now_millis(),
             table_id=table.address.location,
             desired_cube_size=options.cube_size or automatic_cube_size(rows, snapshot.schema),
             transformers=transformers,

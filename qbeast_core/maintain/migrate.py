@@ -287,7 +287,7 @@ def _verdict(snapshot: TableSnapshot, parts: Sequence[tuple[int, str, str]]) -> 
     """
     files = np.array([i for i, _, _ in parts], dtype=np.int64)
     listed = snapshot.spark.createDataFrame(
-        [(snapshot.files[i].path.rsplit("/", 1)[-1], part, cube) for i, part, cube in parts],
+        [(snapshot.files[i].name, part, cube) for i, part, cube in parts],
         "file string, part string, cube string",
     )
     read = snapshot.dataframe(files)

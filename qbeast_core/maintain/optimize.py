@@ -91,9 +91,9 @@ def optimize_table(
             return _optimize_revision(table, wanted, scope, written_since, dry_run=dry_run)
 
         for _ in range(_ROUNDS):
-            done, more_gain = until_committed(address.label, attempt, wrote_before=result.changed)
+            done, again = until_committed(address.label, attempt, wrote_before=result.changed)
             result = _sum(result, done)
-            if not more_gain:
+            if not again:
                 break
             if wanted == STAGING_REVISION_ID:
                 # The revision that was the latest may be a small older one now.
@@ -119,7 +119,7 @@ def _optimize_revision(
         whether the rows opened a revision, which those of the previous one may join.
     """
     snapshot = table.snapshot
-    found = scope.of(table, revision_id)
+    found = scope.files_of(table, revision_id)
     if revision_id == STAGING_REVISION_ID:
         revision = table.index.current
     elif revision_id not in table.configuration.revisions:
@@ -157,7 +157,7 @@ def _optimize_revision(
     if revision_id == STAGING_REVISION_ID:
         is_new = written.revision.revision_id != revision.revision_id
         return result, is_new and scope.is_whole
-    return result, _more_gain(table, written, chosen)
+    return result, _can_improve_more(table, written, chosen)
 
 
 def _rewrite(
@@ -186,7 +186,7 @@ def _rewrite(
     return writer, written
 
 
-def _more_gain(table: OpenTable, written: WrittenFiles, chosen: NDArray[np.int64]) -> bool:
+def _can_improve_more(table: OpenTable, written: WrittenFiles, chosen: NDArray[np.int64]) -> bool:
     """Whether another rewrite would improve files of the revision that was written."""
     if not written.staged:
         return False
@@ -202,7 +202,7 @@ def _more_gain(table: OpenTable, written: WrittenFiles, chosen: NDArray[np.int64
 
 def _bytes_written_since(snapshot: TableSnapshot) -> int:
     """The bytes of the live files that are newer than the snapshot's last optimize."""
-    last = snapshot.last_commit_millis(Operation.OPTIMIZE.value.upper())
+    last = snapshot.last_commit_millis("OPTIMIZE")
     return sum(file.size_bytes for file in snapshot.files if file.modification_millis > last)
 
 

@@ -83,17 +83,17 @@ class Scope:
             )
         return [int(revision_id)]
 
-    def of(self, table: OpenTable, revision_id: int) -> list[int]:
+    def files_of(self, table: OpenTable, revision_id: int) -> list[int]:
         """The indices of the files of a revision within this scope.
 
-        For number 0, these are the files whose rows go to the latest revision: the unindexed ones,
+        For number 0, these are the files whose rows join the latest revision: the unindexed ones,
         and those of small older revisions.
         """
-        to_merge = self._revisions_to_merge(table)
+        joining = self._joining_revisions(table)
         if revision_id == STAGING_REVISION_ID:
-            ids = [revision_id, *to_merge]
+            ids = [revision_id, *joining]
             files: list[int] = sorted(i for id_ in ids for i in table.index.files_of(id_).tolist())
-        elif revision_id in to_merge:
+        elif revision_id in joining:
             return []
         else:
             files = table.index.files_of(revision_id).tolist()
@@ -107,8 +107,8 @@ class Scope:
         sampled = set(choose_files(table, self.fraction, None).tolist())
         return [i for i in files if i in sampled]
 
-    def _revisions_to_merge(self, table: OpenTable) -> list[int]:
-        """The older revisions whose rows go to the latest one; none if the scope names files."""
+    def _joining_revisions(self, table: OpenTable) -> list[int]:
+        """The older revisions whose rows join the latest one; none if the scope names files."""
         if not self.is_whole or self.revision_id not in (None, ALL):
             return []
         latest = table.index.current

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+import time
 from decimal import Decimal
 from enum import Enum
 from typing import Any
@@ -132,6 +133,11 @@ def _whole_bound(value: Any, data_type: DataType) -> int:
     if not -(2**63) <= bound < 2**63:
         raise ValueError(f"{value!r:.50} is not a number of 64 bits")
     return bound
+
+
+def now_millis() -> int:
+    """The current time in milliseconds since 1970."""
+    return int(time.time() * 1000)
 
 
 def to_millis(value: Any) -> int:

@@ -27,7 +27,7 @@ _C1, _C2 = 0xCC9E2D51, 0x1B873593
 SCALA_ARRAY_SEED = 0x3C074A61
 
 
-def spark_hash(values: Sequence[tuple[Any, str]], seed: int = SPARK_HASH_SEED) -> int:
+def spark_hash(values: Sequence[tuple[Any, str]]) -> int:
     """Spark's `hash()` of a row: an int32.
 
     `values` pairs each Python value with its column's Spark type (`int`, `decimal(12,2)`, ...). A
@@ -35,7 +35,7 @@ def spark_hash(values: Sequence[tuple[Any, str]], seed: int = SPARK_HASH_SEED) -
     have a time zone. None leaves the hash unchanged. Raises ValueError for a type that this module
     does not hash, even if Spark does, and for a value of another type.
     """
-    result = seed
+    result = SPARK_HASH_SEED
     for value, spark_type in values:
         if value is not None:
             result = _hash_value(value, spark_type, result & _MASK)

@@ -34,8 +34,8 @@ REVISION_KEY_PREFIX = "qbeast.revision."
 SAMPLE_KEY = "qbeast.sampleKey"
 """The key for the columns from which weights are computed, if not from the indexed columns."""
 BUILT_FROM_SAMPLE = "qbeast.builtFromSample"
-"""The key for the fraction of the sample that the rows come from. It describes the rows,
-not their index."""
+"""The key for what the rows were built from: for each input its fraction and a digest. The dbt
+adapter stores it (`sampling/marks.py`). It describes the rows, not their index."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ above means that the cube takes every row that reaches it (a leaf).
 
 from __future__ import annotations
 
-import math
 from typing import Any, overload
 
 import numpy as np
@@ -20,15 +19,26 @@ _OFFSET = float(MIN_WEIGHT)
 _RANGE = float(MAX_WEIGHT) - float(MIN_WEIGHT)
 
 
-def weight_of_fraction(f: float) -> int:
+@overload
+def weight_of_fraction(f: float) -> int: ...
+
+
+@overload
+def weight_of_fraction(f: NDArray[np.float64]) -> NDArray[np.int64]: ...
+
+
+def weight_of_fraction(f: float | NDArray[np.float64]) -> int | NDArray[np.int64]:
     """The weight at a fraction: rows with a smaller weight make up about `f` of all rows.
 
     Truncates toward zero and saturates, as Java's cast to int does. Fractions outside [0, 1] give
-    the nearest end. Raises ValueError for NaN.
+    the nearest end. An array gives an array. Raises ValueError for NaN.
     """
     position = f * _RANGE + _OFFSET
-    if math.isnan(position):
+    if np.isnan(position).any():
         raise ValueError("a fraction must be a number, got NaN")
+    if isinstance(position, np.ndarray):
+        weights: NDArray[np.int64] = np.clip(position, _OFFSET, float(MAX_WEIGHT)).astype(np.int64)
+        return weights
     return int(min(max(position, _OFFSET), float(MAX_WEIGHT)))
 
 

@@ -170,7 +170,7 @@ def _rows_by_block(
     files = table.index.files_of(revision.revision_id)
     layout, indexed = PathLayout(revision.dimensions), table.snapshot.dataframe(files)
     names = WorkingColumns(indexed.columns, revision.dimensions)
-    file_names = {i: table.snapshot.files[i].path.rsplit("/", 1)[-1] for i in files.tolist()}
+    file_names = {i: table.snapshot.files[i].name for i in files.tolist()}
     entries = []
     for number, (i, block) in enumerate(blocks):
         if not block.element_count:

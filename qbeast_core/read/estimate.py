@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
 
+from qbeast_core.delta.snapshot import known_rows
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.estimation.answer import Estimate, GroupEstimate
 from qbeast_core.estimation.growing import (
@@ -248,9 +249,7 @@ class _Query:
     @property
     def _all_rows(self) -> int | None:
         """The number of rows of the table; None if the log does not have it."""
-        rows = [self.table.snapshot.files[i].rows for i in self.table.index.with_rows.tolist()]
-        known = [each for each in rows if each is not None]
-        return sum(known) if len(known) == len(rows) else None
+        return known_rows(self.table.snapshot.files[i] for i in self.table.index.with_rows.tolist())
 
     def _population(self) -> Population:
         read = self.lowest < np.inf
@@ -314,7 +313,7 @@ class _Query:
         if highest <= below:
             return below
         # Round to two digits, so that the sample size does not depend on the weight of one row.
-        share = (highest - MIN_WEIGHT) / _WEIGHTS
+        share = float(highest - MIN_WEIGHT) / _WEIGHTS
         unit = 10.0 ** (math.floor(math.log10(share)) - 1)
         return max(below, weight_of_fraction(math.floor(share / unit) * unit))
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
+from qbeast_core.delta.snapshot import known_rows
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.tree.metrics import FileBlocks, IndexMetrics, TableSize, index_metrics
@@ -56,10 +57,9 @@ def table_metrics(table: OpenTable, revision_id: int | None) -> IndexMetrics:
 
 def _size(table: OpenTable) -> TableSize:
     files = [table.snapshot.files[i] for i in table.index.with_rows.tolist()]
-    known = [file.rows for file in files if file.rows is not None]
     return TableSize(
         files=len(files),
-        rows=sum(known) if len(known) == len(files) else None,
+        rows=known_rows(files),
         size_bytes=sum(file.size_bytes for file in files),
     )
 

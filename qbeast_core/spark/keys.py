@@ -26,6 +26,7 @@ from pyspark.sql.types import (
 )
 
 from qbeast_core.spark.columns import column, column_from
+from qbeast_core.spark.schema import find_field
 
 LISTED_KEYS = 1000
 """Up to this many distinct keys are listed; with more, only their range is used."""
@@ -126,7 +127,9 @@ def _digits(number: NumericType) -> tuple[int, int]:
 
 
 def _type(schema: StructType, name: str) -> DataType:
-    return next(field.dataType for field in schema if field.name.lower() == name.lower())
+    found = find_field(schema, name)
+    assert found is not None
+    return found.dataType
 
 
 def _stored(value: Column, data_type: DataType) -> Column:

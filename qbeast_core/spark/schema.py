@@ -59,6 +59,22 @@ def nested_voids(schema: StructType) -> list[str]:
     return [path for field in schema for path in _nested_voids(field.dataType, field.name)]
 
 
+def find_field(
+    schema: StructType, name: str, *, case_sensitive: bool = False
+) -> StructField | None:
+    """The column of this name; None if there is none. The exact spelling goes before any other.
+
+    >>> schema = StructType().add("ID", "long").add("id", "string")
+    >>> find_field(schema, "id").name, find_field(schema, "Id").name
+    ('id', 'ID')
+    """
+    found = next((field for field in schema if field.name == name), None)
+    if found is None and not case_sensitive:
+        lowered = name.lower()
+        found = next((field for field in schema if field.name.lower() == lowered), None)
+    return found
+
+
 def default_expression(field: StructField) -> str | None:
     """The SQL of a column's default; None for a column without a default."""
     return field.metadata.get(_DEFAULT_KEY)

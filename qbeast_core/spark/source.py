@@ -25,17 +25,22 @@ class Source:
         self,
         query: DataFrame,
         store: Callable[[DataFrame], AbstractContextManager[DataFrame]],
-        reads_table: bool,
+        reads_itself: bool,
     ) -> None:
-        """`store` checkpoints a query if its rows could differ when they are read again."""
+        """Takes the query and how to hold its rows.
+
+        Args:
+            store: checkpoints a query if its rows could differ when they are read again.
+            reads_itself: whether the query reads the table that it changes.
+        """
         self._query = query
         self._store = store
         self._held = ExitStack()
         self._rows: DataFrame | None = None
-        self._reads_table = reads_table
+        self._reads_itself = reads_itself
 
     def __enter__(self) -> Source:
-        if not self._reads_table:
+        if not self._reads_itself:
             self._rows = self._held.enter_context(self._store(self._query))
         return self
 

@@ -19,4 +19,5 @@ class WorkingColumns:
         self.file = prefix + "file"
         self.row = prefix + "row"
         self.outside = prefix + "outside"
+        self.matched = prefix + "matched"
         self.words = [f"{prefix}path{i}" for i in range(PathLayout(dimensions).words)]

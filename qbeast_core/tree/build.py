@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qbeast_core.model.cube import CubeId
-from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, fraction_of_weight
+from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, fraction_of_weight, weight_of_fraction
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import PathLayout
 from qbeast_core.tree.weighed_sample import WeighedSample
@@ -156,7 +156,7 @@ def _weights_of_level(
     is_leaf = domains * (1.0 - above) <= SLACK * desired_cube_size
     is_leaf &= level.rows_between(everything) <= too_many
     is_leaf |= ~splittable
-    proposed = _weights_of_normalized(above + desired_cube_size / domains)
+    proposed = weight_of_fraction(above + desired_cube_size / domains)
     # Strictly above the parent's weight, or the cube could hold no rows.
     proposed = np.maximum(proposed, level.parent_weights + 1)
     weights = np.where(is_leaf, MAX_WEIGHT, proposed)
@@ -189,10 +189,3 @@ def _lowered(
     # A single weight has too many rows: let them go down to where their paths diverge, or to a leaf
     # that range filters can skip. Stop halfway, because weights must increase at each level.
     return above + max((int(values[0]) - above) // 2, 1)
-
-
-def _weights_of_normalized(normalized: NDArray[np.float64]) -> NDArray[np.int64]:
-    """`model.weight.weight_of_fraction` for an array of non-negative numbers."""
-    spread = float(MAX_WEIGHT) - float(MIN_WEIGHT)
-    positions = np.trunc(np.minimum(normalized, 1.0) * spread + float(MIN_WEIGHT))
-    return positions.astype(np.int64)

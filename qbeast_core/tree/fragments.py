@@ -72,17 +72,17 @@ def compaction_candidates(
     undivided = {key for key, band in band_of.items() if band is None}
     if sum(sum(rows_of[key].values()) for key in undivided) > desired_rows:
         # They have rows of all bands, with which the small files of bands grow.
-        gaining = undivided.union(*small_in.values())
+        by_size = undivided.union(*small_in.values())
     else:
         # A single small file is normal: a write may leave one over.
-        gaining = set[int]().union(*(keys for keys in small_in.values() if len(keys) > 1))
+        by_size = set[int]().union(*(keys for keys in small_in.values() if len(keys) > 1))
     pieces = {
         key: {(cube, band): count for cube, count in rows_of[key].items()}
         for key, band in band_of.items()
         if band is not None
     }
     crowded = _crowded(files, pieces, desired_rows, others)
-    return sorted(gaining | crowded | _scattered(pieces, desired_rows))
+    return sorted(by_size | crowded | _scattered(pieces, desired_rows))
 
 
 def _band(file: BlockHolder) -> int | None:

@@ -181,7 +181,7 @@ class _Cubes:
                 ]
                 return _joined([interval for intervals in each for interval in intervals])
             case IsNull():
-                if not isinstance(transformation, _PLACING):
+                if not isinstance(transformation, _PLACE_NULLS):
                     return _EVERYWHERE
                 if isinstance(transformation, LinearTransformation) and (
                     transformation.null_value is None
@@ -195,13 +195,14 @@ class _Cubes:
                 return _joined([(each, each) for each in coordinates])
 
 
-_PLACING = (
+_PLACE_NULLS = (
     LinearTransformation,
     NumericQuantiles,
     HashTransformation,
     StringQuantiles,
     StringHistogram,
 )
+"""The transformations that give null a coordinate."""
 
 
 def _satisfying(

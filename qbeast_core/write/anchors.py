@@ -11,7 +11,7 @@ from qbeast_core.tree.anchors import missing_anchors
 
 
 def anchor_tags(
-    index: TableIndex, removed: NDArray[np.int64], skipped: int | None = None
+    index: TableIndex, removed: NDArray[np.int64], skipped: int | None
 ) -> dict[int, dict[str, str]]:
     """New tags for remaining files, which take over the cube weights of removed blocks.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
+from qbeast_core.delta.snapshot import known_rows
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.column_stats import ColumnStats
@@ -125,10 +126,10 @@ class ExistingIndex:
         """
         snapshot = self.table.snapshot
         removed = set(self.removed.tolist())
-        remaining = [file.rows for i, file in enumerate(snapshot.files) if i not in removed]
-        if None in remaining or not is_automatic(snapshot.configuration, Option.CUBE_SIZE):
+        remaining = known_rows(file for i, file in enumerate(snapshot.files) if i not in removed)
+        if remaining is None or not is_automatic(snapshot.configuration, Option.CUBE_SIZE):
             return None
-        total = rows + sum(rows for rows in remaining if rows is not None)
+        total = rows + remaining
         if self.revision.is_staging:
             return automatic_cube_size(total, self.table.schema)
         if not self.may_outgrow:

@@ -12,7 +12,8 @@ from functools import cached_property
 from pyspark.sql import DataFrame
 
 from qbeast_core import phases
-from qbeast_core.delta.staged import StagedFile, rows_in
+from qbeast_core.delta.snapshot import known_rows
+from qbeast_core.delta.staged import StagedFile
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.background import in_background
@@ -72,7 +73,7 @@ def write_indexed(
     plan: TreePlan,
     *,
     counted_rows: int | None,
-    kept_blocks: Sequence[Block] = (),
+    kept_blocks: Sequence[Block],
 ) -> WrittenFiles | DoesNotFit:
     """Write the rows as files of the plan's revision, tagged with their actual contents.
 
@@ -99,8 +100,9 @@ def write_indexed(
     contents: dict[str, FileContents] = {}
     try:
         if staged.files:
-            file_bytes = {each.name: each.file.size_bytes for each in staged.files}
-            contents = contents_of(counting.result(), stored, file_bytes, rows_in(staged.files))
+            file_bytes = {each.file.name: each.file.size_bytes for each in staged.files}
+            rows_in_log = known_rows(each.file for each in staged.files)
+            contents = contents_of(counting.result(), stored, file_bytes, rows_in_log)
     except RowsOutside:
         if counted_rows is None:
             return DoesNotFit(stored)
@@ -116,8 +118,10 @@ def write_indexed(
             "the write again"
         )
     # Spark writes a file even for a partition without rows. Delta drops it if it counts the rows.
-    files = [file for file in staged.with_statistics() if contents[file.name].blocks]
-    return tagged(transaction, files, [contents[file.name] for file in files], plan, kept_blocks)
+    files = [each for each in staged.with_statistics() if contents[each.file.name].blocks]
+    return tagged(
+        transaction, files, [contents[each.file.name] for each in files], plan, kept_blocks
+    )
 
 
 def check_none_lost(rows: int, kept: int) -> None:

@@ -83,7 +83,7 @@ class IndexOptions:
         )
 
     @property
-    def says_columns(self) -> bool:
+    def sets_columns(self) -> bool:
         """Whether the option is set, to names or to `auto`; if not, the table's columns apply."""
         return self.columns is not None or self.automatic_columns is not None
 
@@ -189,7 +189,7 @@ class IndexOptions:
     def _wanted_sample_key(self, table: OpenTable) -> tuple[str, ...] | str | None:
         """The option, or the table's sample key in a rebuild that sets no columns either."""
         known = table.configuration
-        if self.sample_key is not None or self.says_columns or known.last_revision_id is None:
+        if self.sample_key is not None or self.sets_columns or known.last_revision_id is None:
             return self.sample_key
         if is_automatic(table.snapshot.configuration, Option.SAMPLE_KEY):
             return ALL
@@ -202,7 +202,7 @@ class IndexOptions:
         """
         if self.slices is not None:
             return self.slices
-        return table.snapshot.stores_slices and not self.says_columns
+        return table.snapshot.stores_slices and not self.sets_columns
 
     def automatic_keys(self, table: OpenTable, choice: ColumnChoice | None) -> dict[str, str]:
         """The keys that record the options that the write chose by itself; empty for none.
@@ -211,7 +211,7 @@ class IndexOptions:
             choice: how the write chose the columns; None if they were known.
         """
         stored = table.snapshot.configuration
-        are_kept = is_automatic(stored, Option.COLUMNS) and not self.says_columns
+        are_kept = is_automatic(stored, Option.COLUMNS) and not self.sets_columns
         options = {
             Option.COLUMNS: self.automatic_columns is not None or are_kept,
             Option.CUBE_SIZE: self.cube_size is None,

@@ -64,10 +64,10 @@ def plan_tree(
     sample: RowSample,
     rows: int,
     schema: StructType,
-    existing: OTree | None = None,
+    existing: OTree | None,
     *,
-    grows: bool = True,
-    kept_ends: Collection[int] = (),
+    grows: bool,
+    kept_ends: Collection[int],
 ) -> TreePlan:
     """Plan where rows go, from a uniform sample of them.
 

@@ -28,7 +28,7 @@ REBUILD_KEY = "qbeast.rebuild"
 """Set if the next rebuild can reuse the table's tree; the value has its parameters as JSON."""
 ALWAYS_FIT = (HashTransformation, NumericQuantiles, StringQuantiles)
 """Transformations that accept every value."""
-_HIGH_CARDINALITY = "varied"
+_WITHOUT_DICTIONARY = "varied"
 """In the JSON: the columns to write without Parquet's dictionary encoding."""
 _LEVELS = "levels"
 """In the JSON: the number of tree levels by which the rows of a file are sorted."""
@@ -51,7 +51,7 @@ def rebuild_key(table: OpenTable, plan: TreePlan) -> dict[str, str]:
         and all(map(_fits, old.transformations, new.transformations))
         and len(old.transformations) == len(new.transformations)
     )
-    kept = {_HIGH_CARDINALITY: plan.without_dictionary, _LEVELS: plan.cuts.order.levels}
+    kept = {_WITHOUT_DICTIONARY: plan.without_dictionary, _LEVELS: plan.cuts.order.levels}
     return {REBUILD_KEY: json.dumps(kept)} if alike else {}
 
 
@@ -65,7 +65,7 @@ def parse_rebuild_key(text: str, revision: Revision) -> tuple[tuple[str, ...], i
     """The columns without a dictionary and the number of levels; None if the text is not valid."""
     try:
         kept = parse_json(text)
-        columns, levels = tuple(map(str, kept[_HIGH_CARDINALITY])), int(kept[_LEVELS])
+        columns, levels = tuple(map(str, kept[_WITHOUT_DICTIONARY])), int(kept[_LEVELS])
     except (ValueError, TypeError, LookupError, OverflowError):
         return None
     known = range(PathLayout(revision.dimensions).first_levels + 1)

@@ -60,8 +60,8 @@ class WriteRequest:
     ) -> WritableTable | WriteResult:
         """Start a transaction on the table, and check that this write may change it.
 
-        If there is nothing to do, because the table already has the write or is there in the mode
-        IGNORE, this is the result.
+        Returns a result if there is nothing to do: the table already has this numbered write, or it
+        exists and the mode is IGNORE.
 
         Args:
             since: the version that an earlier attempt started from. If another writer has committed
@@ -92,8 +92,8 @@ class WriteRequest:
     def _keeps_rows_of(self, table: OpenTable) -> bool:
         """Whether the write may not replace the rows of a table that is not registered.
 
-        The modes ERROR and IGNORE replace what a creation left that was interrupted, which has one
-        commit. A longer history is that of a table that users had, such as one that was renamed.
+        ERROR and IGNORE may replace what an interrupted creation left, which has one commit. A
+        longer history is that of a table that users had, such as one that was renamed.
         """
         if self.mode is WriteMode.APPEND:
             return True
@@ -115,14 +115,14 @@ class WriteRequest:
         try:
             self.options.check_new(table, schema)
         except InvalidOptions:
-            if self._has_table(table) and not self.options.says_columns:
+            if self._has_table(table) and not self.options.sets_columns:
                 # The write takes over the table's columns.
                 table.index.check_columns_exist(table.label)
             raise
 
     def aligned(self, table: WritableTable, given: DataFrame) -> DataFrame:
-        """The rows in the form that they are read: in the table's schema, if the write keeps it or
-        adds to it.
+        """The rows in the table's schema if the write keeps or extends it; otherwise unchanged,
+        with `char(n)` values padded as Spark reads them.
 
         Raises InvalidOptions.
         """

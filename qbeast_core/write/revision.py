@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,6 +10,7 @@ from itertools import zip_longest
 from pyspark.sql.types import StructType
 
 from qbeast_core.errors import IndexMismatch
+from qbeast_core.model.datatypes import now_millis
 from qbeast_core.model.revision import FIRST_REVISION_ID, Revision, next_revision
 from qbeast_core.model.transformation import (
     EmptyTransformation,
@@ -51,7 +51,7 @@ def first_revision(
     """The revision of a new or replaced table: number 1, or number 0 if it has no rows."""
     empty = Revision(
         revision_id=0,
-        timestamp_millis=_now_millis(),
+        timestamp_millis=now_millis(),
         table_id=table_id,
         desired_cube_size=cube_size,
         transformers=tuple(transformers),
@@ -69,7 +69,7 @@ def first_revision(
 
 def rebuilt_revision(last: Revision) -> Revision:
     """The first revision of a rebuilt table whose rows stay in the space of its last one."""
-    return replace(last, revision_id=FIRST_REVISION_ID, timestamp_millis=_now_millis())
+    return replace(last, revision_id=FIRST_REVISION_ID, timestamp_millis=now_millis())
 
 
 def continued_revision(
@@ -91,7 +91,7 @@ def continued_revision(
     needed = next_revision(
         current,
         observed,
-        _now_millis(),
+        now_millis(),
         revision_id=revision_id,
         transformers=tuple(transformers),
         desired_cube_size=cube_size,
@@ -240,7 +240,3 @@ def _observed_quantiles(
     if isinstance(transformer, NumericQuantilesTransformer):
         return NumericQuantiles(tuple(map(float, quantiles)), transformer.data_type)
     return StringQuantiles(tuple(map(str, quantiles)))
-
-
-def _now_millis() -> int:
-    return int(time.time() * 1000)

@@ -195,7 +195,7 @@ def write_table(
     if isinstance(result, DoesNotFit):
         if result.rows is not None and not reads_itself:
             rows = request.without_given_slices(result.rows)
-        result = _write_measured(attempts, rows)
+        result = _write_in_two_passes(attempts, rows)
     if issue_warnings:
         # The caller is behind `typed_errors`.
         _issue(result.warnings, stacklevel=3)
@@ -256,7 +256,7 @@ def _try_one_pass(attempts: _Attempts, rows: DataFrame) -> WriteResult | DoesNot
     return result
 
 
-def _write_measured(attempts: _Attempts, rows: DataFrame) -> WriteResult:
+def _write_in_two_passes(attempts: _Attempts, rows: DataFrame) -> WriteResult:
     """Write the rows in two passes."""
     request = attempts.request
     columns = partial(request.measured_columns, attempts.checked, rows)
@@ -265,10 +265,10 @@ def _write_measured(attempts: _Attempts, rows: DataFrame) -> WriteResult:
         if source.is_checkpointed:
             # Others may have committed while the rows were checkpointed.
             attempts.discard()
-        return until_committed(request.address.label, lambda: _try_measured(attempts, source))
+        return until_committed(request.address.label, lambda: _try_two_passes(attempts, source))
 
 
-def _try_measured(attempts: _Attempts, source: Source) -> WriteResult:
+def _try_two_passes(attempts: _Attempts, source: Source) -> WriteResult:
     request, table = attempts.request, attempts.begin()
     if isinstance(table, WriteResult):
         return table

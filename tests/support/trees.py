@@ -13,17 +13,17 @@ from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
 from qbeast_core.tree.metrics import FileBlocks
 
 
-def random_weights(rows: int, seed: int) -> NDArray[np.int64]:
-    """int64[rows]: weights as hashes spread them."""
-    return np.random.default_rng(seed).integers(MIN_WEIGHT, MAX_WEIGHT, rows)
+def random_weights(rows: int, seed: int | np.random.Generator) -> NDArray[np.int32]:
+    """int32[rows]: weights as hashes spread them."""
+    return np.random.default_rng(seed).integers(MIN_WEIGHT, MAX_WEIGHT, rows).astype(np.int32)
 
 
 def grown_blocks(
-    points: NDArray[np.float64], weights: NDArray[np.int64], cube_size: int
+    points: NDArray[np.float64], weights: NDArray[np.int32], cube_size: int
 ) -> Iterator[Block]:
     """The blocks of one write: a cube takes the rows of the lowest weights, children the rest.
 
-    `points` is float64[rows, n] in [0, 1), `weights` is int64[rows].
+    `points` is float64[rows, n] in [0, 1), `weights` is int32[rows].
     """
     dimensions = points.shape[1]
     order = np.argsort(weights)

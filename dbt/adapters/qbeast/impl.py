@@ -439,12 +439,12 @@ class QbeastAdapter(SparkAdapter):
         return increment
 
     @available.parse_none
-    def qbeast_known_columns(
+    def qbeast_checked_increment(
         self,
         increment: "Increment",
         query: str,
         relation: BaseRelation,
-        add: bool,
+        adds: bool,
         is_indexed: bool,
     ) -> "Increment":
         """The increment, after checking that its columns exist (`models/column_lists.py`)."""
@@ -455,7 +455,7 @@ class QbeastAdapter(SparkAdapter):
                 _table(relation),
                 increment,
                 label=str(relation),
-                adds=add,
+                adds=adds,
                 is_indexed=is_indexed,
             )
 
@@ -515,7 +515,7 @@ class QbeastAdapter(SparkAdapter):
         self._warn_of_ignored_macros(context)
 
     @available.parse_none
-    def qbeast_known_check_cols(self, config: Any, query: str) -> None:
+    def qbeast_check_listed_columns(self, config: Any, query: str) -> None:
         """Checks that a snapshot's `check_cols` exist (`models/snapshots.py`)."""
         with self._running(query):
             models.snapshots.check_listed_columns(config, partial(self._handle().frame, query))
@@ -641,9 +641,9 @@ class QbeastAdapter(SparkAdapter):
     @available.parse_none
     def qbeast_sample_of_test(self, config: Any) -> Any:
         """The sample that a data test reads; None for all rows."""
-        if models.configuration.reads_all_rows(config):
+        if sampling.fraction.reads_all_rows(config):
             return None
-        return models.configuration.sample_of_test(config)
+        return sampling.fraction.sample_of_test(config)
 
     @available.parse_list
     def qbeast_sample_notes(

@@ -118,6 +118,15 @@ def table_name(*names: str) -> str:
     return ".".join(quoted(unquoted(part)) for name in names for part in _split(name))
 
 
+def plain_name(table: str) -> str:
+    """A quoted name without backticks, for messages.
+
+    >>> plain_name("`ice`.`db`.`t`")
+    'ice.db.t'
+    """
+    return table.replace("`", "")
+
+
 def _split(name: str) -> list[str]:
     """The parts between dots that are not in backticks; a path is one part."""
     return re.findall(_PART, name) if _PARTS.fullmatch(name) else [name]

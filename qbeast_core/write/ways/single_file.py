@@ -141,9 +141,9 @@ def _contents(written: _WrittenFile, plan: TreePlan) -> FileContents:
         return contents_of_all(plan, sample)
     # Only Spark computes the exact position of rows in the space of another revision.
     row_layout = RowLayout.of(Catalyst(Jvm(written.rows.sparkSession)), plan)
-    name, file, rows = written.file.name, written.file.file, written.statistics.rows
+    file, rows = written.file.file, written.statistics.rows
     counting = Counting.of(plan, row_layout, written.rows.columns, rows)
-    return contents_of(counting, written.rows, {name: file.size_bytes}, rows)[name]
+    return contents_of(counting, written.rows, {file.name: file.size_bytes}, rows)[file.name]
 
 
 def _deepest(table: WritableTable, revision: Revision) -> int:

@@ -88,12 +88,11 @@ def make_tables(spark: SparkSession, directory: Path) -> None:
     shutil.copytree(REFERENCE / REPLICATED, place(LEGACY))
 
 
+_NUMBERED: dict[str, Any] = {"txn_app_id": "scheduler", "txn_version": 1}
+
+
 def _table(spark: SparkSession, path: str) -> QbeastTable:
     return QbeastTable.for_path(spark, path)
-
-
-def _numbered(number: int) -> dict[str, Any]:
-    return {"txn_app_id": "scheduler", "txn_version": number}
 
 
 def _create(spark: SparkSession, _: str) -> None:
@@ -123,21 +122,21 @@ def _has_no_n(spark: SparkSession, path: str) -> bool:
 KILLABLE: Mapping[str, Killable] = {
     "create": Killable(_create, MEASURED, None, lambda _: modelled(0, 200)),
     "append": Killable(
-        lambda spark, path: write_table(rows(spark, 1000, 200), path=path, **_numbered(1)),
+        lambda spark, path: write_table(rows(spark, 1000, 200), path=path, **_NUMBERED),
         MEASURED,
         GROWN,
         lambda before: {**before, **modelled(1000, 200)},
     ),
     "append: a new revision": Killable(
         lambda spark, path: write_table(
-            rows(spark, 1000, 200, a="id * 31 % 211 + 5000"), path=path, **_numbered(1)
+            rows(spark, 1000, 200, a="id * 31 % 211 + 5000"), path=path, **_NUMBERED
         ),
         MEASURED,
         GROWN,
         lambda before: {**before, **modelled(1000, 200, beyond=5000)},
     ),
     "append: one file": Killable(
-        lambda spark, path: write_table(rows(spark, 1000, 10), path=path, **_numbered(1)),
+        lambda spark, path: write_table(rows(spark, 1000, 10), path=path, **_NUMBERED),
         IN_ONE_PASS,
         GROWN,
         lambda before: {**before, **modelled(1000, 10)},
@@ -147,7 +146,7 @@ KILLABLE: Mapping[str, Killable] = {
             rows(spark, 1000, 5).selectExpr("*", "id as more"),
             path=path,
             merge_schema=True,
-            **_numbered(1),
+            **_NUMBERED,
         ),
         MEASURED,
         NEW,

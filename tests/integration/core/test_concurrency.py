@@ -49,12 +49,16 @@ def path(spark: SparkSession, tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def test_two_appends_at_once_both_land(spark: SparkSession, path: str) -> None:
-    def append(first: int) -> Callable[[], Any]:
-        return lambda: write_table(rows(spark.newSession(), first, 300), path=path)
+def appends(
+    spark: SparkSession, path: str, first: int, count: int, shift: int = 0
+) -> Callable[[], Any]:
+    """Appends rows in another session."""
+    return lambda: write_table(rows(spark.newSession(), first, count, shift), path=path)
 
+
+def test_two_appends_at_once_both_land(spark: SparkSession, path: str) -> None:
     with failpoints.at(failpoints.BEFORE_COMMIT, Meeting(2)):
-        results = together(append(2000), append(2300))
+        results = together(appends(spark, path, 2000, 300), appends(spark, path, 2300, 300))
     assert sorted(result.version for result in results) == [1, 2]
     assert {result.revision_id for result in results} == {1}
     assert_sound(spark, path, range(2600))
@@ -63,11 +67,10 @@ def test_two_appends_at_once_both_land(spark: SparkSession, path: str) -> None:
 
 
 def test_two_appends_that_both_need_a_revision_get_one_each(spark: SparkSession, path: str) -> None:
-    def append(first: int, shift: int) -> Callable[[], Any]:
-        return lambda: write_table(rows(spark.newSession(), first, 300, shift), path=path)
-
     with failpoints.at(failpoints.BEFORE_COMMIT, Meeting(2)):
-        results = together(append(2000, 700), append(2300, -700))
+        results = together(
+            appends(spark, path, 2000, 300, 700), appends(spark, path, 2300, 300, -700)
+        )
     assert sorted(result.revision_id for result in results) == [2, 3]
     assert all(result.new_revision for result in results)
     assert last_version(path) == 2
@@ -127,10 +130,7 @@ def test_an_append_to_an_index_that_changes_meanwhile_is_refused(
 def test_an_overwrite_beside_an_append_replaces_what_it_did_not_see_or_fails(
     spark: SparkSession, path: str
 ) -> None:
-    def append() -> None:
-        write_table(rows(spark.newSession(), 2000, 300), path=path)
-
-    with failpoints.at(failpoints.BEFORE_COMMIT, Once(append)):
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(appends(spark, path, 2000, 300))):
         result = write_table(rows(spark, 5000, 200), path=path, mode="overwrite")
     assert result.version == 2
     assert_sound(spark, path, range(5000, 5200))
@@ -255,10 +255,7 @@ def test_an_overwrite_of_an_empty_table_beside_an_append_is_done_after_it(
 ) -> None:
     QbeastTable.for_path(spark, path).delete("true")
 
-    def append() -> None:
-        write_table(rows(spark.newSession(), 2000, 300), path=path)
-
-    with failpoints.at(failpoints.BEFORE_COMMIT, Once(append)):
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(appends(spark, path, 2000, 300))):
         write_table(
             rows(spark, 5000, 200), path=path, mode="overwrite", columns_to_index=["b", "a"]
         )
@@ -270,10 +267,7 @@ def test_a_table_rewritten_from_its_own_rows_keeps_those_appended_meanwhile(
 ) -> None:
     """The rows are stored first, because the query has `first` in it."""
 
-    def append() -> None:
-        write_table(rows(spark.newSession(), 2000, 300), path=path)
-
-    with failpoints.at(failpoints.BEFORE_COMMIT, Once(append)):
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(appends(spark, path, 2000, 300))):
         write_table(plain(spark, path).dropDuplicates(["id"]), path=path, mode="overwrite")
     assert_sound(spark, path, range(2300))
 
@@ -299,11 +293,8 @@ def test_two_increments_at_once_append_each_row_once(
 def test_a_merge_of_a_tables_own_rows_sees_those_appended_meanwhile(
     spark: SparkSession, path: str
 ) -> None:
-    def append() -> None:
-        write_table(rows(spark.newSession(), 2000, 50), path=path)
-
     following = plain(spark, path).selectExpr("id + 2000 as id", "a", "b")
-    with failpoints.at(failpoints.BEFORE_COMMIT, Once(append)):
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(appends(spark, path, 2000, 50))):
         result = QbeastTable.for_path(spark, path).merge(following, on="id")
     assert (result.rows_updated, result.rows_inserted) == (50, 2000)
     assert_sound(spark, path, range(4050))
@@ -312,15 +303,12 @@ def test_a_merge_of_a_tables_own_rows_sees_those_appended_meanwhile(
 def test_rows_replaced_by_a_tables_own_rows_are_those_of_the_replaced_version(
     spark: SparkSession, path: str
 ) -> None:
-    def append() -> None:
-        write_table(rows(spark.newSession(), 2000, 50), path=path)
-
     table = QbeastTable.for_path(spark, path)
     kept = plain(spark, path).where("id % 2 = 0")
-    with failpoints.at(failpoints.BEFORE_COMMIT, Once(append)):
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(appends(spark, path, 2000, 50))):
         table.replace_where(kept.dropDuplicates(["id"]), "id >= 0")
     assert_sound(spark, path, range(0, 2050, 2))
-    with failpoints.at(failpoints.BEFORE_COMMIT, Once(append)):
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(appends(spark, path, 2000, 50))):
         table.replace_matching(plain(spark, path).withColumn("b", F.lit(7)), on="id")
     found = plain(spark, path).groupBy("b").count().where("b = 7").first()
     assert found["count"] == 1025 + 50
@@ -333,10 +321,7 @@ def test_an_append_during_an_optimize_lands_and_stays_walkable(
     for first in (2000, 2040, 2080):
         write_table(rows(spark, first, 40), path=path)
 
-    def append() -> None:
-        write_table(rows(spark.newSession(), 3000, appended), path=path)
-
-    meanwhile = Once(append)
+    meanwhile = Once(appends(spark, path, 3000, appended))
     with failpoints.at(failpoints.BEFORE_COMMIT, meanwhile):
         result = QbeastTable.for_path(spark, path).optimize()
     assert meanwhile.happened and result.changed

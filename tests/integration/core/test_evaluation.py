@@ -447,6 +447,18 @@ def test_a_source_table_that_grows_between_the_passes_gives_one_of_its_versions(
     assert_sound(spark, path, range(1500))
 
 
+def before_measuring(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """Let others act after Spark has estimated the rows, before they are measured."""
+    expected = drawing.estimated_rows
+
+    def estimated_rows(measured: DataFrame) -> int:
+        result = expected(measured)
+        act()
+        return result
+
+    monkeypatch.setattr(drawing, "estimated_rows", estimated_rows)
+
+
 @pytest.mark.parametrize("operation", ["write", "replace_where"])
 def test_a_source_table_that_grows_before_it_is_measured_gives_one_of_its_versions(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str
@@ -461,14 +473,8 @@ def test_a_source_table_that_grows_before_it_is_measured_gives_one_of_its_versio
     rows = spark.read.format("delta").load(source)
     if operation == "replace_where":
         write_table(rows.where("id < 300"), path=path, columns_to_index=["a"])
-    other, expected = Once(grow), drawing.estimated_rows
-
-    def others_commit_meanwhile(measured: DataFrame) -> int:
-        result = expected(measured)
-        other()
-        return result
-
-    monkeypatch.setattr(drawing, "estimated_rows", others_commit_meanwhile)
+    other = Once(grow)
+    before_measuring(monkeypatch, other)
     if operation == "write":
         written = write_table(rows, path=path, columns_to_index=["a", "id"]).rows
     else:
@@ -486,14 +492,7 @@ def test_rows_read_from_the_table_that_grows_before_they_are_measured_are_read_a
     write_table(rows.where("id < 300"), path=path, columns_to_index=["a", "id"], cube_size=50)
     again = spark.read.format("delta").load(path).selectExpr("id + 1000 as id", "a")
     other = Once(lambda: write_table(rows.where("id >= 300"), path=path))
-    expected = drawing.estimated_rows
-
-    def others_commit_meanwhile(measured: DataFrame) -> int:
-        result = expected(measured)
-        other()
-        return result
-
-    monkeypatch.setattr(drawing, "estimated_rows", others_commit_meanwhile)
+    before_measuring(monkeypatch, other)
     write_table(again, path=path)
     assert other.happened
     assert_sound(spark, path, [*range(600), *range(1000, 1600)])

@@ -12,7 +12,6 @@ from dbt.adapters.qbeast.models.configuration import (
     is_indexed,
     model_increment,
     model_spec,
-    sample_of_test,
 )
 from dbt.adapters.qbeast.models.descriptions import (
     ColumnComment,
@@ -350,9 +349,3 @@ def test_only_data_tests_have_a_sample(sample: Any) -> None:
 @pytest.mark.parametrize("config", [{}, {"sample": None}, {"sample": False}])
 def test_runs_on_a_sample_may_read_a_table_whole(config: dict[str, Any]) -> None:
     check_no_sample(config, "orders")
-
-
-def test_a_tests_sample_may_stand_in_its_meta() -> None:
-    assert sample_of_test({"sample": 0.1, "meta": {"sample": 0.5}}) == 0.1
-    assert sample_of_test({"meta": {"sample": 0.5}}) == 0.5
-    assert sample_of_test({}) is None

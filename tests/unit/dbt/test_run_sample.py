@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 from dbt.adapters.qbeast.credentials import QbeastCredentials
-from dbt.adapters.qbeast.sampling.fraction import fraction_of_node, fraction_of_run
+from dbt.adapters.qbeast.sampling.fraction import (
+    fraction_of_node,
+    fraction_of_run,
+    sample_of_test,
+)
 from dbt.adapters.qbeast.sampling.inputs import Input
 from dbt.adapters.qbeast.sampling.marks import Part, digest, mark_of_sample, mark_of_view
 from dbt.adapters.qbeast.sampling.run_sample import (
@@ -178,3 +182,9 @@ def test_an_ephemeral_model_samples_what_its_own_text_reads() -> None:
         == []
     )
     assert sampled_by_its_text([SMALL, WHOLE], is_whole) == ["whole"]
+
+
+def test_a_tests_sample_may_stand_in_its_meta() -> None:
+    assert sample_of_test({"sample": 0.1, "meta": {"sample": 0.5}}) == 0.1
+    assert sample_of_test({"meta": {"sample": 0.5}}) == 0.5
+    assert sample_of_test({}) is None

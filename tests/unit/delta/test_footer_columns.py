@@ -5,21 +5,21 @@ import pytest
 from qbeast_core.delta.footer_columns import (
     ColumnChunk,
     FooterStatistics,
-    Kind,
+    ValueType,
     shortened_maximum,
     statistics_of,
 )
 
-PRICE = {"price": Kind.NUMBER}
+PRICE = {"price": ValueType.NUMBER}
 FIRST = ["[price]", "10", "0", "true", "-3.50", "7.25"]
 SECOND = ["[price]", "10", "4", "true", "8.00", "1E+3"]
 NULLS = ["[price]", "10", "10", "false", "null", "null"]
 
 
 def found_in(
-    row_groups: list[list[ColumnChunk | None]], kinds: dict[str, Kind]
+    row_groups: list[list[ColumnChunk | None]], value_types: dict[str, ValueType]
 ) -> FooterStatistics:
-    return statistics_of(row_groups, kinds, prefix_length=32)
+    return statistics_of(row_groups, value_types, prefix_length=32)
 
 
 def test_the_extremes_are_those_of_all_row_groups() -> None:
@@ -65,23 +65,23 @@ def test_texts_are_compared_by_code_points() -> None:
     chunks = [
         ["[word]", "3", "0", "true", low, high] for low, high in (("b", "\uffff"), ("a", "𐀀"))
     ]
-    found = found_in([[chunk] for chunk in chunks], {"word": Kind.TEXT})
+    found = found_in([[chunk] for chunk in chunks], {"word": ValueType.TEXT})
     assert (found.minimum, found.maximum) == ({"word": '"a"'}, {"word": '"𐀀"'})
 
 
 def test_dates_are_days_and_those_of_other_years_are_left_out() -> None:
     days = ["[day]", "3", "0", "true", "-719163", "18262"]
-    found = found_in([[days]], {"day": Kind.DATE})
+    found = found_in([[days]], {"day": ValueType.DATE})
     assert found.minimum == {}
     assert found.maximum == {"day": '"2020-01-01"'}
-    assert found_in([[[*days[:4], "-719162", "18262"]]], {"day": Kind.DATE}).minimum == {
+    assert found_in([[[*days[:4], "-719162", "18262"]]], {"day": ValueType.DATE}).minimum == {
         "day": '"0001-01-01"'
     }
 
 
 def test_a_text_that_delta_keeps_nothing_of_has_no_extremes() -> None:
     chunk = ["[word]", "3", "0", "true", None, None]
-    found = found_in([[chunk]], {"word": Kind.TEXT})
+    found = found_in([[chunk]], {"word": ValueType.TEXT})
     assert not found.minimum and not found.maximum
 
 
@@ -97,29 +97,29 @@ def test_a_file_without_rows_has_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "low", "high", "expected"),
+    ("value_type", "low", "high", "expected"),
     [
-        (Kind.FLOAT, "-1.0E-5", "9.5", ("-1.0E-5", "9.5")),
-        (Kind.FLOAT, "-Infinity", "Infinity", ('"-Infinity"', '"Infinity"')),
+        (ValueType.FLOAT, "-1.0E-5", "9.5", ("-1.0E-5", "9.5")),
+        (ValueType.FLOAT, "-Infinity", "Infinity", ('"-Infinity"', '"Infinity"')),
         (
-            Kind.INSTANT,
+            ValueType.INSTANT,
             "-1",
             "1500",
             ('"1969-12-31T23:59:59.999Z"', '"1970-01-01T00:00:00.001Z"'),
         ),
         (
-            Kind.LOCAL_TIME,
+            ValueType.LOCAL_TIME,
             "-62135596800000000",
             "253402300799999999",
             ('"0001-01-01T00:00:00.000"', '"9999-12-31T23:59:59.999"'),
         ),
-        (Kind.INSTANT, "-62135596800000001", "253402300800000000", (None, None)),
+        (ValueType.INSTANT, "-62135596800000001", "253402300800000000", (None, None)),
     ],
 )
 def test_extremes_are_as_delta_writes_them(
-    kind: Kind, low: str, high: str, expected: tuple[str | None, str | None]
+    value_type: ValueType, low: str, high: str, expected: tuple[str | None, str | None]
 ) -> None:
-    found = found_in([[["[x]", "3", "0", "true", low, high]]], {"x": kind})
+    found = found_in([[["[x]", "3", "0", "true", low, high]]], {"x": value_type})
     assert (found.minimum.get("x"), found.maximum.get("x")) == expected
 
 
@@ -127,12 +127,12 @@ def test_floats_are_compared_by_their_values() -> None:
     chunks = [
         ["[x]", "3", "0", "true", low, high] for low, high in (("9.0", "9.0"), ("1E2", "1E2"))
     ]
-    found = found_in([[chunk] for chunk in chunks], {"x": Kind.FLOAT})
+    found = found_in([[chunk] for chunk in chunks], {"x": ValueType.FLOAT})
     assert (found.minimum, found.maximum) == ({"x": "9.0"}, {"x": "1E2"})
 
 
 def test_of_a_column_without_an_order_nulls_are_counted() -> None:
-    found = found_in([[["[b]", "3", "1", "true"]]], {"b": Kind.WITHOUT_ORDER})
+    found = found_in([[["[b]", "3", "1", "true"]]], {"b": ValueType.WITHOUT_ORDER})
     assert (found.rows, found.nulls, found.minimum) == (3, {"b": 1}, {})
 
 

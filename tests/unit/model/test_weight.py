@@ -39,6 +39,10 @@ def test_fractions_outside_the_unit_interval_saturate():
     assert weight_of_fraction(-0.5) == MIN_WEIGHT
     assert weight_of_fraction(1.5) == MAX_WEIGHT
     assert weight_of_fraction(math.inf) == MAX_WEIGHT
+    found = weight_of_fraction(np.array([-0.5, 0.0, 0.3, 1.0, 1.5, math.inf]))
+    assert found.tolist() == [
+        weight_of_fraction(fraction) for fraction in (-0.5, 0.0, 0.3, 1.0, 1.5, math.inf)
+    ]
 
 
 def test_nan_is_not_a_fraction():

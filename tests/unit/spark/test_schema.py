@@ -14,7 +14,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from qbeast_core.spark.schema import has_char, has_void, nested_voids
+from qbeast_core.spark.schema import find_field, has_char, has_void, nested_voids
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,15 @@ def test_nulls_without_a_type_are_found_where_delta_cannot_store_them(
 )
 def test_a_void_is_found_at_any_depth(kind: StructType, found: bool) -> None:
     assert has_void(kind) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "case_sensitive", "found"),
+    [("id", False, 1), ("Id", False, 0), ("id", True, 1), ("Id", True, None), ("x", False, None)],
+)
+def test_the_exact_spelling_of_a_column_goes_before_any_other(
+    name: str, case_sensitive: bool, found: int | None
+) -> None:
+    schema = StructType([StructField("ID", LongType()), StructField("id", StringType())])
+    expected = None if found is None else schema[found]
+    assert find_field(schema, name, case_sensitive=case_sensitive) is expected

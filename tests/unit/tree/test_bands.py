@@ -6,14 +6,11 @@ import pytest
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, weight_of_fraction
 from qbeast_core.tree.bands import BAND_ENDS, band_numbers, choose_band_ends, ends_around
 from qbeast_core.tree.weighed_sample import WeighedSample
+from tests.support.trees import random_weights
 
 
 def end(fraction: float) -> int:
     return weight_of_fraction(fraction) - 1
-
-
-def random_weights(rows: int) -> np.ndarray:
-    return np.random.default_rng(5).integers(MIN_WEIGHT, MAX_WEIGHT, rows).astype(np.int32)
 
 
 def sample_of(weights: np.ndarray, scale: int = 1) -> WeighedSample:
@@ -27,7 +24,7 @@ def sample_of(weights: np.ndarray, scale: int = 1) -> WeighedSample:
 def test_bands_end_where_samples_of_common_fractions_do(
     smallest: int, fractions: list[float]
 ) -> None:
-    weights = random_weights(100_000)
+    weights = random_weights(100_000, 5)
     ends = choose_band_ends(sample_of(weights), smallest)
     assert ends.tolist() == [end(fraction) for fraction in fractions]
     # The scale counts: each row of the sample may stand for several.
@@ -36,14 +33,14 @@ def test_bands_end_where_samples_of_common_fractions_do(
 
 @pytest.mark.parametrize("smallest", [1, 80, 700, 900, 40_000, 60_000])
 def test_no_band_is_smaller_than_is_worth_a_file(smallest: int) -> None:
-    weights = random_weights(100_000)
+    weights = random_weights(100_000, 5)
     ends = choose_band_ends(sample_of(weights), smallest)
     rows = np.bincount(band_numbers(weights, ends))
     assert rows.min() >= smallest and rows.sum() == 100_000
 
 
 def test_few_rows_and_equal_weights_are_one_band() -> None:
-    assert len(choose_band_ends(sample_of(random_weights(100)), 60)) == 0
+    assert len(choose_band_ends(sample_of(random_weights(100, 5)), 60)) == 0
     assert len(choose_band_ends(sample_of(np.full(100, 5, dtype=np.int32)), 1)) == 0
 
 

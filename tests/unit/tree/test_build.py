@@ -12,10 +12,7 @@ from qbeast_core.tree.build import estimate_weights
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import PathLayout
 from qbeast_core.tree.weighed_sample import WeighedSample
-
-
-def random_weights(rng: np.random.Generator, rows: int) -> NDArray[np.int32]:
-    return rng.integers(MIN_WEIGHT, MAX_WEIGHT, rows, endpoint=True).astype(np.int32)
+from tests.support.trees import random_weights
 
 
 def rows_of_cubes(
@@ -34,7 +31,7 @@ def test_uniform_rows_fill_inner_cubes_to_the_desired_size(dimensions: int, size
     rng = np.random.default_rng(dimensions)
     layout, rows, sampled = PathLayout(dimensions), 400_000, 100_000
     words = layout.path_words(rng.random((rows, dimensions)))
-    row_weights = random_weights(rng, rows)
+    row_weights = random_weights(rows, rng)
     sample = rng.choice(rows, sampled, replace=False)
     drawn = WeighedSample(words[:, sample], row_weights[sample], rows)
     weights = estimate_weights(layout, drawn, size)
@@ -52,7 +49,7 @@ def test_few_distinct_values_make_no_cube_much_too_large(values: int, size: int)
     """They share few weights, so a difference of weights says little about rows."""
     rng = np.random.default_rng(values + size)
     layout, rows, sampled = PathLayout(2), 1_000_000, 100_000
-    points, weight_of_value = rng.random((values, 2)), random_weights(rng, values)
+    points, weight_of_value = rng.random((values, 2)), random_weights(values, rng)
     value = rng.integers(0, values, rows)
     words = layout.path_words(points)[:, value]
     row_weights = weight_of_value[value]
@@ -86,7 +83,7 @@ def test_skewed_rows_end_in_bounded_time(dimensions: int) -> None:
     points = rng.random((rows, dimensions))
     points[: rows // 2] = 1 / 3
     points[rows // 2 : rows * 3 // 4] = 1 / 3 + rng.normal(0, 1e-14, (rows // 4, dimensions))
-    row_weights = random_weights(rng, rows)
+    row_weights = random_weights(rows, rng)
     row_weights[: rows // 2] = 7
     words = layout.path_words(points)
     weights = estimate_weights(layout, WeighedSample(words, row_weights, rows), size)
@@ -103,7 +100,7 @@ def test_a_cube_is_split_by_the_rows_that_its_parent_leaves() -> None:
     """All rows are in one quarter. The root keeps 45 %, and the other 55 % need no split."""
     rng = np.random.default_rng(0)
     layout, rows = PathLayout(2), 100_000
-    words, row_weights = layout.path_words(rng.random((rows, 2)) / 2), random_weights(rng, rows)
+    words, row_weights = layout.path_words(rng.random((rows, 2)) / 2), random_weights(rows, rng)
     weights = estimate_weights(layout, WeighedSample(words, row_weights, rows), 45_000)
     root, quarter = CubeId.root(2), CubeId(2, 1, 0)
     assert weights == {root: weight_of_fraction(0.45), quarter: MAX_WEIGHT}
@@ -140,7 +137,7 @@ def test_an_append_lowers_the_root_as_the_format_does() -> None:
     """docs/format.md 8.4: 2400 rows, then 1200 more, cubes of 120 rows."""
     rng = np.random.default_rng(3)
     layout, root = PathLayout(1), CubeId.root(1)
-    words, row_weights = layout.path_words(rng.random((2400, 1))), random_weights(rng, 2400)
+    words, row_weights = layout.path_words(rng.random((2400, 1))), random_weights(2400, rng)
     first = estimate_weights(layout, WeighedSample(words, row_weights, 2400), 120)
     assert first[root] == -1932735283
     counts = rows_of_cubes(layout, first, words, row_weights)

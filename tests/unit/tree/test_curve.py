@@ -56,8 +56,9 @@ def test_other_numbers_of_columns_have_the_order_of_paths(dimensions: int) -> No
     assert HilbertCurve.of(dimensions) is None
 
 
-def rows_met(order: np.ndarray, points: np.ndarray, side: float, page: int) -> float:
-    """How many rows are in pages that a box of this side meets, on average."""
+def rows_met(order: np.ndarray, points: np.ndarray, side: float) -> float:
+    """How many rows are in pages of 1000 rows that a box of this side meets, on average."""
+    page = 1000
     rng = np.random.default_rng(5)
     sorted_points = points[np.argsort(order)]
     first = np.arange(0, len(points), page)
@@ -78,9 +79,7 @@ def test_a_small_range_meets_fewer_pages_than_in_the_order_of_paths(
     cells = np.floor(points.T * (1 << levels)).astype(np.int64)
     by_curve = curve_of(dimensions).positions(cells, levels)
     by_path = PathLayout(dimensions).path_words(points)[0]
-    assert rows_met(by_curve, points, side, 1000) < (1 - saved) * rows_met(
-        by_path, points, side, 1000
-    )
+    assert rows_met(by_curve, points, side) < (1 - saved) * rows_met(by_path, points, side)
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 5])

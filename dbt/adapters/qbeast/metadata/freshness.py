@@ -2,6 +2,7 @@
 
 from datetime import datetime, timezone
 
+from dbt.adapters.qbeast.relation import plain_name
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -59,7 +60,7 @@ def last_modified(session: SparkSession, table: str) -> datetime:
     (newest,) = changes.agg(F.max(F.unix_micros("timestamp"))).first() or (None,)
     if newest is None:
         raise DbtRuntimeError(
-            f"The age of {table.replace('`', '')} is unknown: its log has only commits that "
+            f"The age of {plain_name(table)} is unknown: its log has only commits that "
             "changed no rows, such as optimize and vacuum, because Delta deletes the entries that "
             "are older than delta.logRetentionDuration. Set loaded_at_field for this source, or a "
             "longer delta.logRetentionDuration for the table."

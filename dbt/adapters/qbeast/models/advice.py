@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dbt.adapters.qbeast.models.configuration import ModelSpec
+from dbt.adapters.qbeast.relation import plain_name
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
@@ -185,7 +186,7 @@ def _options(spec: ModelSpec) -> dict[str, Any]:
 
 def _plain(table: str) -> str:
     """The name, without backticks if it needs none."""
-    plain = table.replace("`", "")
+    plain = plain_name(table)
     return plain if _WORD.fullmatch(plain) else table
 
 

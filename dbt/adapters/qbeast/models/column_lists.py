@@ -83,11 +83,11 @@ def checked_increment(
     if not names_columns(increment):
         return increment
     schema = query().schema
-    placed = _layout_columns(session, table) if is_indexed else None
+    layout_columns = _layout_columns(session, table) if is_indexed else None
     if adds:
-        return with_known_columns(increment, schema, session.table(table).schema, placed)
+        return with_known_columns(increment, schema, session.table(table).schema, layout_columns)
     try:
-        return with_known_columns(increment, schema, None, placed)
+        return with_known_columns(increment, schema, None, layout_columns)
     except DbtRuntimeError as problem:
         warn(f"{label}: {problem.msg}. Later runs that add rows will fail")
         return increment
@@ -130,10 +130,10 @@ def with_known_columns(
         present = either
     if increment.strategy in (MERGE, DELETE_INSERT):
         keys: list[Path] = []
-        placed = {name.lower() for name in layout_columns or ()}
+        in_layout = {name.lower() for name in layout_columns or ()}
         for name in increment.unique_key:
             # sync_all_columns has its own error for a column of the index that the query lacks.
-            is_kept = increment.on_schema_change == SYNC_ALL and unquoted(name).lower() in placed
+            is_kept = increment.on_schema_change == SYNC_ALL and unquoted(name).lower() in in_layout
             owners = (either,) if is_kept else (given, present)
             keys.append(_find("unique_key", name, owners, nested=layout_columns is None))
         increment = replace(

@@ -22,7 +22,6 @@ from dbt.adapters.qbeast.models.other_adapters import (
     check_no_databricks_merge_keys,
     check_no_layout_keys,
 )
-from dbt.adapters.qbeast.relation import parse_fraction
 from dbt.adapters.qbeast.sampling.marks import ALL_ROWS, BuiltFrom, mark_of_sample
 from dbt.adapters.spark.impl import SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
@@ -180,6 +179,12 @@ def selector_of(model: Mapping[str, Any]) -> str:
     return str(model["name"]) if version is None else f"{model['name']}.v{version}"
 
 
+def location_of(config: Any, model: Mapping[str, Any]) -> str | None:
+    """The directory of a new table by `location_root`; None without this key."""
+    root = config.get("location_root")
+    return f"{str(root).rstrip('/')}/{model['alias']}" if root else None
+
+
 def default_to_delta(node_config: Any) -> None:
     """Sets `file_format: delta` on the node unless its configuration sets another format.
 
@@ -195,18 +200,6 @@ def allow_any_column_names(test_config: Any) -> None:
     if test_config is not None and test_config.get("file_format") == "delta":
         given = test_config.get("tblproperties") or {}
         test_config["tblproperties"] = {"delta.columnMapping.mode": "name", **given}
-
-
-def sample_of_test(config: Any) -> Any:
-    """The `sample` in a data test's configuration or in its `meta`; None if there is none."""
-    sample = config.get("sample")
-    return sample if sample is not None else (config.get("meta") or {}).get("sample")
-
-
-def reads_all_rows(config: Any) -> bool:
-    """Whether a data test's configuration says `sample: 1`: all rows, even in runs on a sample."""
-    sample = sample_of_test(config)
-    return sample is not None and parse_fraction(sample) == 1
 
 
 def _calls(name: str, model: Mapping[str, Any], macros: Mapping[str, Any]) -> bool:
@@ -268,12 +261,6 @@ def _require_predicates_without_alias(increment: Increment) -> None:
                 f"{increment.strategy} select rows of the table by columns alone: name them "
                 "without DBT_INTERNAL_DEST"
             )
-
-
-def location_of(config: Any, model: Mapping[str, Any]) -> str | None:
-    """The directory of a new table by `location_root`; None without this key."""
-    root = config.get("location_root")
-    return f"{str(root).rstrip('/')}/{model['alias']}" if root else None
 
 
 def _strategy(config: Any) -> str | None:

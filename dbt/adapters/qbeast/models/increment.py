@@ -55,8 +55,13 @@ class Increment:
 
     @property
     def matches_rows(self) -> bool:
-        """Whether this is a merge by a key; a merge without a key appends."""
+        """Whether this is a merge by a key."""
         return self.strategy == MERGE and bool(self.unique_key)
+
+    @property
+    def appends(self) -> bool:
+        """Whether it only adds rows to the table, as a merge without a key does too."""
+        return self.strategy == APPEND or (self.strategy == MERGE and not self.unique_key)
 
     def replaced_rows(self) -> str:
         """The condition that selects the rows that `replace_where` and `microbatch` replace.

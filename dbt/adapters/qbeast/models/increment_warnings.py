@@ -5,7 +5,6 @@ from typing import Any
 
 from dbt.adapters.qbeast.models.configuration import ModelSpec
 from dbt.adapters.qbeast.models.increment import (
-    APPEND,
     DELETE_INSERT,
     INSERT_OVERWRITE,
     MERGE,
@@ -56,10 +55,7 @@ def warnings_of(
             )
     if spec is None or increment is None:
         return
-    appends = increment.strategy == APPEND or (
-        increment.strategy == MERGE and not increment.unique_key
-    )
-    if appends and not spec.calls_is_incremental:
+    if increment.appends and not spec.calls_is_incremental:
         yield (
             f"{model} appends all rows of its query on every run, because its code does not "
             "call is_incremental(): rows that the table already has are added again"
@@ -81,8 +77,7 @@ def warnings_of_kept_index(
         cube_size: that of the table.
         kinds: the kind of each indexed column of the table.
     """
-    appends = increment.strategy == MERGE and not increment.unique_key
-    if appends or increment.strategy in (APPEND, INSERT_OVERWRITE):
+    if increment.appends or increment.strategy == INSERT_OVERWRITE:
         return
     if str(spec.cube_size) not in ("auto", str(cube_size)):
         yield (

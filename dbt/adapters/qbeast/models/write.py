@@ -147,7 +147,7 @@ def _append(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment)
 
 
 def _merge(frame: DataFrame, table: str, spec: ModelSpec, increment: Increment) -> Response:
-    if not increment.unique_key:
+    if increment.appends:
         return _append(frame, table, spec, increment)
     known = set(map(str.lower, table_schema(frame.sparkSession, table).fieldNames()))
     own = [name for name in frame.columns if name.lower() in known]

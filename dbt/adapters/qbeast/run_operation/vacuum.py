@@ -30,7 +30,7 @@ class OldFiles:
     """Total size of the files."""
 
 
-def old_files(session: SparkSession, table: str, hours: Any = None) -> OldFiles:
+def old_files(session: SparkSession, table: str, hours: Any) -> OldFiles:
     """The files that `delete_old_files` would delete.
 
     Args:
@@ -54,7 +54,7 @@ def old_files(session: SparkSession, table: str, hours: Any = None) -> OldFiles:
     return OldFiles(paths, row["files"], row["size"])
 
 
-def delete_old_files(session: SparkSession, table: str, old: OldFiles, hours: Any = None) -> None:
+def delete_old_files(session: SparkSession, table: str, old: OldFiles, hours: Any) -> None:
     """Deletes these files, and any that have become old enough since.
 
     Raises:

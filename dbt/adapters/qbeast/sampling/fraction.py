@@ -6,7 +6,6 @@ from typing import Any
 from dbt.adapters.contracts.connection import AdapterRequiredConfig
 from dbt.adapters.qbeast.credentials import QbeastCredentials
 from dbt.adapters.qbeast.current_node import current_node
-from dbt.adapters.qbeast.models.configuration import reads_all_rows
 from dbt.adapters.qbeast.models.key_checks import check_no_sample
 from dbt.adapters.qbeast.relation import parse_fraction
 from dbt_common.exceptions import DbtRuntimeError
@@ -75,6 +74,18 @@ def reader_of_all_rows(config: AdapterRequiredConfig) -> str | None:
 def must_read_all_rows(resource_type: str, node_config: Any) -> bool:
     """Whether a node reads all rows even in runs on a sample."""
     return resource_type == "function" or (resource_type == "test" and reads_all_rows(node_config))
+
+
+def sample_of_test(config: Any) -> Any:
+    """The `sample` in a data test's configuration or in its `meta`; None if there is none."""
+    sample = config.get("sample")
+    return sample if sample is not None else (config.get("meta") or {}).get("sample")
+
+
+def reads_all_rows(config: Any) -> bool:
+    """Whether a data test's configuration says `sample: 1`: all rows, even in runs on a sample."""
+    sample = sample_of_test(config)
+    return sample is not None and parse_fraction(sample) == 1
 
 
 def command_of(config: AdapterRequiredConfig) -> str:

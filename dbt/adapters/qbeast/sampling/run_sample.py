@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import AdapterRequiredConfig
-from dbt.adapters.qbeast.relation import percent
+from dbt.adapters.qbeast.relation import percent, plain_name
 from dbt.adapters.qbeast.sampling.fraction import (
     allows_samples,
     command_of,
@@ -106,12 +106,12 @@ class RunSample:
             return self.session.table
         whole: dict[bool, set[str]] = {True: set(), False: set()}
         for given in self._inputs(node):
-            whole[given.is_left_whole].add(_plain(given.table))
+            whole[given.is_left_whole].add(plain_name(given.table))
         # A table that only a function of the model leaves whole is sampled here.
         left_whole = whole[True] - whole[False]
 
         def read(table: str) -> "DataFrame":
-            if _plain(table) in left_whole or not is_to_be_sampled(self.session, table):
+            if plain_name(table) in left_whole or not is_to_be_sampled(self.session, table):
                 return self.session.table(table)
             return open_table(self.session, table).sample(fraction, with_slices=True)
 
@@ -142,8 +142,8 @@ class RunSample:
             name = ephemeral["name"]
             raise DbtRuntimeError(
                 f"{reader} must read all rows, but the ephemeral model {name} reads a sample of "
-                f"{', '.join(map(_plain, sampled))} in this run, and dbt compiles {name} once for "
-                f"all its readers: make {name} a view or a table"
+                f"{', '.join(map(plain_name, sampled))} in this run, and dbt compiles {name} once "
+                f"for all its readers: make {name} a view or a table"
             )
 
     def _inputs(self, node: Mapping[str, Any]) -> tuple[Input, ...]:
@@ -196,9 +196,9 @@ def parts_of(
 
 def check_no_sample_of_sample(given: Input) -> None:
     """Raises DbtRuntimeError for a view that samples this table, which is now a sample itself."""
-    view = _plain(given.view or "")
+    view = plain_name(given.view or "")
     raise DbtRuntimeError(
-        f"the view {view} samples {_plain(given.table)}, which has been rebuilt from a sample "
+        f"the view {view} samples {plain_name(given.table)}, which has been rebuilt from a sample "
         f"since the view was created: rebuild {view} before what reads it"
     )
 
@@ -210,7 +210,9 @@ def check_no_sampled_inputs(target: str, marks: Mapping[str, BuiltFrom]) -> None
         marks: what each input was built from.
     """
     sampled = " and ".join(
-        f"{_plain(table)} was built from {describe(mark)}" for table, mark in marks.items() if mark
+        f"{plain_name(table)} was built from {describe(mark)}"
+        for table, mark in marks.items()
+        if mark
     )
     raise DbtRuntimeError(
         f"{sampled}, and target {target!r} does not allow samples as inputs: rebuild the inputs "
@@ -230,9 +232,4 @@ def sampled_by_its_text(inputs: Iterable[Input], is_whole: Callable[[str], bool]
 
 def check_same_sample_as(session: "SparkSession", table: str, added: BuiltFrom) -> None:
     """Raises DbtRuntimeError if the rows to add come from a different sample than the table's."""
-    check_same_sample(_plain(table), built_from(session, table), added)
-
-
-def _plain(table: str) -> str:
-    """The name of a table without backticks."""
-    return table.replace("`", "")
+    check_same_sample(plain_name(table), built_from(session, table), added)

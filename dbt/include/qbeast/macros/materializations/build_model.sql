@@ -15,13 +15,13 @@
   {%- set target_relation = this.incorporate(type='table', is_delta=is_delta, is_iceberg=is_iceberg) -%}
   {%- set is_in_place = existing is not none and existing.is_table
                         and ((existing.is_delta and is_delta) or (existing.is_iceberg and is_iceberg)) -%}
-  {%- set add = increment is not none and existing is not none and existing.is_table
-                and (is_in_place or not is_delta) and not should_full_refresh() -%}
+  {%- set changes_table = increment is not none and existing is not none and existing.is_table
+                          and not should_full_refresh() -%}
+  {%- set adds = changes_table and (is_in_place or not is_delta) -%}
 
-  {%- if add -%}
+  {%- if adds -%}
     {% do adapter.qbeast_require_no_mixture(this, built_from) %}
-  {%- elif increment is not none and existing is not none and existing.is_table
-        and not should_full_refresh() -%}
+  {%- elif changes_table -%}
     {% do adapter.qbeast_refuse_other_format(existing, model, spec) %}
   {%- endif -%}
   {%- do apply_grants(this, config.get('grants'), should_revoke=false) -%}
@@ -37,11 +37,11 @@
     {%- set query = adapter.qbeast_query_without_slices(query, this, spec) -%}
   {%- endif -%}
   {%- if increment is not none -%}
-    {%- set increment = adapter.qbeast_known_columns(increment, query, this, add, is_indexed) -%}
+    {%- set increment = adapter.qbeast_checked_increment(increment, query, this, adds, is_indexed) -%}
   {%- endif -%}
-  {%- set is_replaced = existing is not none and not is_in_place and not add -%}
+  {%- set is_replaced = existing is not none and not is_in_place and not adds -%}
   {# create_table_as() compares the columns itself, but after what it replaces is dropped. #}
-  {%- if (is_indexed or add or is_replaced) and config.get('contract').enforced -%}
+  {%- if (is_indexed or adds or is_replaced) and config.get('contract').enforced -%}
     {{ get_assert_columns_equivalent(query) }}
   {%- endif -%}
   {# Delta and Iceberg tables are replaced in place. A view or a table in another format is dropped. #}
@@ -49,17 +49,17 @@
     {% do adapter.drop_relation(existing) %}
   {%- endif -%}
 
-  {%- if (is_indexed or add) and config.get('contract').enforced -%}
+  {%- if (is_indexed or adds) and config.get('contract').enforced -%}
     {%- set query = get_select_subquery(query) -%}
     {%- if not is_delta -%}
       {%- set query = adapter.qbeast_checked_query(query, model) -%}
     {%- endif -%}
   {%- endif -%}
-  {%- if is_indexed and not (add and increment.is_custom) -%}
+  {%- if is_indexed and not (adds and increment.is_custom) -%}
     {% do store_result('main', response=adapter.qbeast_write(
-        target_relation, query, spec, increment if add else none)) %}
+        target_relation, query, spec, increment if adds else none)) %}
     {% do write(query) %}
-  {%- elif add -%}
+  {%- elif adds -%}
     {% do qbeast_add_by_sql(increment, query, target_relation, spec) %}
   {%- else -%}
     {%- call statement('main') -%}
@@ -69,7 +69,7 @@
   {%- endif -%}
   {% do persist_docs(target_relation, model) %}
   {%- if is_indexed -%}
-    {% do qbeast_optimize_after_run(target_relation, spec, add) %}
+    {% do qbeast_optimize_after_run(target_relation, spec, adds) %}
   {%- endif -%}
 
   {{ run_hooks(post_hooks) }}

@@ -25,7 +25,7 @@
   {% do qbeast_run_sql_header() %}
 
   {%- set source_query = adapter.qbeast_query_without_slices(compiled_code, this, spec) if is_indexed else compiled_code -%}
-  {%- do adapter.qbeast_known_check_cols(config, source_query) -%}
+  {%- do adapter.qbeast_check_listed_columns(config, source_query) -%}
   {# Strategies read the columns of the node's code. #}
   {%- set node = dict(model, compiled_code=source_query) -%}
   {%- set strategy = strategy_dispatch(config.get('strategy'))(
@@ -70,29 +70,3 @@
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
-
-
-{# Creates a view of the records to close and to insert, with the columns of the table and one for the
-   action. The source's new columns and fields are added to the table first, and the source is read as
-   the table stores it, so that nested fields are compared by name. #}
-{% macro qbeast_snapshot_changes(strategy, node, target_relation, columns) %}
-  {%- set changes = target_relation.incorporate(
-      path={'identifier': target_relation.identifier ~ '__dbt_tmp'}, type='view'
-    ).include(database=false, schema=false) -%}
-  {%- set source = changes.incorporate(path={'identifier': target_relation.identifier ~ '__dbt_source'}) -%}
-  {%- set own_columns = dict(columns) -%}
-  {%- if strategy.hard_deletes != 'new_record' -%}
-    {% do own_columns.pop('dbt_is_deleted') %}
-  {%- endif -%}
-  {% do adapter.qbeast_view_of_snapshot(
-      source, node['compiled_code'], target_relation, own_columns.values() | list) %}
-  {%- set by_check_cols = config.get('strategy') == 'check' -%}
-  {%- set compared = snapshot_check_all_get_existing_columns(
-      node, true, config.get('check_cols') if by_check_cols else 'all')[1] -%}
-  {% do strategy.update({'compared_columns': compared}) %}
-  {%- call statement('build_snapshot_staging_relation') -%}
-    {{ create_temporary_view(
-        changes, snapshot_staging_table(strategy, 'select * from ' ~ source, target_relation)) }}
-  {%- endcall -%}
-  {{ return(changes) }}
-{% endmacro %}

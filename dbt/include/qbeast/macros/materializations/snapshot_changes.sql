@@ -1,3 +1,29 @@
+{# Creates a view of the records to close and to insert, with the columns of the table and one for the
+   action. The source's new columns and fields are added to the table first, and the source is read as
+   the table stores it, so that nested fields are compared by name. #}
+{% macro qbeast_snapshot_changes(strategy, node, target_relation, columns) %}
+  {%- set changes = target_relation.incorporate(
+      path={'identifier': target_relation.identifier ~ '__dbt_tmp'}, type='view'
+    ).include(database=false, schema=false) -%}
+  {%- set source = changes.incorporate(path={'identifier': target_relation.identifier ~ '__dbt_source'}) -%}
+  {%- set own_columns = dict(columns) -%}
+  {%- if strategy.hard_deletes != 'new_record' -%}
+    {% do own_columns.pop('dbt_is_deleted') %}
+  {%- endif -%}
+  {% do adapter.qbeast_view_of_snapshot(
+      source, node['compiled_code'], target_relation, own_columns.values() | list) %}
+  {%- set by_check_cols = config.get('strategy') == 'check' -%}
+  {%- set compared = snapshot_check_all_get_existing_columns(
+      node, true, config.get('check_cols') if by_check_cols else 'all')[1] -%}
+  {% do strategy.update({'compared_columns': compared}) %}
+  {%- call statement('build_snapshot_staging_relation') -%}
+    {{ create_temporary_view(
+        changes, snapshot_staging_table(strategy, 'select * from ' ~ source, target_relation)) }}
+  {%- endcall -%}
+  {{ return(changes) }}
+{% endmacro %}
+
+
 {# The records to close and to insert, from one comparison of the source with the open records.
 
    dbt's own query treats two NULLs in a key as different, so it adds or closes a record on every run.
@@ -40,7 +66,7 @@
   ),
 
   source_data as (
-    select *, {{ qbeast_snapshot_key(keys) }}, true as dbt_is_present,
+    select *, {{ qbeast_snapshot_key_columns(keys) }}, true as dbt_is_present,
       {{ strategy.updated_at }} as dbt_row_updated_at,
       {{ strategy.scd_id }} as dbt_row_scd_id
     from snapshot_query
@@ -49,7 +75,7 @@
   {# Strategies look for changes since `dbt_valid_from`. The record of a row that came back begins
      later than the row's `updated_at`, and a change in between must not be missed. #}
   snapshotted_data as (
-    select * except ({{ columns.dbt_valid_from }}), {{ qbeast_snapshot_key(keys) }}, true as dbt_is_present,
+    select * except ({{ columns.dbt_valid_from }}), {{ qbeast_snapshot_key_columns(keys) }}, true as dbt_is_present,
       {{ columns.dbt_updated_at }} as {{ columns.dbt_valid_from }},
       {{ columns.dbt_valid_from }} as dbt_known_until,
       {{ 'coalesce(' ~ columns.dbt_is_deleted ~ " = 'True', false)" if records_deletes else 'false' }} as dbt_was_gone
@@ -61,7 +87,7 @@
      `dbt_valid_to_current`. The margin of two days covers clocks and time zones. An `updated_at` that is a
      number or a text has no such end. #}
   closed_data as (
-    select {{ qbeast_snapshot_key(keys) }}, true as dbt_is_present,
+    select {{ qbeast_snapshot_key_columns(keys) }}, true as dbt_is_present,
       max(greatest({{ columns.dbt_valid_from }}, {{ columns.dbt_valid_to }})) as dbt_known_until,
       {% if valid_type in ('date', 'timestamp', 'timestamp_ntz') -%}
       if(max({{ columns.dbt_valid_to }}) > greatest(max({{ columns.dbt_valid_from }}), {{ now }} + interval 2 days),

@@ -31,7 +31,7 @@
 {%- endmacro %}
 
 
-{% macro qbeast_snapshot_key(keys) -%}
+{% macro qbeast_snapshot_key_columns(keys) -%}
   {%- for key in keys -%}
     {{ key }} as dbt_unique_key_{{ loop.index }}{{ ', ' if not loop.last }}
   {%- endfor -%}

@@ -19,8 +19,8 @@
 
 {# Applies the model's `optimize` after its rows are written. With `auto`, a rebuilt table is skipped,
    because no file of it needs rewriting. #}
-{% macro qbeast_optimize_after_run(relation, spec, added) %}
-  {%- if spec.optimize != 'never' and (added or spec.optimize == 'always') and not qbeast_skips_optimize() -%}
+{% macro qbeast_optimize_after_run(relation, spec, adds) %}
+  {%- if spec.optimize != 'never' and (adds or spec.optimize == 'always') and not qbeast_skips_optimize() -%}
     {%- set done = adapter.qbeast_optimize_after_run(relation, spec) -%}
     {%- if done -%}{% do log('optimize ' ~ relation.render() ~ ': ' ~ done, info=true) %}{%- endif -%}
   {%- endif -%}

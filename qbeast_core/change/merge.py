@@ -22,7 +22,7 @@ from qbeast_core.change.rewrite import (
     change_rows,
 )
 from qbeast_core.delta.operations import Operation
-from qbeast_core.delta.reads import reads_table
+from qbeast_core.delta.reads import TableReads, reads_of
 from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
 from qbeast_core.jvm.catalyst import check_executable
 from qbeast_core.locate.table import OpenTable, WritableTable
@@ -95,13 +95,13 @@ def merge_rows(
     source = in_session(table.spark, source)
     given = without_given_slices(source, newest.snapshot.stores_slices)
     _check(newest, given, merge)
-    reads_itself = reads_table(given, table.address.location)
-    with Source(given, checkpointed, reads_itself) as evaluated:
+    reads = reads_of(given, table.address.location)
+    with Source(given, checkpointed, reads is not TableReads.NONE) as evaluated:
 
         def decide(begun: WritableTable) -> Rewrite:
             return _MergeOfVersion(begun, evaluated.rows(), merge).rewrite()
 
-        return change_rows(table, decide, commit)
+        return change_rows(table, decide, commit, reads)
 
 
 @dataclass(frozen=True)

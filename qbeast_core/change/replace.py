@@ -17,7 +17,7 @@ from qbeast_core.change.rewrite import (
     change_rows,
 )
 from qbeast_core.delta.operations import Operation
-from qbeast_core.delta.reads import reads_table
+from qbeast_core.delta.reads import TableReads, reads_of
 from qbeast_core.errors import ReplaceMismatch
 from qbeast_core.locate.compatibility import check_removable
 from qbeast_core.locate.table import OpenTable, WritableTable
@@ -41,8 +41,8 @@ def replace_rows_where(
     condition = parse_condition(newest.snapshot.dataframe(), where, "where")
     given = without_given_slices(in_session(table.spark, df), newest.snapshot.stores_slices)
     fitting = _fitting(newest, given, merge_schema)
-    reads_itself = reads_table(fitting, table.address.location)
-    with Source(fitting, evaluated_once, reads_itself) as source:
+    reads = reads_of(fitting, table.address.location)
+    with Source(fitting, evaluated_once, reads is not TableReads.NONE) as source:
 
         def decide(begun: WritableTable) -> Rewrite:
             rows = source.rows()
@@ -51,7 +51,7 @@ def replace_rows_where(
             rewrite = deletion(begun, condition, Operation.REPLACE)
             return _with_insertions(rewrite, insertions(new, schema), rows)
 
-        return change_rows(table, decide, commit)
+        return change_rows(table, decide, commit, reads)
 
 
 def replace_rows_matching(
@@ -64,7 +64,8 @@ def replace_rows_matching(
     given = without_given_slices(in_session(table.spark, df), newest.snapshot.stores_slices)
     RowMatcher(newest, given, match)
     _fitting(newest, given, merge_schema)
-    with Source(given, checkpointed, reads_table(given, table.address.location)) as source:
+    reads = reads_of(given, table.address.location)
+    with Source(given, checkpointed, reads is not TableReads.NONE) as source:
 
         def decide(begun: WritableTable) -> Rewrite:
             rows = source.rows()
@@ -72,7 +73,7 @@ def replace_rows_matching(
             rewrite = _matching_deletion(RowMatcher(begun, rows, match))
             return _with_insertions(rewrite, new, rows)
 
-        return change_rows(table, decide, commit)
+        return change_rows(table, decide, commit, reads)
 
 
 def _begin(table: OpenTable, commit: CommitOptions) -> WritableTable | RewriteResult:

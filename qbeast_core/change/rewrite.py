@@ -21,6 +21,7 @@ from qbeast_core.change.candidates import Candidates
 from qbeast_core.counts import counted
 from qbeast_core.delta.application import ApplicationTransaction
 from qbeast_core.delta.operations import Operation
+from qbeast_core.delta.reads import TableReads
 from qbeast_core.jvm.settings import skips_damaged_files
 from qbeast_core.locate.compatibility import check_writable
 from qbeast_core.locate.retry import until_committed
@@ -149,11 +150,13 @@ def change_rows(
     table: OpenTable,
     decide: Callable[[WritableTable], Rewrite],
     commit: CommitOptions,
+    source: TableReads = TableReads.NONE,
 ) -> RewriteResult:
     """Plan a rewrite and do it in one commit; retry both after a conflict with another commit.
 
     Args:
         decide: plans the rewrite for a version of the table.
+        source: how the new rows are read from the table.
 
     Raises:
         IncompatibleTable: the table has features that an indexed write cannot maintain.
@@ -172,7 +175,8 @@ def change_rows(
             begun.transaction.read_whole_table()
             return _write_and_commit(begun, decide(begun), commit.user_metadata)
 
-    result = until_committed(table.label, attempt)
+    retries = source is not TableReads.FIXED
+    result = until_committed(table.label, attempt, retries=retries)
     return replace(result, seconds=time.monotonic() - started)
 
 

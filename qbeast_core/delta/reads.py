@@ -1,6 +1,8 @@
-"""Finds the Delta tables that a query reads."""
+"""Finds out how a query reads a Delta table."""
 
 from __future__ import annotations
+
+from enum import Enum, auto
 
 from pyspark.sql import DataFrame
 
@@ -11,13 +13,24 @@ _V2_TABLE = "io.delta.spark.internal.v2.catalog.DeltaV2Table"
 """What Delta reads if `spark.databricks.delta.v2.enableMode` is STRICT."""
 
 
-def reads_table(df: DataFrame, location: str) -> bool:
-    """Whether a query reads the Delta table at `location`, in a subquery or elsewhere."""
+class TableReads(Enum):
+    """How a query reads a table."""
+
+    NONE = auto()
+    NEWEST = auto()
+    """In a transaction, at the version that this transaction reads."""
+    FIXED = auto()
+    """Also at a version that is fixed, as in `QbeastTable.dataframe()` or by `versionAsOf`."""
+
+
+def reads_of(df: DataFrame, location: str) -> TableReads:
+    """How a query reads the Delta table at `location`, in a subquery or elsewhere."""
     jvm = Jvm(df.sparkSession)
     # Delta's relations belong to an anonymous subclass of this class.
     relation_class = jvm.java_class("org.apache.spark.sql.execution.datasources.HadoopFsRelation")
-    index_class = jvm.java_class("org.apache.spark.sql.delta.files.TahoeFileIndex")
-    paths = set()
+    any_index = jvm.java_class("org.apache.spark.sql.delta.files.TahoeFileIndex")
+    index_of_log = jvm.java_class("org.apache.spark.sql.delta.files.TahoeLogFileIndex")
+    is_fixed: dict[str, bool] = {}
     analyzed = df._jdf.queryExecution().analyzed()
     for plan in (analyzed, *jvm.elements(analyzed.subqueriesAll())):
         for leaf in jvm.elements(plan.collectLeaves()):
@@ -25,11 +38,21 @@ def reads_table(df: DataFrame, location: str) -> bool:
             if kind == "DataSourceV2Relation" and jvm.has_class(_V2_TABLE):
                 if jvm.java_class(_V2_TABLE).isInstance(leaf.table()):
                     path = str(leaf.table().getTablePath().toString())
-                    paths.add(str(delta_log_of(df.sparkSession, path).dataPath().toString()))
+                    is_fixed.setdefault(_data_path(df, path), False)
             elif kind == "LogicalRelation":
                 relation = leaf.relation()
-                if relation_class.isInstance(relation) and index_class.isInstance(
-                    relation.location()
-                ):
-                    paths.add(str(relation.location().path().toString()))
-    return str(delta_log_of(df.sparkSession, location).dataPath().toString()) in paths
+                if not relation_class.isInstance(relation):
+                    continue
+                index = relation.location()
+                if any_index.isInstance(index):
+                    path = str(index.path().toString())
+                    follows = index_of_log.isInstance(index) and not index.isTimeTravelQuery()
+                    is_fixed[path] = is_fixed.get(path, False) or not follows
+    fixed = is_fixed.get(_data_path(df, location))
+    if fixed is None:
+        return TableReads.NONE
+    return TableReads.FIXED if fixed else TableReads.NEWEST
+
+
+def _data_path(df: DataFrame, location: str) -> str:
+    return str(delta_log_of(df.sparkSession, location).dataPath().toString())

@@ -25,7 +25,9 @@ _FIRST_WAIT_SECONDS, _MAX_WAIT_SECONDS = 0.05, 5.0
 T = TypeVar("T")
 
 
-def until_committed(table: str, attempt: Callable[[], T], *, wrote_before: bool = False) -> T:
+def until_committed(
+    table: str, attempt: Callable[[], T], *, wrote_before: bool = False, retries: bool = True
+) -> T:
     """Retry `attempt` until it does not conflict with another commit, and return its result.
 
     Each attempt starts from the table's newest version. `Transaction.commit` recognizes its own
@@ -35,13 +37,15 @@ def until_committed(table: str, attempt: Callable[[], T], *, wrote_before: bool 
     Args:
         table: the table's name, for messages.
         wrote_before: whether the operation has already committed something, which stays.
+        retries: False if the rows come from a version of this table that another attempt would
+            not read again.
 
     Raises:
         CommitConflict: every attempt conflicted; the last conflict is the cause.
     """
     retrying = Retrying(
         retry=retry_if_exception(_is_conflict),
-        stop=stop_after_attempt(MAX_ATTEMPTS),
+        stop=stop_after_attempt(MAX_ATTEMPTS if retries else 1),
         wait=wait_random_exponential(_FIRST_WAIT_SECONDS, _MAX_WAIT_SECONDS),
         before_sleep=before_sleep_log(logger, logging.INFO),
         reraise=True,
@@ -51,6 +55,11 @@ def until_committed(table: str, attempt: Callable[[], T], *, wrote_before: bool 
     except Exception as error:
         if not _is_conflict(error):
             raise
+        if not retries:
+            raise CommitConflict(
+                f"{table} was changed by another writer, and the rows to write were read from an "
+                "earlier version of it; nothing was written. Open the table and read it again"
+            ) from error
         nothing = "nothing more" if wrote_before else "nothing"
         raise CommitConflict(
             f"{table} was changed by other writers during each of {MAX_ATTEMPTS} attempts; "

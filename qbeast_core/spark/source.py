@@ -17,7 +17,7 @@ class Source:
     If the query reads the table that it changes, each attempt evaluates it again, at the version
     that its transaction starts from.
 
-        with Source(query, checkpointed, reads_table(query, location)) as source:
+        with Source(query, checkpointed, reads_itself) as source:
             until_committed(..., lambda: ... source.rows() ...)
     """
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame
 
 from qbeast_core.delta.application import ApplicationTransaction
-from qbeast_core.delta.reads import reads_table
+from qbeast_core.delta.reads import TableReads, reads_of
 from qbeast_core.delta.schema_merge import merges_schema
 from qbeast_core.errors import SampleWarning
 from qbeast_core.jvm.failures import typed_errors
@@ -36,6 +36,7 @@ from qbeast_core.write.request import WriteRequest
 from qbeast_core.write.result import WriteResult
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @typed_errors
@@ -189,11 +190,13 @@ def write_table(
     if isinstance(begun, WriteResult):
         return begun
     rows = _prepare(request, begun, df)
-    reads_itself = begun.snapshot.exists and reads_table(rows, request.address.location)
-    attempts = _Attempts(request, begun, reads_itself)
-    result = until_committed(request.address.label, lambda: _try_one_pass(attempts, rows))
+    location = request.address.location
+    attempts = _Attempts(
+        request, begun, reads_of(rows, location) if begun.snapshot.exists else TableReads.NONE
+    )
+    result = attempts.until_committed(lambda: _try_one_pass(attempts, rows))
     if isinstance(result, DoesNotFit):
-        if result.rows is not None and not reads_itself:
+        if result.rows is not None and not attempts.reads_itself:
             rows = request.without_given_slices(result.rows)
         result = _write_in_two_passes(attempts, rows)
     if issue_warnings:
@@ -216,12 +219,17 @@ def _prepare(request: WriteRequest, table: WritableTable, given: DataFrame) -> D
 class _Attempts:
     """Begins the attempts of a write; the first one reuses the transaction that was checked."""
 
-    def __init__(self, request: WriteRequest, checked: WritableTable, reads_itself: bool) -> None:
-        """`reads_itself`: whether the rows come from the table that they are written to."""
+    def __init__(self, request: WriteRequest, checked: WritableTable, reads: TableReads) -> None:
+        """`reads`: how the rows are read from the table that they are written to."""
         self.request = request
         self.checked = checked
-        self.reads_itself = reads_itself
+        self.reads_itself = reads is not TableReads.NONE
+        # Rows of an earlier version would replace what others committed since.
+        self._retries = reads is not TableReads.FIXED or request.mode is not WriteMode.OVERWRITE
         self._unused: WritableTable | None = checked
+
+    def until_committed(self, attempt: Callable[[], T]) -> T:
+        return until_committed(self.request.address.label, attempt, retries=self._retries)
 
     def begin(self) -> WritableTable | WriteResult:
         """The table for the next attempt, or the result if there is nothing to do."""
@@ -265,7 +273,7 @@ def _write_in_two_passes(attempts: _Attempts, rows: DataFrame) -> WriteResult:
         if source.is_checkpointed:
             # Others may have committed while the rows were checkpointed.
             attempts.discard()
-        return until_committed(request.address.label, lambda: _try_two_passes(attempts, source))
+        return attempts.until_committed(lambda: _try_two_passes(attempts, source))
 
 
 def _try_two_passes(attempts: _Attempts, source: Source) -> WriteResult:

@@ -272,6 +272,48 @@ def test_a_table_rewritten_from_its_own_rows_keeps_those_appended_meanwhile(
     assert_sound(spark, path, range(2300))
 
 
+FIXED_READS = {
+    "overwrite": lambda path, rows: write_table(rows, path=path, mode="overwrite"),
+    "merge": lambda path, rows: QbeastTable.for_path(rows.sparkSession, path).merge(rows, on="id"),
+    "replace_where": lambda path, rows: QbeastTable.for_path(rows.sparkSession, path).replace_where(
+        rows, "true"
+    ),
+    "replace_matching": lambda path, rows: QbeastTable.for_path(
+        rows.sparkSession, path
+    ).replace_matching(rows, on="id"),
+}
+
+
+@pytest.mark.parametrize("change", FIXED_READS.values(), ids=FIXED_READS)
+def test_rows_of_an_earlier_version_do_not_replace_those_of_another_writer(
+    spark: SparkSession, path: str, change: Any
+) -> None:
+    """`QbeastTable` reads one version, as `versionAsOf` does, and another attempt would, too."""
+    table = QbeastTable.for_path(spark, path)
+    of_version = spark.read.format("delta").option("versionAsOf", table.version).load(path)
+    other = Once(lambda: QbeastTable.for_path(spark.newSession(), path).update({"a": "a + 1"}))
+    for read in (table.dataframe(), of_version):
+        version = last_version(path)
+        with (
+            failpoints.at(failpoints.BEFORE_COMMIT, other),
+            pytest.raises(CommitConflict, match="read from an earlier version of it"),
+        ):
+            change(path, read)
+        assert last_version(path) == version + 1
+        other = Once(lambda: QbeastTable.for_path(spark.newSession(), path).delete("id = 7"))
+    assert_sound(spark, path, (i for i in range(2000) if i != 7))
+
+
+def test_rows_of_an_earlier_version_can_be_appended_beside_another_writer(
+    spark: SparkSession, path: str
+) -> None:
+    read = QbeastTable.for_path(spark, path).dataframe().where("id < 100").selectExpr("id", "a")
+    before = plain(spark, path).count()
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(appends(spark, path, 2000, 300))):
+        write_table(read, path=path)
+    assert plain(spark, path).count() == before + 400
+
+
 @pytest.mark.parametrize("count", [100, 900])
 def test_two_increments_at_once_append_each_row_once(
     spark: SparkSession, path: str, count: int

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, failpoints, write_table
-from qbeast_core.delta.reads import reads_table
+from qbeast_core.delta.reads import TableReads, reads_of
 from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.spark import drawing, evaluation
@@ -506,8 +506,8 @@ def test_a_table_that_delta_reads_by_its_newer_reader_is_found_in_a_query(
         spark.range(9).write.format("delta").save(path)
     with changed_settings(spark, {"spark.databricks.delta.v2.enableMode": "STRICT"}):
         rows = spark.sql(f"select id from delta.`{one}`")
-    assert reads_table(rows, one)
-    assert not reads_table(rows, other)
+    assert reads_of(rows, one) is TableReads.NEWEST
+    assert reads_of(rows, other) is TableReads.NONE
 
 
 def test_a_source_table_that_is_replaced_between_the_passes_gives_one_version(

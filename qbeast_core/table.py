@@ -28,7 +28,7 @@ from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.maintain.optimize import OptimizeResult, optimize_table
 from qbeast_core.maintain.scope import Scope
-from qbeast_core.model.revision import LAST_REVISION_KEY, Revision
+from qbeast_core.model.revision import Revision, describes_index
 from qbeast_core.options import (
     ALL,
     parse_flag,
@@ -678,4 +678,4 @@ class QbeastTable:
 
 
 def _has_index(snapshot: TableSnapshot) -> bool:
-    return snapshot.exists and LAST_REVISION_KEY in snapshot.configuration
+    return snapshot.exists and describes_index(snapshot.configuration)

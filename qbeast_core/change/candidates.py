@@ -85,20 +85,31 @@ class Candidates:
 
     def _indices(self, uris: Sequence[str]) -> dict[str, int]:
         """The index of each file that Spark names by a URI; the log spells paths differently."""
+        indices: dict[str, int] = {}
+        # Some writers escape paths twice. But `a%20b` and `a b` can also be two files.
+        for escapes in (1, 2):
+            unknown = [uri for uri in uris if uri not in indices]
+            indices |= self._indices_by_path(unknown, escapes)
+        return indices
+
+    def _indices_by_path(self, uris: Sequence[str], escapes: int) -> dict[str, int]:
         known: dict[str, list[tuple[str, int]]] = defaultdict(list)
-        for i in self.files.tolist():
-            path = _spelled(self.table.snapshot.files[i].path)
+        for i in self.files.tolist() if uris else ():
+            path = _spelled(self.table.snapshot.files[i].path, escapes)
             known[path.rpartition("/")[2]].append((path, i))
         indices = {}
         for uri in uris:
-            full = _spelled(uri)
+            full = _spelled(uri, escapes)
             same_name = known[full.rpartition("/")[2]]
             # The log's paths are relative to the table. If two match, the longer one is right.
             fitting = [(path, i) for path, i in same_name if f"/{full}".endswith(f"/{path}")]
-            indices[uri] = max(fitting, key=lambda found: len(found[0]))[1]
+            if fitting:
+                indices[uri] = max(fitting, key=lambda found: len(found[0]))[1]
         return indices
 
 
-def _spelled(path: str) -> str:
-    """A path or URI without its scheme and with escapes resolved, including double escapes."""
-    return re.sub(r"^[A-Za-z][\w+.-]*:", "", unquote(unquote(path))).lstrip("/")
+def _spelled(path: str, escapes: int) -> str:
+    """A path or URI without its scheme, unescaped so many times."""
+    for _ in range(escapes):
+        path = unquote(path)
+    return re.sub(r"^[A-Za-z][\w+.-]*:", "", path).lstrip("/")

@@ -25,6 +25,7 @@ from qbeast_core.delta.operations import Operation
 from qbeast_core.delta.reads import TableReads, reads_of
 from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
 from qbeast_core.jvm.catalyst import check_executable
+from qbeast_core.locate.compatibility import check_removable
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.options import parse_texts
 from qbeast_core.spark.alignment import absent_value, assigned
@@ -139,6 +140,7 @@ class _MergeOfVersion:
         affected = self._affected(candidates)
         parts, cheaper = [], []
         if len(affected.removed):
+            check_removable(self.table)
             parts.append(self._updates(affected.removed))
             # Rows that keep their position are measured from the files, without the join.
             cheaper.append(self.table.rows(affected.removed))

@@ -190,6 +190,7 @@ class Transaction:
 
     def write_change_feed(self, df: DataFrame) -> None:
         """Write rows to the change data feed; they have the column `_change_type`."""
+        self.metadata.store_merged_columns()
         with session_with(self._spark, _whole_timestamps(self._spark)) as copy:
             written = self._write_in_session(copy, df)
         self._other_actions += self._split_actions(written)[1]

@@ -7,7 +7,7 @@ Appends are indexed immediately, and `optimize` indexes the existing files.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException
@@ -19,7 +19,7 @@ from qbeast_core.delta.operations import Operation
 from qbeast_core.errors import IncompatibleTable, IndexMismatch, NotAQbeastTable, Remedy
 from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.jvm.settings import run_statement
-from qbeast_core.locate.address import PARQUET, TableAddress, address_of_text
+from qbeast_core.locate.address import PARQUET, RELATION_KEY, TableAddress, address_of_text
 from qbeast_core.locate.compatibility import (
     check_no_slice_column,
     check_own_files,
@@ -33,7 +33,7 @@ from qbeast_core.model.revision import Revision
 from qbeast_core.options import AUTO, resolve_columns
 from qbeast_core.spark.slices import with_slices
 from qbeast_core.tree.column_choice import ColumnChoice
-from qbeast_core.write.index_keys import option_keys, slices_key
+from qbeast_core.write.index_keys import is_index_key, option_keys, slices_key
 from qbeast_core.write.index_options import IndexOptions
 from qbeast_core.write.revision import check_sample_key, check_slices, continued_transformers
 from qbeast_core.write.sizing import automatic_cube_size
@@ -190,6 +190,15 @@ def _convert_parquet(spark: SparkSession, table: OpenTable, options: IndexOption
     failpoints.reach(failpoints.AFTER_COMMIT)
 
 
+def _without_index(configuration: Mapping[str, str]) -> dict[str, str]:
+    """The configuration without what a removed index left."""
+    return {
+        key: text
+        for key, text in configuration.items()
+        if key == RELATION_KEY or not is_index_key(key)
+    }
+
+
 def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
     snapshot = table.snapshot
     if not snapshot.exists:
@@ -216,7 +225,7 @@ def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
     )
     table.transaction.metadata.update_configuration(
         {
-            **snapshot.configuration,
+            **_without_index(snapshot.configuration),
             **option_keys(columns, staging),
             **options.automatic_keys(table, choice),
             **table.configuration.with_revision(staging).write(),

@@ -210,6 +210,15 @@ def next_revision(
     )
 
 
+def describes_index(conf: Mapping[str, str]) -> bool:
+    """Whether a table's configuration has an index (docs/format.md 2.1)."""
+    return LAST_REVISION_KEY in conf or any(
+        key.startswith(REVISION_KEY_PREFIX)
+        and parse_id(key.removeprefix(REVISION_KEY_PREFIX)) is not None
+        for key in conf
+    )
+
+
 @dataclass(frozen=True)
 class IndexConfiguration:
     """The revisions of a table, from the `qbeast.*` keys of its Delta configuration.

@@ -210,10 +210,11 @@ class IndexWriter(Generic[Index]):
             The version of the commit.
         """
         retags: Mapping[int, Mapping[str, str]] = {}
-        if removes is not None and len(removes) < len(self.table.snapshot.files):
+        files = self.table.snapshot.files
+        if removes is not None and len(removes) < len(files):
             # The revision of the new files needs no anchors: these files carry its weights.
             own = written.revision.revision_id if written.staged else None
-            retags = anchor_tags(self.table.index, removes, skipped=own)
+            retags = anchor_tags(self.table.index, files, removes, skipped=own)
         return self.table.transaction.commit(
             operation,
             written.staged,

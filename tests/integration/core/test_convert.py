@@ -487,3 +487,42 @@ def test_a_conversion_that_ended_before_the_catalog_was_updated_is_finished(
         assert not convert_to_qbeast(spark, name, "a", 100).changed
     finally:
         spark.sql(f"drop table {name}")
+
+
+def test_what_a_removed_index_left_is_not_part_of_the_next_one(
+    spark: SparkSession, delta_table: str
+) -> None:
+    write_table(
+        rows(spark, 0, 1000),
+        path=delta_table,
+        mode="overwrite",
+        columns_to_index=["a"],
+        sample_key="id",
+        slices=True,
+    )
+    revisions = [key for key in configuration(delta_table) if "evision" in key]
+    keys = ", ".join(map(repr, revisions))
+    spark.sql(f"alter table delta.`{delta_table}` unset tblproperties ({keys})")
+    convert_to_qbeast(spark, f"delta.`{delta_table}`", ["s:hash"])
+    table = QbeastTable.for_path(spark, delta_table)
+    assert table.revisions[-1].sample_key == ()
+    assert {"qbeast.slices", "qbeast.sampleKey"}.isdisjoint(configuration(delta_table))
+    write_table(rows(spark, 1000, 200), path=delta_table)
+    assert QbeastTable.for_path(spark, delta_table).optimize().changed
+    assert_sound(spark, delta_table, range(1200))
+
+
+def test_an_index_without_the_number_of_its_last_revision_is_complete(
+    spark: SparkSession, delta_table: str
+) -> None:
+    """docs/format.md 2.1"""
+    write_table(rows(spark, 0, 1000), path=delta_table, mode="overwrite", columns_to_index=["a"])
+    unset = "unset tblproperties ('qbeast.lastRevisionID')"
+    spark.sql(f"alter table delta.`{delta_table}` {unset}")
+    assert not convert_to_qbeast(spark, f"delta.`{delta_table}`", ["a"]).changed
+    table = QbeastTable.for_path(spark, delta_table)
+    assert [each for each in table.check().problems if "lastRevisionID is None" in each]
+    assert table.delete("id < 10").rows_deleted == 10
+    write_table(rows(spark, 1000, 200), path=delta_table, mode="overwrite")
+    assert QbeastTable.for_path(spark, delta_table).check().ok
+    assert_sound(spark, delta_table, range(1000, 1200))

@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from qbeast_core import QbeastTable, write_table
+from qbeast_core import QbeastTable, convert_to_qbeast, write_table
 from qbeast_core.errors import IncompatibleTable, InvalidOptions, ReplaceMismatch, UnknownColumn
 from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.model.weight import weight_of_fraction
@@ -280,3 +280,21 @@ def test_generated_columns_are_left_to_delta(spark: SparkSession, tmp_path: Path
     )
     with pytest.raises(IncompatibleTable, match="twice"):
         QbeastTable.for_path(spark, path).update({"id": "id + 1"})
+
+
+def test_files_whose_names_differ_in_their_escapes_are_not_confused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    directory = tmp_path / "t"
+    directory.mkdir()
+    for name, first, count in (("a b", 1, 1), ("a%20b", 10, 5), ("a%2520b", 20, 5)):
+        written = tmp_path / f"of {first}"
+        spark.range(first, first + count, 1, 1).write.parquet(str(written))
+        (file,) = written.glob("*.parquet")
+        file.rename(directory / f"{name}.parquet")
+    convert_to_qbeast(spark, f"parquet.`{directory}`", "id")
+    table = QbeastTable.for_path(spark, directory)
+    assert table.delete("id = 12 or id = 21").rows_deleted == 2
+    assert table.update({"id": "-id"}, "id = 11").rows_updated == 1
+    ids = {row.id for row in plain(spark, directory).collect()}
+    assert ids == {1, 10, -11, 13, 14, 20, 22, 23, 24}

@@ -269,3 +269,44 @@ def test_a_table_without_rows_is_append_only_too(spark: SparkSession, tmp_path: 
     convert_to_qbeast(spark, f"delta.`{path}`", "id")
     write_table(spark.range(5), path=path)
     assert_sound(spark, path, range(5))
+
+
+def test_a_merge_into_an_append_only_table_can_only_insert(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    properties = {"delta.appendOnly": "true"}
+    write_table(
+        spark.range(10).selectExpr("id", "0 as n"),
+        path=path,
+        columns_to_index="id",
+        properties=properties,
+    )
+    table = QbeastTable.for_path(spark, path)
+    with pytest.raises(IncompatibleTable, match="append-only"):
+        table.merge(spark.range(5, 15).selectExpr("id", "1 as n"), on="id")
+    assert last_version(path) == 0
+    new = spark.range(5, 15).selectExpr("id", "1 as n")
+    assert table.merge(new, on="id", update=False).rows_inserted == 5
+    assert table.merge(spark.range(20, 25).selectExpr("id", "1 as n"), on="id").rows_inserted == 5
+    assert_sound(spark, path, [*range(15), *range(20, 25)])
+
+
+def test_an_anchor_is_put_on_a_file_without_a_deletion_vector(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Delta adds no file with a deletion vector while the table's property is off."""
+    path = str(tmp_path / "t")
+    key = "delta.enableDeletionVectors"
+    write_table(
+        spark.range(2000), path=path, columns_to_index="id", cube_size=100, properties={key: "true"}
+    )
+    rows = plain(spark, path).selectExpr("id", "_metadata.file_name", "hash(id)").collect()
+    whole = max(rows, key=lambda row: row[2]).file_name
+    hidden = [row.id for row in rows if row.file_name != whole and row.id % 10 == 0]
+    spark.sql(f"delete from delta.`{path}` where id in ({', '.join(map(str, hidden))})")
+    spark.sql(f"alter table delta.`{path}` set tblproperties('{key}' = 'false')")
+    where = "hash(id) < -1717986918"
+    left = [row.id for row in plain(spark, path).where(f"not ({where})").collect()]
+    QbeastTable.for_path(spark, path).delete(where)
+    assert_sound(spark, path, left)

@@ -334,3 +334,22 @@ def test_another_writer_may_add_the_columns_first(spark: SparkSession, tmp_path:
     twins.delta(rows.withColumn("new", rows.new.cast("bigint")))
     twins.assert_alike()
     assert_sound(spark, twins.indexed)
+
+
+def test_a_replacement_by_no_rows_adds_columns_to_a_table_with_a_change_feed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    ours, twin = str(tmp_path / "ours"), str(tmp_path / "twin")
+    feed = {"delta.enableChangeDataFeed": "true"}
+    write_table(spark.range(10), path=ours, columns_to_index="id", properties=feed)
+    spark.range(10).write.format("delta").options(**feed).save(twin)
+    empty = spark.range(0).selectExpr("id", "1 as extra")
+    QbeastTable.for_path(spark, ours).replace_where(empty, "true", merge_schema=True)
+    writer = empty.write.format("delta").mode("overwrite")
+    writer.option("replaceWhere", "true").option("mergeSchema", "true").save(twin)
+    left, expected = (spark.read.format("delta").load(path) for path in (ours, twin))
+    assert left.schema == expected.schema
+    assert left.count() == expected.count() == 0
+    changes = spark.read.format("delta").option("readChangeFeed", "true")
+    deleted = changes.option("startingVersion", 1).load(ours)
+    assert deleted.where("_change_type = 'delete'").count() == 10

@@ -20,7 +20,9 @@ DEFAULT_CATALOG = "derby"
 DEFAULT_PROGRESS_SECONDS = 10.0
 STATE_DIRECTORY = ".qbeast"
 CATALOGS = ("derby", "memory", "hive")
-_SECRET = re.compile("secret|password|token|access[.]?key|credential", re.IGNORECASE)
+_SECRET = re.compile(
+    "secret|password|token|(access|account|private)[.]?key|credential", re.IGNORECASE
+)
 
 _KEY_HINTS = {
     "server_side_parameters": "use `spark_config` instead",

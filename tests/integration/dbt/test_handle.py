@@ -46,6 +46,22 @@ def test_cancel_ends_one_nodes_jobs_and_no_others(spark: SparkSession) -> None:
         pass
 
 
+def test_a_statement_that_begins_while_its_node_is_cancelled_does_not_run(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = handle(spark, "node")
+    looked_up = spark.sparkContext.getLocalProperty
+
+    def cancel(key: str) -> Any:
+        monkeypatch.undo()
+        node.cancel()
+        return looked_up(key)
+
+    monkeypatch.setattr(spark.sparkContext, "getLocalProperty", cancel)
+    with pytest.raises(DbtRuntimeError, match="node was cancelled"), node.running():
+        pass
+
+
 def test_a_callers_job_group_is_given_back(spark: SparkSession) -> None:
     context = spark.sparkContext
     context.setJobGroup("mine", "my work")

@@ -25,6 +25,7 @@ from tests.integration.dbt.projects import (
     properties,
     versions,
 )
+from tests.support.views import temporary_views
 
 QUERY = """
 {% if is_incremental() %}
@@ -243,6 +244,28 @@ class TestPartitions:
                 assert "more" not in table.columns, name
             else:
                 assert rows == expected, message_of(results, name)
+
+
+OF_DAYS = """
+{{ config(materialized='incremental', incremental_strategy='insert_overwrite', file_format='FORMAT',
+          partition_by='day') }}
+select 1 as id, date'2024-01-01' as {{ var('name', 'day') }}
+"""
+
+
+class TestLostPartition:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {f"{kind}.sql": OF_DAYS.replace("FORMAT", kind) for kind in ("delta", "parquet")}
+
+    def test_rows_without_their_partition_are_refused(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        run_dbt(["run"])
+        results = run_dbt(["run", "--vars", "{name: the_day}"], expect_pass=False)
+        for name in ("delta", "parquet"):
+            assert "its query has no column 'day'" in message_of(results, name)
+            assert [row.id for row in spark.table(f"{project.test_schema}.{name}").collect()] == [1]
 
 
 MERGED = """
@@ -776,10 +799,30 @@ def model(dbt, session):
 """
 
 
+OF_ANOTHER_SESSION = """
+from pyspark.sql import SparkSession
+
+def model(dbt, session):
+    dbt.config(materialized="table")
+    return SparkSession._instantiatedSession.range(3)
+"""
+
+
 class TestPythonModels:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
-        return {"counted.py": PYTHON, "with_classes.py": WITH_CLASSES}
+        return {
+            "counted.py": PYTHON,
+            "with_classes.py": WITH_CLASSES,
+            "of_another_session.py": OF_ANOTHER_SESSION,
+        }
+
+    def test_rows_of_another_session_leave_no_view_in_it(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        run_dbt(["run", "-s", "of_another_session"])
+        assert spark.table(f"{project.test_schema}.of_another_session").count() == 3
+        assert temporary_views(spark) == []
 
     def test_its_classes_and_functions_work_in_this_process_and_in_workers(
         self, project: Any, spark: SparkSession

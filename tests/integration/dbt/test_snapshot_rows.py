@@ -273,6 +273,38 @@ class TestKeysWithTheSeparator:
                 assert valid == expected, name
 
 
+LOST = {
+    "time": f"unique_key: id, {TIME}, hard_deletes: invalidate",
+    "time_indexed": f"unique_key: [id, part], {TIME}, columns_to_index: [id]",
+    "check_indexed": f"unique_key: id, {CHECK}: [v], updated_at: updated_at, columns_to_index: [v]",
+}
+
+
+class TestLostColumns:
+    """A key or date that the source has lost would be NULL in each row."""
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, Any]:
+        return {"histories.yml": snapshots_yml(LOST)}
+
+    @pytest.mark.parametrize("lost", ["id", "updated_at"])
+    def test_no_record_changes(self, project: Any, spark: SparkSession, lost: str) -> None:
+        histories = Histories(spark, project.test_schema)
+        before = histories.run(LOST, row(1, "a", 1), row(2, "b", 2))
+        present = spark.table(f"{project.test_schema}.present").withColumnRenamed(lost, "renamed")
+        present = spark.createDataFrame(present.toArrow())
+        writer = present.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+        writer.saveAsTable(f"{project.test_schema}.present")
+        results = run_dbt(["snapshot"], expect_pass=False)
+        for name in LOST:
+            assert re.search(
+                rf"cannot be resolved.*`{lost}`|`{lost}` cannot", message_of(results, name)
+            )
+            assert set(histories.records(name)) == before[name], name
+            assert "renamed" not in spark.table(f"{project.test_schema}.{name}").columns
+        spark.sql(f"drop table {project.test_schema}.present")
+
+
 FOREVER = "timestamp'9999-12-31 00:00:00'"
 DATED = {
     "dated": f"unique_key: id, {TIME}, hard_deletes: invalidate",

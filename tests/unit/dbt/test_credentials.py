@@ -64,11 +64,13 @@ def test_debug_hides_what_may_be_secret() -> None:
         "spark.hadoop.fs.s3a.secret.key": "k1",
         "spark.hadoop.fs.s3a.access.key": "k2",
         "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:x?user=a&password=k3",
+        "spark.hadoop.fs.azure.account.key.acc.dfs.core.windows.net": "k4",
+        "spark.hadoop.fs.gs.auth.service.account.private.key": "k5",
         "spark.driver.memory": "2g",
     }
     shown = dict(credentials(spark_config=settings).connection_info())["spark_config"]
     assert shown.keys() == settings.keys()
-    assert list(shown.values()) == ["(hidden)", "(hidden)", "(hidden)", "2g"]
+    assert list(shown.values()) == [*["(hidden)"] * 5, "2g"]
 
 
 def test_yaml_values_become_spark_settings() -> None:

@@ -1,6 +1,6 @@
 """The rows of an increment as a temporary view, for a SQL statement that adds them to a table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dbt.adapters.qbeast.models.advice import advising, full_refresh
 from dbt.adapters.qbeast.models.configuration import ModelSpec
@@ -20,9 +20,11 @@ from dbt.adapters.qbeast.models.schema_changes import (
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from qbeast_core import aligned, is_always_generated, is_identity
 
+_GENERATED = "delta.generationExpression"
 _WITHOUT_COLUMN_LIST = (REPLACE_WHERE, MICROBATCH)
 """Spark's INSERT ... REPLACE WHERE takes all columns, in the table's order."""
 
@@ -56,8 +58,8 @@ def view_of_increment(
     if spec is not None:
         with advising(session, table, spec):
             check_same_index(session, table, spec)
-    if increment.strategy == INSERT_OVERWRITE:
-        _require_its_partitions(session, table, model, increment)
+    if increment.strategy == INSERT_OVERWRITE and increment.partition_by:
+        _require_its_partitions(session, query, table, model, increment)
     if increment.is_custom:
         rows = apply_schema_change(query, table, increment.on_schema_change, model)
     elif increment.strategy in _WITHOUT_COLUMN_LIST:
@@ -73,12 +75,23 @@ def view_of_increment(
 
 
 def _require_its_partitions(
-    session: SparkSession, table: str, model: str, increment: Increment
+    session: SparkSession,
+    query: Callable[[], DataFrame],
+    table: str,
+    model: str,
+    increment: Increment,
 ) -> None:
-    """Raises DbtRuntimeError if `partition_by` names other columns than the table's partitions."""
+    """Raises DbtRuntimeError if rows outside the query's partitions would be deleted or doubled.
+
+    That is so if `partition_by` names other columns than the table's partitions, or if the query
+    lacks one of them.
+    """
     wanted = list(increment.partition_by)
+    if any("(" in each for each in wanted):
+        return  # partitions of Iceberg that are computed, which the catalog does not list
     present = [each.name for each in session.catalog.listColumns(table) if each.isPartition]
-    if not wanted or set(map(str.lower, wanted)) == set(map(str.lower, present)):
+    if set(map(str.lower, wanted)) == set(map(str.lower, present)):
+        _require_partition_values(query, table_schema(session, table), model, wanted)
         return
     is_now = "is not partitioned"
     remedy = (
@@ -93,6 +106,19 @@ def _require_its_partitions(
         f"delete rows outside the query's partitions. {remedy}. To repartition the table: "
         f"{full_refresh(model)}."
     )
+
+
+def _require_partition_values(
+    query: Callable[[], DataFrame], schema: StructType, model: str, partition_by: Sequence[str]
+) -> None:
+    computed = {field.name.lower() for field in schema if _GENERATED in field.metadata}
+    given = computed.union(map(str.lower, query().columns))
+    if missing := [name for name in partition_by if name.lower() not in given]:
+        raise DbtRuntimeError(
+            f"{model} has partition_by={partition_by!r}, but its query has no column "
+            f"{', '.join(map(repr, missing))}: insert_overwrite would add its rows to the "
+            "partition of nulls, and leave those in the others. Add the column to the query"
+        )
 
 
 def _require_no_identity(

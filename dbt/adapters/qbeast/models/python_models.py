@@ -106,9 +106,8 @@ def _module(unique_id: str) -> Iterator[ModuleType]:
 
 def _as_view(session: SparkSession, frame: DataFrame) -> None:
     """Creates a view of the rows in the session; pandas on Spark uses the shared session."""
-    session.catalog.dropTempView(VIEW)
-    frame.createOrReplaceTempView(VIEW)
-    if session.catalog.tableExists(VIEW):
+    if frame.sparkSession is session:
+        frame.createOrReplaceTempView(VIEW)
         return
     shared = f"{VIEW}_{uuid.uuid4().hex}"
     frame.createGlobalTempView(shared)

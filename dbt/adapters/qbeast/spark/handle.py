@@ -65,15 +65,16 @@ class SessionHandle:
 
         Raises DbtRuntimeError if the node has been cancelled.
         """
-        if self._cancelled:
-            raise DbtRuntimeError(f"{self.name} was cancelled")
         context = self.session.sparkContext
         before = {key: context.getLocalProperty(key) for key in _JOB_PROPERTIES}
-        activate(self.session)
-        context.setJobGroup(self.job_group, self.name, interruptOnCancel=True)
         was_idle = self._idle.is_set()
+        # Before the test: a cancellation ends when it finds the node idle.
         self._idle.clear()
         try:
+            if self._cancelled:
+                raise DbtRuntimeError(f"{self.name} was cancelled")
+            activate(self.session)
+            context.setJobGroup(self.job_group, self.name, interruptOnCancel=True)
             with self._progress() if was_idle else nullcontext():
                 yield self.session
         finally:

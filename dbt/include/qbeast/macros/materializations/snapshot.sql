@@ -51,6 +51,10 @@
     {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
     {% do adapter.assert_valid_snapshot_target_given_strategy(
         target_relation, columns, strategy, get_columns_in_query(source_query)) %}
+    {# Later, a column that the source has lost is one of nulls. #}
+    {% do get_columns_in_query(
+        'select ' ~ (qbeast_snapshot_keys(strategy) + [strategy.updated_at]) | join(', ')
+        ~ ' from (\n' ~ source_query ~ '\n) as source_data') %}
     {%- set changes = qbeast_snapshot_changes(strategy, node, target_relation, columns) -%}
     {%- if is_indexed -%}
       {%- set response = adapter.qbeast_merge_snapshot(

@@ -113,14 +113,15 @@ def _request_with_present_options(table: OpenTable, started: float) -> WriteRequ
     stored = table.snapshot.configuration
     chosen = is_automatic(stored, Option.CUBE_SIZE)
     cube_size = AUTO if chosen else table.configuration.latest.desired_cube_size
+    options = IndexOptions.parse(
+        columns_to_index=None,
+        cube_size=cube_size,
+        column_stats=stored.get(COLUMN_STATS_KEY) or None,
+    )
     return WriteRequest(
         address=replace(table.address, name=stored.get(RELATION_KEY)),
         mode=WriteMode.OVERWRITE,
-        options=IndexOptions.parse(
-            columns_to_index=None,
-            cube_size=cube_size,
-            column_stats=stored.get(COLUMN_STATS_KEY) or None,
-        ),
+        options=replace(options, keeps_choices=True),
         properties=None,
         comment=None,
         user_metadata=None,

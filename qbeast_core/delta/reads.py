@@ -7,6 +7,7 @@ from enum import Enum, auto
 from pyspark.sql import DataFrame
 
 from qbeast_core.delta.snapshot import delta_log_of
+from qbeast_core.jvm.catalyst import anew
 from qbeast_core.jvm.gateway import Jvm
 
 _V2_TABLE = "io.delta.spark.internal.v2.catalog.DeltaV2Table"
@@ -20,7 +21,8 @@ class TableReads(Enum):
     NEWEST = auto()
     """In a transaction, at the version that this transaction reads."""
     FIXED = auto()
-    """Also at a version that is fixed, as in `QbeastTable.dataframe()` or by `versionAsOf`."""
+    """Also at a version that is fixed, as in `QbeastTable.dataframe()`, by `versionAsOf`, or in
+    Spark's cache."""
 
 
 def reads_of(df: DataFrame, location: str) -> TableReads:
@@ -51,7 +53,18 @@ def reads_of(df: DataFrame, location: str) -> TableReads:
     fixed = is_fixed.get(_data_path(df, location))
     if fixed is None:
         return TableReads.NONE
-    return TableReads.FIXED if fixed else TableReads.NEWEST
+    return TableReads.FIXED if fixed or _reads_cache(jvm, df) else TableReads.NEWEST
+
+
+def _reads_cache(jvm: Jvm, df: DataFrame) -> bool:
+    """Whether Spark takes rows of the query from its cache, where they stay what they were."""
+    plan = anew(df)._jdf.queryExecution().withCachedData()
+    leaves = (
+        leaf
+        for part in (plan, *jvm.elements(plan.subqueriesAll()))
+        for leaf in jvm.elements(part.collectLeaves())
+    )
+    return any(leaf.getClass().getSimpleName() == "InMemoryRelation" for leaf in leaves)
 
 
 def _data_path(df: DataFrame, location: str) -> str:

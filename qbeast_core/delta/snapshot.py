@@ -31,8 +31,7 @@ from qbeast_core.delta.version_cache import VersionCache
 from qbeast_core.errors import UnsupportedEnvironment
 from qbeast_core.jvm.gateway import Jvm, activate
 from qbeast_core.model.slices import SLICE_COLUMN
-from qbeast_core.spark.alignment import widened
-from qbeast_core.spark.schema import has_void, same_type
+from qbeast_core.spark.alignment import with_voids
 from qbeast_core.spark.slices import without_slices
 from qbeast_core.tree.extremes import columns_of, file_filter
 
@@ -193,11 +192,7 @@ class TableSnapshot:
         rows = self._jvm.dataframe(
             self._delta_log.createDataFrame(self._snapshot, adds, False, self._jvm.none)
         )
-        schema = self._stored_schema
-        if has_void(schema) and not same_type(rows.schema, schema):
-            # Delta for Spark 4.0 leaves out columns and fields of type void.
-            return widened(rows, schema, self.location)
-        return rows
+        return with_voids(rows, self._stored_schema, self.location)
 
     def row_count(self, indices: NDArray[np.int64] | None = None) -> int:
         """The number of rows in the files at `indices` (default: all files).

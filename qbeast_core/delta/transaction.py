@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from qbeast_core import failpoints, hooks, phases
 from qbeast_core.delta.application import ApplicationTransaction
@@ -33,6 +34,7 @@ from qbeast_core.jvm.background import in_background
 from qbeast_core.jvm.gateway import Jvm, activate
 from qbeast_core.jvm.settings import is_set, session_with, setting
 from qbeast_core.model.datatypes import now_millis
+from qbeast_core.spark.alignment import with_voids
 
 logger = logging.getLogger(__name__)
 
@@ -175,10 +177,13 @@ class Transaction:
 
     def read_staged(self, files: Sequence[StagedFile]) -> DataFrame:
         """The rows of files that this transaction wrote."""
-        as_committed = snapshot_with(self._jvm, self._delta_log, self._txn.metadata())
-        return self._jvm.dataframe(
+        metadata = self._txn.metadata()
+        as_committed = snapshot_with(self._jvm, self._delta_log, metadata)
+        rows = self._jvm.dataframe(
             self._delta_log.createDataFrame(as_committed, self._adds(files), False, self._jvm.none)
         )
+        schema = StructType.fromJson(json.loads(fields_of(metadata)["schemaString"]))
+        return with_voids(rows, schema, self.snapshot.location)
 
     def track_reads(self, indices: np.ndarray[Any, Any]) -> None:
         """Declare that the commit depends on these files, so that it fails if one is removed."""

@@ -276,6 +276,11 @@ class IndexConfiguration:
             raise CorruptMetadata(f"revision {self.last_revision_id} cannot be read: {reason}")
         return found
 
+    @property
+    def latest_readable(self) -> Revision | None:
+        """The last revision; None if there is none, or if it is broken."""
+        return self.revisions.get(-1 if self.last_revision_id is None else self.last_revision_id)
+
     def is_from_first_write(self, revision: Revision) -> bool:
         """Whether the revision was stored together with revision 0.
 

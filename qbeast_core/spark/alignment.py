@@ -25,6 +25,7 @@ from qbeast_core.spark.schema import (
     default_expression,
     generation_expression,
     has_char,
+    has_void,
     is_always_generated,
     is_identity,
     same_type,
@@ -101,6 +102,13 @@ def with_padded_chars(rows: DataFrame) -> DataFrame:
     assignment = _Assignment(Catalyst(Jvm(rows.sparkSession)), "the new table", fill=False)
     present = {field.name: column(field.name) for field in schema}
     return _selected(rows, schema, assignment.of(rows, schema, present))
+
+
+def with_voids(rows: DataFrame, schema: StructType, table: str) -> DataFrame:
+    """Rows of a table with its columns and fields of type void, which Delta can leave out."""
+    if has_void(schema) and not same_type(rows.schema, schema):
+        return widened(rows, schema, table)
+    return rows
 
 
 def widened(rows: DataFrame, schema: StructType, table: str) -> DataFrame:

@@ -58,6 +58,8 @@ class IndexOptions:
     column_stats: Mapping[str, Any]
     sample_key: tuple[str, ...] | str | None
     slices: bool | None
+    keeps_choices: bool = False
+    """Whether columns and a sample key that were chosen automatically stay what they are."""
 
     @staticmethod
     def parse(
@@ -136,7 +138,7 @@ class IndexOptions:
         A rebuild keeps columns that were chosen before, unless they are a guess or the new rows
         lack a column or have it with a type that the same kind of index does not support.
         """
-        if self.columns is None and is_guess(table):
+        if self.columns is None and is_guess(table) and not self.keeps_choices:
             return None
         return self.columns_for_previous_tree(table, schema)
 
@@ -191,9 +193,13 @@ class IndexOptions:
         known = table.configuration
         if self.sample_key is not None or self.sets_columns or known.last_revision_id is None:
             return self.sample_key
-        if is_automatic(table.snapshot.configuration, Option.SAMPLE_KEY):
+        if self._has_automatic_key(table) and not self.keeps_choices:
             return ALL
         return known.latest.sample_key or None
+
+    @staticmethod
+    def _has_automatic_key(table: OpenTable) -> bool:
+        return is_automatic(table.snapshot.configuration, Option.SAMPLE_KEY)
 
     def new_slices(self, table: OpenTable) -> bool:
         """Whether a new index stores slices.
@@ -215,7 +221,8 @@ class IndexOptions:
         options = {
             Option.COLUMNS: self.automatic_columns is not None or are_kept,
             Option.CUBE_SIZE: self.cube_size is None,
-            Option.SAMPLE_KEY: self._wanted_sample_key(table) == ALL,
+            Option.SAMPLE_KEY: self._wanted_sample_key(table) == ALL
+            or (self.keeps_choices and self._has_automatic_key(table)),
         }
         keys = automatic_key(option.value for option, is_open in options.items() if is_open)
         if choice is not None:

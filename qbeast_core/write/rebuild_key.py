@@ -41,10 +41,9 @@ def rebuild_key(table: OpenTable, plan: TreePlan) -> dict[str, str]:
 
     Without this test, a rebuild whose rows never fit the old tree would write twice each time.
     """
-    before = table.configuration
-    if before.last_revision_id is None or not plan.fits(plan.in_cubes):
+    old, new = table.configuration.latest_readable, plan.revision
+    if old is None or not plan.fits(plan.in_cubes):
         return {}
-    old, new = before.latest, plan.revision
     alike = (
         (old.transformers, old.sample_key) == (new.transformers, new.sample_key)
         and _sizes_alike(old.desired_cube_size, new.desired_cube_size)

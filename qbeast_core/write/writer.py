@@ -210,11 +210,11 @@ class IndexWriter(Generic[Index]):
             The version of the commit.
         """
         retags: Mapping[int, Mapping[str, str]] = {}
-        files = self.table.snapshot.files
-        if removes is not None and len(removes) < len(files):
+        snapshot = self.table.snapshot
+        if removes is not None and len(removes) < len(snapshot.files):
             # The revision of the new files needs no anchors: these files carry its weights.
             own = written.revision.revision_id if written.staged else None
-            retags = anchor_tags(self.table.index, files, removes, skipped=own)
+            retags = anchor_tags(self.table.index, snapshot.files, removes, skipped=own)
         return self.table.transaction.commit(
             operation,
             written.staged,

@@ -21,8 +21,11 @@ DEFAULT_PROGRESS_SECONDS = 10.0
 STATE_DIRECTORY = ".qbeast"
 CATALOGS = ("derby", "memory", "hive")
 _SECRET = re.compile(
-    "secret|password|token|(access|account|private)[.]?key|credential", re.IGNORECASE
+    r"secret|password|passphrase|token|credential|(access|account|private|encryption)[.]?key"
+    r"|[.]sas[.]|sig=|://[^/@\s]+:[^/@\s]+@",
+    re.IGNORECASE,
 )
+_OF_TARGET = {"spark.master": "master", "spark.sql.warehouse.dir": "warehouse"}
 
 _KEY_HINTS = {
     "server_side_parameters": "use `spark_config` instead",
@@ -98,6 +101,12 @@ class QbeastCredentials(Credentials):
                 f"`progress` is {self.progress}; set it to the seconds between progress lines or, "
                 "for none, to `false`"
             )
+        for key, of_target in _OF_TARGET.items():
+            if key in self.spark_config:
+                raise DbtRuntimeError(
+                    f"`spark_config` sets {key}, which the adapter must know: set "
+                    f"`{of_target}` of the target instead"
+                )
         self.spark_config = {str(k): _setting_text(str(k), v) for k, v in self.spark_config.items()}
 
     @property

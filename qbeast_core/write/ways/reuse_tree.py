@@ -44,11 +44,13 @@ def write_with_previous_tree(
 def _plan_with_previous_tree(index: NewIndex) -> TreePlan | None:
     """The plan that places rows with the tree of the replaced table.
 
-    None if the index options differ, if the table's files are not all in one tree, or if the tree
-    has too many or too few rows for its cube size.
+    None if the index options differ, if the table's files are not all in one tree, if the tree has
+    too many or too few rows for its cube size, or if its revision cannot be read.
     """
     table, cube_size = index.table, index.expected_cube_size
-    stored, last = table.snapshot.configuration, table.configuration.latest
+    stored, last = table.snapshot.configuration, table.configuration.latest_readable
+    if last is None:
+        return None
     if cube_size is None:
         same_size = is_automatic(stored, Option.CUBE_SIZE)
     else:

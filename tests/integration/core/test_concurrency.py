@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pytest
 from delta.exceptions import ConcurrentDeleteReadException
 from pyspark import InheritableThread
@@ -302,6 +303,27 @@ def test_rows_of_an_earlier_version_do_not_replace_those_of_another_writer(
         assert last_version(path) == version + 1
         other = Once(lambda: QbeastTable.for_path(spark.newSession(), path).delete("id = 7"))
     assert_sound(spark, path, (i for i in range(2000) if i != 7))
+
+
+@pytest.mark.parametrize("change", [*FIXED_READS.values()][:2], ids=[*FIXED_READS][:2])
+def test_cached_rows_do_not_replace_those_of_another_writer(
+    spark: SparkSession, path: str, change: Any
+) -> None:
+    """Spark's cache does not notice the commits of other processes."""
+    read = plain(spark, path).where("id >= 0").cache()
+    read.count()
+    other = Once(lambda: deltalake.DeltaTable(path).delete("id = 7"))
+    try:
+        with (
+            failpoints.at(failpoints.BEFORE_COMMIT, other),
+            pytest.raises(CommitConflict, match="read from an earlier version of it"),
+        ):
+            change(path, read)
+    finally:
+        read.unpersist()
+    assert sorted(row.id for row in plain(spark, path).collect()) == [
+        id_ for id_ in range(2000) if id_ != 7
+    ]
 
 
 def test_rows_of_an_earlier_version_can_be_appended_beside_another_writer(

@@ -526,3 +526,15 @@ def test_an_index_without_the_number_of_its_last_revision_is_complete(
     write_table(rows(spark, 1000, 200), path=delta_table, mode="overwrite")
     assert QbeastTable.for_path(spark, delta_table).check().ok
     assert_sound(spark, delta_table, range(1000, 1200))
+
+
+def test_an_overwrite_needs_no_part_of_a_broken_index(
+    spark: SparkSession, delta_table: str
+) -> None:
+    write_table(rows(spark, 0, 1000), path=delta_table, mode="overwrite", columns_to_index=["a"])
+    write_table(rows(spark, 0, 1000), path=delta_table, mode="overwrite")
+    broken = "set tblproperties ('qbeast.lastRevisionID' = '99')"
+    spark.sql(f"alter table delta.`{delta_table}` {broken}")
+    write_table(rows(spark, 0, 900), path=delta_table, mode="overwrite", columns_to_index=["a"])
+    assert QbeastTable.for_path(spark, delta_table).check().ok
+    assert_sound(spark, delta_table, range(900))

@@ -130,3 +130,24 @@ def test_what_delta_needs_cannot_be_dropped(
     with pytest.raises(InvalidOptions, match=why):
         QbeastTable.for_path(spark, path).drop_columns("v")
     assert last_version(path) == before
+
+
+def test_samples_stay_the_same_if_they_were_to_be_of_all_columns(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, columns = str(tmp_path), ["id", "id % 7 as a"]
+    write_table(
+        spark.range(3000).selectExpr(*columns), path=path, columns_to_index="id", sample_key="all"
+    )
+    more = spark.range(3000, 3100).selectExpr(*columns, "'x' as b", "'y' as c")
+    write_table(more, path=path, merge_schema=True)
+    sampled = [row.id for row in QbeastTable.for_path(spark, path).sample(0.1).collect()]
+    keys = {
+        k: v
+        for k, v in configuration(path).items()
+        if k in ("qbeast.sampleKey", "qbeast.automatic")
+    }
+    QbeastTable.for_path(spark, path).drop_columns("c")
+    table = QbeastTable.for_path(spark, path)
+    assert sorted(row.id for row in table.sample(0.1).collect()) == sorted(sampled)
+    assert keys == {k: v for k, v in configuration(path).items() if k in keys} and len(keys) == 2

@@ -1,5 +1,6 @@
 """dbt's macros in ANSI mode and those of a project, headers of queries, and properties of views."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -8,6 +9,16 @@ from pyspark.sql import SparkSession
 
 from tests.integration.dbt.projects import message_of, properties
 
+
+def day(text: str) -> str:
+    return f"\"date '{text}'\""
+
+
+def at(time: str) -> str:
+    return f"\"timestamp '2024-01-01 {time}'\""
+
+
+EARLY = datetime(2024, 1, 1, 0, 0, 0, 250_250)
 UTILITIES: dict[str, tuple[str, Any]] = {
     "first": ("dbt.split_part(\"'a.*b.*c'\", \"'.*'\", 1)", "a"),
     "last": ("dbt.split_part(\"'a.*b.*c'\", \"'.*'\", -1)", "c"),
@@ -19,15 +30,28 @@ UTILITIES: dict[str, tuple[str, Any]] = {
     "days": ("dbt.datediff(\"date '2024-01-01'\", \"date '2024-01-03'\", 'day')", 2),
     "millis": ("dbt.datediff('early', 'late', 'millisecond')", 1000),
     "micros": ("dbt.datediff('early', 'late', 'microsecond')", 999_750),
+    "minutes": (f"dbt.datediff({at('00:10:50')}, {at('00:50:10')}, 'minute')", 40),
+    "hours": (f"dbt.datediff({at('00:10:00')}, {at('00:50:00')}, 'hour')", 0),
+    "months": (f"dbt.datediff({day('2024-01-31')}, {day('2024-02-29')}, 'month')", 1),
+    "quarters": (f"dbt.datediff({day('2023-01-28')}, {day('2023-10-28')}, 'quarter')", 3),
+    "half_a_second": ("dbt.dateadd('millisecond', 500, 'early')", EARLY + timedelta(seconds=0.5)),
+    "an_hour": ("dbt.dateadd('hour', '2 - 1', 'early')", EARLY + timedelta(hours=1)),
+    "two_weeks": ("dbt.dateadd('week', 2, 'early')", EARLY + timedelta(weeks=2)),
+    "months_end": (f"dbt.dateadd('quarter', -1, {day('2024-05-31')})", datetime(2024, 2, 29)),
     "back": ("dbt.datediff('late', 'early', 'microsecond')", -999_750),
 }
+SPINE = "{{ dbt.date_spine('hour', \"timestamp '2024-01-01'\", \"timestamp '2024-01-02'\") }}"
 CASTING = "select {{ dbt.safe_cast('text', 'int') }} as n from {{ ref('texts') }}"
-UNIT_TESTS = """
+UNIT_TESTS = r"""
 unit_tests:
   - name: what_does_not_fit_is_null
     model: casting
     given: [{input: ref('texts'), rows: [{text: seven}]}]
     expect: {rows: [{n: null}]}
+  - name: a_backslash_is_one
+    model: slashes
+    given: [{input: ref('texts'), rows: [{text: 'C:\temp\'}]}]
+    expect: {rows: [{text: 'C:/temp/'}]}
   - name: a_wrong_fixture
     model: copied
     given: [{input: ref('casting'), rows: [{n: seven}]}]
@@ -60,6 +84,8 @@ class TestMacros:
         times = "timestamp '2024-01-01 00:00:00.25025' as early, timestamp '2024-01-01 00:00:01.25'"
         return {
             "utilities.sql": f"select {calls} from (select {times} as late)",
+            "spine.sql": SPINE,
+            "slashes.sql": r"select replace(text, r'\', '/') as text from {{ ref('texts') }}",
             "texts.sql": "{{ config(materialized='table') }} select '7' as text",
             "casting.sql": CASTING,
             "copied.sql": "select n from {{ ref('casting') }}",
@@ -87,6 +113,9 @@ class TestMacros:
 
         (row,) = spark.table(f"{project.test_schema}.utilities").collect()
         assert row.asDict() == {name: value for name, (_, value) in UTILITIES.items()}
+
+        hours = spark.table(f"{project.test_schema}.spine").collect()
+        assert sorted(row[0] for row in hours) == [datetime(2024, 1, 1, n) for n in range(24)]
 
         for name in ("headed_table", "headed_index"):
             assert spark.table(f"{project.test_schema}.{name}").collect() == [("Asia/Tokyo",)]

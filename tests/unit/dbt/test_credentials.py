@@ -66,11 +66,22 @@ def test_debug_hides_what_may_be_secret() -> None:
         "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:x?user=a&password=k3",
         "spark.hadoop.fs.azure.account.key.acc.dfs.core.windows.net": "k4",
         "spark.hadoop.fs.gs.auth.service.account.private.key": "k5",
+        "spark.hadoop.fs.azure.sas.data.acct.blob.core.windows.net": "k6",
+        "spark.jars.repositories": "https://ci:k7@nexus.corp/m2",
+        "spark.hadoop.fs.s3a.encryption.key": "k8",
         "spark.driver.memory": "2g",
     }
     shown = dict(credentials(spark_config=settings).connection_info())["spark_config"]
     assert shown.keys() == settings.keys()
-    assert list(shown.values()) == [*["(hidden)"] * 5, "2g"]
+    assert list(shown.values()) == [*["(hidden)"] * 8, "2g"]
+
+
+@pytest.mark.parametrize(
+    ("key", "of_target"), [("spark.master", "master"), ("spark.sql.warehouse.dir", "warehouse")]
+)
+def test_what_the_adapter_must_know_is_not_a_setting(key: str, of_target: str) -> None:
+    with pytest.raises(DbtRuntimeError, match=f"set `{of_target}` of the target"):
+        credentials(spark_config={key: "x"})
 
 
 def test_yaml_values_become_spark_settings() -> None:

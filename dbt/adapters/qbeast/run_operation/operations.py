@@ -202,6 +202,7 @@ def _visualize_index(
 ) -> Outcome:
     options = dict(arguments)
     path = _page_of(table, options.pop("path", "."))
+    path.parent.mkdir(parents=True, exist_ok=True)
     written = QbeastTable.for_name(session, table.name).visualize_index(str(path), **options)
     return Outcome(f"wrote {written}")
 
@@ -209,7 +210,7 @@ def _visualize_index(
 def _page_of(table: ModelTable, path: str) -> Path:
     """The HTML file of a table: the path itself, or a file in this directory."""
     page = Path(path)
-    if page.is_dir():
+    if page.is_dir() or path.endswith("/"):
         page /= table.label.rpartition(".")[2].replace("/", "_") + ".html"
     return page
 

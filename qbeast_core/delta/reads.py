@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -31,7 +32,6 @@ def reads_of(df: DataFrame, location: str) -> TableReads:
     # Delta's relations belong to an anonymous subclass of this class.
     relation_class = jvm.java_class("org.apache.spark.sql.execution.datasources.HadoopFsRelation")
     any_index = jvm.java_class("org.apache.spark.sql.delta.files.TahoeFileIndex")
-    index_of_log = jvm.java_class("org.apache.spark.sql.delta.files.TahoeLogFileIndex")
     is_fixed: dict[str, bool] = {}
     analyzed = df._jdf.queryExecution().analyzed()
     for plan in (analyzed, *jvm.elements(analyzed.subqueriesAll())):
@@ -48,12 +48,17 @@ def reads_of(df: DataFrame, location: str) -> TableReads:
                 index = relation.location()
                 if any_index.isInstance(index):
                     path = str(index.path().toString())
-                    follows = index_of_log.isInstance(index) and not index.isTimeTravelQuery()
-                    is_fixed[path] = is_fixed.get(path, False) or not follows
+                    is_fixed[path] = is_fixed.get(path, False) or not _follows_log(jvm, index)
     fixed = is_fixed.get(_data_path(df, location))
     if fixed is None:
         return TableReads.NONE
     return TableReads.FIXED if fixed or _reads_cache(jvm, df) else TableReads.NEWEST
+
+
+def _follows_log(jvm: Jvm, index: Any) -> bool:
+    """Whether Delta's list of files is that of the version that a transaction reads."""
+    of_log = jvm.java_class("org.apache.spark.sql.delta.files.TahoeLogFileIndex")
+    return bool(of_log.isInstance(index)) and not index.isTimeTravelQuery()
 
 
 def _reads_cache(jvm: Jvm, df: DataFrame) -> bool:

@@ -69,7 +69,10 @@ class SampleWarning(UserWarning):
 
 
 class CommitConflict(QbeastError):
-    """Other writers changed the table during every attempt; the change was not written."""
+    """Other writers changed the table during every attempt; the change was not written.
+
+    There is one attempt if the rows to write were read from a fixed version of the table.
+    """
 
 
 class CommitVetoed(QbeastError):

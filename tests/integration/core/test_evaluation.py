@@ -162,7 +162,8 @@ def test_only_plans_that_are_understood_count_as_repeatable(
         # The others may be taken either way; they are right if they are written right.
         assert is_repeatable(made(sources["parquet"])) == is_repeatable(rows)
     finally:
-        sources["delta"].unpersist()
+        for source in sources.values():
+            source.unpersist()
 
 
 SCANS = {"a string cast to a date", "as it is", "filter and cast"}

@@ -118,6 +118,10 @@ def _request_with_present_options(table: OpenTable, started: float) -> WriteRequ
         cube_size=cube_size,
         column_stats=stored.get(COLUMN_STATS_KEY) or None,
     )
+    try:
+        options.stats_of(table.configuration.latest.transformers)
+    except InvalidOptions:  # an append has changed the kind of index of a column
+        options = replace(options, column_stats={})
     return WriteRequest(
         address=replace(table.address, name=stored.get(RELATION_KEY)),
         mode=WriteMode.OVERWRITE,

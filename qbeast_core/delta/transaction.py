@@ -66,6 +66,7 @@ class Transaction:
         self._spark = spark
         self._other_actions: list[Any] = []
         self._application: ApplicationTransaction | None = None
+        self._schema_of_files = ""
         self.snapshot = TableSnapshot(spark, self._delta_log, self._txn.snapshot())
         self.metadata = MetadataChange(self._jvm, self._txn, self.snapshot)
 
@@ -136,7 +137,9 @@ class Transaction:
     def _written(
         self, df: DataFrame, late: LateStatistics, without_dictionary: Iterable[str]
     ) -> list[StagedFile]:
-        stored = names_in_files(fields_of(self._txn.metadata()))
+        fields = fields_of(self._txn.metadata())
+        self._schema_of_files = fields["schemaString"]
+        stored = names_in_files(fields)
         wanted = _SKIPPED_INSIDE | {
             f"{_DICTIONARY}#{stored.get(column, column)}": "false" for column in without_dictionary
         }
@@ -177,12 +180,11 @@ class Transaction:
 
     def read_staged(self, files: Sequence[StagedFile]) -> DataFrame:
         """The rows of files that this transaction wrote."""
-        metadata = self._txn.metadata()
-        as_committed = snapshot_with(self._jvm, self._delta_log, metadata)
+        as_committed = snapshot_with(self._jvm, self._delta_log, self._txn.metadata())
         rows = self._jvm.dataframe(
             self._delta_log.createDataFrame(as_committed, self._adds(files), False, self._jvm.none)
         )
-        schema = StructType.fromJson(json.loads(fields_of(metadata)["schemaString"]))
+        schema = StructType.fromJson(json.loads(self._schema_of_files))
         return with_voids(rows, schema, self.snapshot.location)
 
     def track_reads(self, indices: np.ndarray[Any, Any]) -> None:

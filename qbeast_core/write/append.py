@@ -59,7 +59,9 @@ def _index(request: WriteRequest, table: WritableTable, rows: DataFrame) -> Exis
         transformers,
         cube_size=request.options.cube_size,
         may_outgrow=True,
-        column_stats=request.options.stats_of(transformers),
+        given_stats=request.options.stats_of(transformers)
+        if request.options.column_stats
+        else None,
         new_keys=request.options.column_stats_key(transformers),
     )
 

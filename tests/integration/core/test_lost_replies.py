@@ -301,11 +301,6 @@ def test_a_commit_that_was_refused_has_its_own_error(
     with store.fails(FULL):
         refused(NoSpace, "No space left on device.*Free space")
     assert last_version(path) == 0
-    spark.sql(f"alter table delta.`{path}` set tblproperties ('delta.appendOnly' = true)")
-    # Of a merge, Delta finds this out itself, and writes nothing.
-    with pytest.raises(ExecutionFailed, match="APPEND_ONLY"):
-        QbeastTable.for_path(spark, path).merge(rows(spark, 0, 5), "id")
-    assert last_version(path) == 1
 
 
 def test_what_fails_after_the_commit_does_not_undo_it(

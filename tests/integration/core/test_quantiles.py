@@ -161,6 +161,23 @@ def test_quantiles_out_of_order_are_read_and_replaced(
     assert_rows_in_their_cubes(spark, path)
 
 
+def test_what_is_given_to_a_table_without_rows_is_used_for_the_first_ones(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, given = str(tmp_path), {"id": {"min": 0, "max": 1_000_000}}
+    write_table(spark.range(0), path=path, columns_to_index=["id"], column_stats=given)
+    table = QbeastTable.for_path(spark, path)
+    assert table.merge(spark.range(10), on="id").rows_inserted == 10
+    assert write_table(spark.range(900_000, 900_010), path=path).revision_id == 1
+    (known,) = QbeastTable.for_path(spark, path).latest_revision.transformations
+    assert (known.minimum, known.maximum) == (0, 1_000_000)
+    # Of another kind of index, they no longer count.
+    other = spark.range(900_010, 900_020).selectExpr("id", "1 as other")
+    write_table(other, path=path, columns_to_index=["id:quantiles"], merge_schema=True)
+    QbeastTable.for_path(spark, path).drop_columns("other")
+    assert_sound(spark, path, [*range(10), *range(900_000, 900_020)])
+
+
 def test_what_is_given_of_columns_is_used_and_stored(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path)
     rows = spark.range(300).selectExpr("id", "id as a", "concat('n', id % 10) as s")

@@ -88,13 +88,13 @@ class Candidates:
         indices: dict[str, int] = {}
         # Some writers escape paths twice. But `a%20b` and `a b` can also be two files.
         for escapes in (1, 2):
-            unknown = [uri for uri in uris if uri not in indices]
-            indices |= self._indices_by_path(unknown, escapes)
+            if unknown := [uri for uri in uris if uri not in indices]:
+                indices |= self._indices_by_path(unknown, escapes)
         return indices
 
     def _indices_by_path(self, uris: Sequence[str], escapes: int) -> dict[str, int]:
         known: dict[str, list[tuple[str, int]]] = defaultdict(list)
-        for i in self.files.tolist() if uris else ():
+        for i in self.files.tolist():
             path = _spelled(self.table.snapshot.files[i].path, escapes)
             known[path.rpartition("/")[2]].append((path, i))
         indices = {}
@@ -109,7 +109,7 @@ class Candidates:
 
 
 def _spelled(path: str, escapes: int) -> str:
-    """A path or URI without its scheme, unescaped so many times."""
+    """A path or URI without its scheme and without this many levels of escapes."""
     for _ in range(escapes):
         path = unquote(path)
     return re.sub(r"^[A-Za-z][\w+.-]*:", "", path).lstrip("/")

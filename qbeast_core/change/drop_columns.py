@@ -25,7 +25,7 @@ from qbeast_core.names import quoted
 from qbeast_core.options import AUTO, WriteMode, parse_texts
 from qbeast_core.spark.columns import column
 from qbeast_core.write.create import create
-from qbeast_core.write.index_keys import COLUMN_STATS_KEY, Option, is_automatic
+from qbeast_core.write.index_keys import Option, is_automatic, stored_column_stats
 from qbeast_core.write.index_options import IndexOptions
 from qbeast_core.write.request import WriteRequest
 
@@ -116,12 +116,8 @@ def _request_with_present_options(table: OpenTable, started: float) -> WriteRequ
     options = IndexOptions.parse(
         columns_to_index=None,
         cube_size=cube_size,
-        column_stats=stored.get(COLUMN_STATS_KEY) or None,
+        column_stats=stored_column_stats(stored, table.configuration.latest.transformers),
     )
-    try:
-        options.stats_of(table.configuration.latest.transformers)
-    except InvalidOptions:  # an append has changed the kind of index of a column
-        options = replace(options, column_stats={})
     return WriteRequest(
         address=replace(table.address, name=stored.get(RELATION_KEY)),
         mode=WriteMode.OVERWRITE,

@@ -150,13 +150,13 @@ def change_rows(
     table: OpenTable,
     decide: Callable[[WritableTable], Rewrite],
     commit: CommitOptions,
-    source: TableReads = TableReads.NONE,
+    reads: TableReads = TableReads.NONE,
 ) -> RewriteResult:
     """Plan a rewrite and do it in one commit; retry both after a conflict with another commit.
 
     Args:
         decide: plans the rewrite for a version of the table.
-        source: how the new rows are read from the table.
+        reads: how the query of the new rows reads the table.
 
     Raises:
         IncompatibleTable: the table has features that an indexed write cannot maintain.
@@ -175,7 +175,7 @@ def change_rows(
             begun.transaction.read_whole_table()
             return _write_and_commit(begun, decide(begun), commit.user_metadata)
 
-    retries = source is not TableReads.FIXED
+    retries = reads is not TableReads.FIXED
     result = until_committed(table.label, attempt, retries=retries)
     return replace(result, seconds=time.monotonic() - started)
 

@@ -11,19 +11,14 @@ from pyspark.sql import DataFrame
 
 from qbeast_core.delta.snapshot import known_rows
 from qbeast_core.delta.transaction import Transaction
-from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.table import OpenTable
-from qbeast_core.model.column_stats import (
-    ColumnStats,
-    parse_column_stats,
-    resolve_column_stats,
-)
+from qbeast_core.model.column_stats import ColumnStats, resolve_column_stats
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformer import Transformer
 from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.bands import ends_around
 from qbeast_core.tree.otree import OTree
-from qbeast_core.write.index_keys import COLUMN_STATS_KEY, Option, is_automatic
+from qbeast_core.write.index_keys import Option, is_automatic, stored_column_stats
 from qbeast_core.write.known_index import KnownIndex
 from qbeast_core.write.plan import TreePlan
 from qbeast_core.write.revision import continued_revision, continued_transformers
@@ -73,13 +68,10 @@ class ExistingIndex:
     @property
     def column_stats(self) -> tuple[ColumnStats, ...] | None:
         """Those of the write; for the first rows of a table, those that it was created with."""
-        stored = self.table.snapshot.configuration.get(COLUMN_STATS_KEY)
-        if self.given_stats is not None or not stored or not self.revision.is_staging:
+        if self.given_stats is not None or not self.revision.is_staging:
             return self.given_stats
-        try:
-            return resolve_column_stats(parse_column_stats(stored), self.transformers)
-        except InvalidOptions:
-            return None  # of other columns, or of another kind of index
+        stored = stored_column_stats(self.table.snapshot.configuration, self.transformers)
+        return resolve_column_stats(stored, self.transformers)
 
     @property
     def weight_columns(self) -> tuple[str, ...]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from typing import Any
 
+from qbeast_core.errors import InvalidOptions
+from qbeast_core.model.column_stats import parse_column_stats, resolve_column_stats
 from qbeast_core.model.revision import (
     BUILT_FROM_SAMPLE,
     COLUMNS_KEY,
@@ -14,6 +17,7 @@ from qbeast_core.model.revision import (
     Revision,
 )
 from qbeast_core.model.slices import SLICES_KEY
+from qbeast_core.model.transformer import Transformer
 from qbeast_core.options import IndexedColumn
 from qbeast_core.tree.column_choice import ColumnChoice
 
@@ -87,6 +91,21 @@ def without_automatic(configuration: Mapping[str, str], option: Option) -> dict[
 def chosen_from_key(choice: ColumnChoice) -> dict[str, str]:
     """The key that stores the number of rows from which the columns were chosen."""
     return {CHOSEN_FROM_KEY: str(choice.rows)}
+
+
+def stored_column_stats(
+    configuration: Mapping[str, str], transformers: Sequence[Transformer]
+) -> Mapping[str, Any]:
+    """The option `column_stats` that a table was given; empty if its columns no longer suit it.
+
+    An append can change a column's kind of index.
+    """
+    try:
+        given = parse_column_stats(configuration.get(COLUMN_STATS_KEY))
+        resolve_column_stats(given, transformers)
+    except InvalidOptions:
+        return {}
+    return given
 
 
 def slices_key(slices: bool) -> dict[str, str]:

@@ -326,6 +326,22 @@ def test_cached_rows_do_not_replace_those_of_another_writer(
     ]
 
 
+def test_a_cache_of_other_rows_does_not_prevent_another_attempt(
+    spark: SparkSession, path: str
+) -> None:
+    factors = spark.range(2000).selectExpr("id", "2 as factor").cache()
+    factors.count()
+    doubled = plain(spark, path).join(factors, "id").selectExpr("id", "a * factor as a", "b")
+    other = Once(lambda: deltalake.DeltaTable(path).delete("id = 7"))
+    try:
+        with failpoints.at(failpoints.BEFORE_COMMIT, other):
+            QbeastTable.for_path(spark, path).merge(doubled, on="id", insert=False)
+    finally:
+        factors.unpersist()
+    assert other.happened
+    assert_sound(spark, path, (i for i in range(2000) if i != 7))
+
+
 def test_rows_of_an_earlier_version_can_be_appended_beside_another_writer(
     spark: SparkSession, path: str
 ) -> None:

@@ -50,6 +50,12 @@ def files_below(path: object) -> dict[str, tuple[int, int]]:
     return {str(file): (file.stat().st_size, file.stat().st_mtime_ns) for file in found}
 
 
+def unset(spark: SparkSession, path: str, text: str) -> None:
+    """Remove the properties whose names have this text."""
+    keys = ", ".join(repr(key) for key in configuration(path) if text in key)
+    spark.sql(f"alter table delta.`{path}` unset tblproperties ({keys})")
+
+
 @pytest.fixture
 def delta_table(spark: SparkSession, tmp_path: Path) -> str:
     path = str(tmp_path / "t")
@@ -244,8 +250,7 @@ def test_files_of_a_removed_index_do_not_count_as_files_of_the_next_one(
         columns_to_index=["a:hash"],
         cube_size=50,
     )
-    keys = ", ".join(repr(key) for key in configuration(delta_table) if "qbeast" in key)
-    spark.sql(f"alter table delta.`{delta_table}` unset tblproperties ({keys})")
+    unset(spark, delta_table, "qbeast")
     convert_to_qbeast(spark, f"delta.`{delta_table}`", ["s:hash"])
     write_table(rows(spark, 1000, 200), path=delta_table)
 
@@ -500,9 +505,7 @@ def test_what_a_removed_index_left_is_not_part_of_the_next_one(
         sample_key="id",
         slices=True,
     )
-    revisions = [key for key in configuration(delta_table) if "evision" in key]
-    keys = ", ".join(map(repr, revisions))
-    spark.sql(f"alter table delta.`{delta_table}` unset tblproperties ({keys})")
+    unset(spark, delta_table, "evision")
     convert_to_qbeast(spark, f"delta.`{delta_table}`", ["s:hash"])
     table = QbeastTable.for_path(spark, delta_table)
     assert table.revisions[-1].sample_key == ()
@@ -517,8 +520,7 @@ def test_an_index_without_the_number_of_its_last_revision_is_complete(
 ) -> None:
     """docs/format.md 2.1"""
     write_table(rows(spark, 0, 1000), path=delta_table, mode="overwrite", columns_to_index=["a"])
-    unset = "unset tblproperties ('qbeast.lastRevisionID')"
-    spark.sql(f"alter table delta.`{delta_table}` {unset}")
+    unset(spark, delta_table, "lastRevisionID")
     assert not convert_to_qbeast(spark, f"delta.`{delta_table}`", ["a"]).changed
     table = QbeastTable.for_path(spark, delta_table)
     assert [each for each in table.check().problems if "lastRevisionID is None" in each]

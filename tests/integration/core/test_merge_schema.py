@@ -290,6 +290,21 @@ def test_a_merge_widens_the_column_that_places_rows(spark: SparkSession, tmp_pat
     assert_sound(spark, twins.indexed, where="id > 2")
 
 
+def test_rows_that_are_read_back_have_columns_of_nulls_without_a_type(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Delta for Spark 4.0 leaves them out, as later releases do with this setting."""
+    path, rows = str(tmp_path), spark.sql("select id, null as v from range(10)")
+    with changed_settings(
+        spark, {"spark.databricks.delta.createDataFrame.dropNullColumns": "true"}
+    ):
+        write_table(rows, path=path, columns_to_index="id", sample_key="all")
+        write_table(rows, path=path)
+    table = QbeastTable.for_path(spark, path)
+    assert table.latest_revision.sample_key == ("id", "v")
+    assert table.check().ok and table.sample(1.0).count() == 20
+
+
 def test_columns_of_nulls_without_a_type_are_as_in_plain_delta(
     spark: SparkSession, tmp_path: Path
 ) -> None:

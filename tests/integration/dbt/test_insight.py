@@ -43,8 +43,10 @@ class TestInsight:
         drawn = (tmp_path / "events.html").read_text(encoding="utf-8")
         assert "events" in drawn
         assert "How the cubes nest" in drawn
-        _, log = run_dbt_and_capture(
-            ["run-operation", "visualize_index", "--args", "{path: /nowhere/index.html}"],
-            expect_pass=False,
-        )
-        assert "'/nowhere/index.html' cannot be written" in log
+        # A path that ends with a slash is a directory, which must exist like any other.
+        for path, page in (("/nowhere/index.html",) * 2, ("/nowhere/", "/nowhere/events.html")):
+            _, log = run_dbt_and_capture(
+                ["run-operation", "visualize_index", "--args", f"{{path: {path}}}"],
+                expect_pass=False,
+            )
+            assert f"{page!r} cannot be written" in log

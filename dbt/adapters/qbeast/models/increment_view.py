@@ -22,9 +22,8 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from qbeast_core import aligned, is_always_generated, is_identity
+from qbeast_core import aligned, generation_expression, is_always_generated, is_identity
 
-_GENERATED = "delta.generationExpression"
 _WITHOUT_COLUMN_LIST = (REPLACE_WHERE, MICROBATCH)
 """Spark's INSERT ... REPLACE WHERE takes all columns, in the table's order."""
 
@@ -111,7 +110,7 @@ def _require_its_partitions(
 def _require_partition_values(
     query: Callable[[], DataFrame], schema: StructType, model: str, partition_by: Sequence[str]
 ) -> None:
-    computed = {field.name.lower() for field in schema if _GENERATED in field.metadata}
+    computed = {field.name.lower() for field in schema if generation_expression(field)}
     given = computed.union(map(str.lower, query().columns))
     if missing := [name for name in partition_by if name.lower() not in given]:
         raise DbtRuntimeError(

@@ -202,7 +202,6 @@ def _visualize_index(
 ) -> Outcome:
     options = dict(arguments)
     path = _page_of(table, options.pop("path", "."))
-    path.parent.mkdir(parents=True, exist_ok=True)
     written = QbeastTable.for_name(session, table.name).visualize_index(str(path), **options)
     return Outcome(f"wrote {written}")
 

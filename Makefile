@@ -96,7 +96,7 @@ stress: java $(INSTALLED)  ## Let processes change and read one table at once fo
 
 .PHONY: mutants
 mutants: java $(INSTALLED)  ## Inject faults into the code one by one and check that tests fail.
-	$(PYTHON) scripts/mutants.py
+	$(PYTHON) -m scripts.mutants
 
 .PHONY: interop
 interop: java $(INSTALLED)  ## Exchange tables with the real qbeast-spark (QBEAST_SPARK_JARS).

@@ -22,6 +22,8 @@ from pathlib import Path
 
 import yaml
 
+from tests.support.spark_session import SHARED_JVM
+
 PROJECT = Path(__file__).parents[1]
 FAULTS = PROJECT / "tests" / "mutants.yml"
 
@@ -30,6 +32,8 @@ PASSED, FAILED = 0, 1
 KILLED, SURVIVED = "killed", "SURVIVED"
 NOT_APPLIED, NOT_TESTED, TIMED_OUT = "DOES NOT APPLY", "NOT TESTED", "TIMED OUT"
 PATIENCE_SECONDS = 900
+# Each process leaves a metastore in the memory of its JVM.
+USES_OF_JVM = 40
 PYTEST = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider")
 
 
@@ -65,10 +69,10 @@ def main() -> int:
     started = time.monotonic()
     faults = [fault for fault in read_faults() if options.only in str(fault)]
     with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
-        copies = [copy_of_project(Path(directory) / str(i)) for i in range(options.processes)]
+        copies = [Copy(Path(directory) / str(i)) for i in range(options.processes)]
         selection = sorted({test for fault in faults for test in fault.tests})
         print(f"{len(faults)} faults; first running {len(selection)} tests without any", flush=True)
-        if run_tests(copies[0], selection) != PASSED:
+        if copies[0].run_tests(selection) != PASSED:
             print("the tests fail without any fault; fix them first")
             return 1
         verdicts = Counter(judge_all(faults, copies))
@@ -83,27 +87,16 @@ def read_faults() -> list[Fault]:
     return [Fault(**entry) for entry in yaml.safe_load(FAULTS.read_text(encoding="utf-8"))]
 
 
-def copy_of_project(to: Path) -> Path:
-    """Copy the files that git does not ignore, including uncommitted changes."""
-    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(listing, cwd=PROJECT, check=True, capture_output=True, text=True)
-    for name in listed.stdout.split("\0"):
-        if name and (PROJECT / name).is_file():
-            (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(PROJECT / name, to / name)
-    return to
-
-
-def judge_all(faults: Sequence[Fault], copies: Sequence[Path]) -> list[str]:
+def judge_all(faults: Sequence[Fault], copies: Sequence[Copy]) -> list[str]:
     """The verdict on each fault; tries as many faults at a time as there are copies."""
-    free: queue.SimpleQueue[Path] = queue.SimpleQueue()
+    free: queue.SimpleQueue[Copy] = queue.SimpleQueue()
     for copy in copies:
         free.put(copy)
 
     def judged(fault: Fault) -> str:
         copy = free.get()
         try:
-            verdict = judge(fault, copy)
+            verdict = copy.judge(fault)
         finally:
             free.put(copy)
         print(f"{verdict:14}  {fault}", flush=True)
@@ -113,38 +106,87 @@ def judge_all(faults: Sequence[Fault], copies: Sequence[Path]) -> list[str]:
         return list(pool.map(judged, faults))
 
 
-def judge(fault: Fault, copy: Path) -> str:
-    """Apply a fault to a copy, run its tests and return the verdict."""
-    file = copy / fault.file
-    source = file.read_text(encoding="utf-8")
-    faulty = fault.applied_to(source)
-    if faulty is None:
-        return NOT_APPLIED
-    file.write_text(faulty, encoding="utf-8")
-    try:
-        code = run_tests(copy, fault.tests, patience_seconds=PATIENCE_SECONDS)
-    except subprocess.TimeoutExpired:
-        return TIMED_OUT
-    finally:
-        file.write_text(source, encoding="utf-8")
-    return {PASSED: SURVIVED, FAILED: KILLED}.get(code, NOT_TESTED)
+class Copy:
+    """A copy of the project, with a JVM in which its tests run, one process after the other."""
+
+    def __init__(self, directory: Path) -> None:
+        """Copy the files that git does not ignore, including uncommitted changes."""
+        listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(listing, cwd=PROJECT, check=True, capture_output=True, text=True)
+        for name in listed.stdout.split("\0"):
+            if name and (PROJECT / name).is_file():
+                (directory / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(PROJECT / name, directory / name)
+        self.directory = directory
+        self._jvm = SharedJvm()
+
+    def judge(self, fault: Fault) -> str:
+        """Apply a fault, run its tests and return the verdict."""
+        file = self.directory / fault.file
+        source = file.read_text(encoding="utf-8")
+        faulty = fault.applied_to(source)
+        if faulty is None:
+            return NOT_APPLIED
+        file.write_text(faulty, encoding="utf-8")
+        try:
+            code = self.run_tests(fault.tests, patience_seconds=PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._jvm.end()
+            return TIMED_OUT
+        finally:
+            file.write_text(source, encoding="utf-8")
+        return {PASSED: SURVIVED, FAILED: KILLED}.get(code, NOT_TESTED)
+
+    def run_tests(self, tests: Sequence[str], *, patience_seconds: int | None = None) -> int:
+        """Run tests and return pytest's exit code; without output if there is a time limit.
+
+        Raises TimeoutExpired.
+        """
+        output = None if patience_seconds is None else subprocess.DEVNULL
+        own = {
+            "PYTHONPATH": str(self.directory),
+            # Bytecode would be stale if a line is restored within a second.
+            "PYTHONDONTWRITEBYTECODE": "1",
+            SHARED_JVM: self._jvm.address(),
+        }
+        return subprocess.run(
+            [sys.executable, *PYTEST, *tests],
+            cwd=self.directory,
+            env={**os.environ, **own},
+            stdout=output,
+            stderr=output,
+            timeout=patience_seconds,
+        ).returncode
 
 
-def run_tests(copy: Path, tests: Sequence[str], *, patience_seconds: int | None = None) -> int:
-    """Run tests and return pytest's exit code; without output if there is a time limit.
+class SharedJvm:
+    """A JVM that runs the tests of several processes; it ends with this process at the latest."""
 
-    Raises TimeoutExpired.
-    """
-    output = None if patience_seconds is None else subprocess.DEVNULL
-    return subprocess.run(
-        [sys.executable, *PYTEST, *tests],
-        cwd=copy,
-        # If a line is restored within a second, Python would take its stale bytecode as current.
-        env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
-        stdout=output,
-        stderr=output,
-        timeout=patience_seconds,
-    ).returncode
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._address = ""
+        self._uses = 0
+
+    def address(self) -> str:
+        """The address for the next process; starts a JVM if there is none, or if it is used up."""
+        if self._uses == USES_OF_JVM:
+            self.end()
+        if self._process is None:
+            command = [sys.executable, "-m", "tests.support.spark_session"]
+            pipe = subprocess.PIPE
+            self._process = subprocess.Popen(
+                command, cwd=PROJECT, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
+            )
+            assert self._process.stdout is not None
+            self._address = self._process.stdout.readline().strip()
+        self._uses += 1
+        return self._address
+
+    def end(self) -> None:
+        """End the JVM if there is one."""
+        if self._process is not None:
+            self._process.communicate()
+        self._process, self._uses = None, 0
 
 
 if __name__ == "__main__":

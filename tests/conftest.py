@@ -54,10 +54,7 @@ _shared: list[SparkSession] = []
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Local Spark with Delta and an in-memory Hive metastore, tuned for tables of a few rows."""
-    warehouse = tmp_path_factory.mktemp("warehouse")
-    session = spark_session.start(
-        warehouse, hive=True, **spark_session.SMALL_DATA, **spark_session.LONG_RUNNING
-    )
+    session = spark_session.start_for_tests(tmp_path_factory.mktemp("warehouse"))
     _shared.append(session)
     yield session
     _shared.clear()

@@ -6,11 +6,14 @@ import fcntl
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from delta import configure_spark_with_delta_pip
+from pyspark import SparkConf
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 _MEMORY = "-XX:+UseSerialGC -Xmn512m -XX:MetaspaceSize=512m"
@@ -65,9 +68,19 @@ LARGE_DATA = {
 """Spark's defaults, as in users' sessions."""
 _MEMORY_METASTORE = {
     "spark.sql.catalogImplementation": "hive",
-    "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:tests;create=true",
+    # Processes that share a JVM, one after the other, have a metastore each.
+    "spark.hadoop.javax.jdo.option.ConnectionURL": (
+        f"jdbc:derby:memory:tests-{os.getpid()};create=true"
+    ),
     "spark.driver.extraJavaOptions": "-Dderby.stream.error.field=java.lang.System.err",
 }
+SHARED_JVM = "TESTS_SHARED_JVM"
+"""The environment variable that names the JVM for `start_for_tests`: its port and its secret.
+
+A JVM that has run tests runs more tests several times as fast as a new one.
+"""
+# By these, PySpark connects to a JVM instead of starting one.
+_GATEWAY = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
 
 
 def start(warehouse: Path | str, *, hive: bool = False, **settings: str) -> SparkSession:
@@ -81,15 +94,51 @@ def start(warehouse: Path | str, *, hive: bool = False, **settings: str) -> Spar
     # So that Spark's Python workers run this interpreter instead of the first python3 on the PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     own = {name.replace("__", "."): value for name, value in settings.items()}
-    builder = SparkSession.builder.master("local[2]").config(
-        "spark.sql.warehouse.dir", str(warehouse)
-    )
-    for key, value in (_SETTINGS | (_MEMORY_METASTORE if hive else {}) | own).items():
-        builder = builder.config(key, value)
+    own["spark.sql.warehouse.dir"] = str(warehouse)
     with _only_process_that_downloads():
-        session = configure_spark_with_delta_pip(builder).getOrCreate()
+        session = _builder(_SETTINGS | (_MEMORY_METASTORE if hive else {}) | own).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     return session
+
+
+def start_for_tests(warehouse: Path | str) -> SparkSession:
+    """Start the session that the tests of a process share, in the JVM of `SHARED_JVM` if it is set.
+
+    It has an in-memory Hive metastore, and is tuned for tables of a few rows.
+    """
+    address = os.environ.pop(SHARED_JVM, None)
+    if address is None:
+        return start(warehouse, hive=True, **SMALL_DATA, **LONG_RUNNING)
+    os.environ |= zip(_GATEWAY, address.split(":"), strict=True)
+    try:
+        return start(warehouse, hive=True, **SMALL_DATA)
+    except Exception as error:
+        # Otherwise the tests would fail one by one, as if they had found something.
+        pytest.exit(f"no session in the shared JVM: {error}", pytest.ExitCode.INTERNAL_ERROR)
+    finally:
+        # Processes that a test starts need JVMs of their own.
+        for name in _GATEWAY:
+            del os.environ[name]
+
+
+def serve_jvm() -> None:
+    """Start a JVM for `start_for_tests`, print its address, and keep it until the input ends."""
+    conf = SparkConf(loadDefaults=False)
+    for key, value in _builder(_SETTINGS | _MEMORY_METASTORE | LONG_RUNNING)._options.items():
+        conf.set(key, value)
+    with _only_process_that_downloads():
+        # The JVM ends with this object.
+        gateway = launch_gateway(conf)
+    print(f"{gateway.gateway_parameters.port}:{gateway.gateway_parameters.auth_token}", flush=True)
+    sys.stdin.read()
+
+
+def _builder(settings: Mapping[str, str]) -> SparkSession.Builder:
+    """A builder of local sessions with Delta's jars."""
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return configure_spark_with_delta_pip(builder)
 
 
 @contextmanager
@@ -98,3 +147,7 @@ def _only_process_that_downloads() -> Iterator[None]:
     with open(Path(tempfile.gettempdir()) / f"qbeast-tests-{os.getuid()}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+if __name__ == "__main__":
+    serve_jvm()

@@ -163,7 +163,8 @@ def is_repeatable(df: DataFrame, repeatable_part: DataFrame | None = None) -> bo
 def is_repeatable_in(df: DataFrame, columns: Sequence[str]) -> bool:
     """Whether two readings certainly give the same values in these columns, row by row.
 
-    Always false for aggregated rows, because storing them costs less than computing them twice.
+    Always false for aggregated rows: `evaluated_once` asks only if the query as a whole is not
+    repeatable, and storing aggregated rows costs less than computing them twice.
     """
     plan = pruned_plan(df.select(*map(column, columns)))
     aggregates = _LOGICAL + "Aggregate" in plan.classes

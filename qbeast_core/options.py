@@ -149,7 +149,7 @@ def parse_user_metadata(value: str | None) -> str | None:
     if value is None or isinstance(value, str):
         return value
     raise InvalidOptions(
-        f"user_metadata must be a text, got {value!r:.200}; write an object as JSON, with "
+        f"user_metadata must be a string, got {value!r:.200}; write an object as JSON, with "
         "json.dumps"
     )
 

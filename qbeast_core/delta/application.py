@@ -97,7 +97,7 @@ def parse_application(
         )
     if not isinstance(app_id, str) or not app_id.strip():
         raise InvalidOptions(
-            f"{names[0]} {app_id!r} must be a text that names the application, such as "
+            f"{names[0]} {app_id!r} must be a string that names the application, such as "
             "'orders-stream'"
         )
     number = _number(version)

@@ -60,7 +60,7 @@ def table_metadata(
     """The `metaData` action of a new table, or of one that replaces a table.
 
     Args:
-        comment: None for that of the replaced table; an empty text removes it.
+        comment: None for that of the replaced table; an empty string removes it.
         kept_from: the `metaData` action of the replaced table.
     """
     before = {"id": str(uuid.uuid4())} if kept_from is None else fields_of(kept_from)

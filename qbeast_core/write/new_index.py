@@ -186,7 +186,7 @@ def _property_texts(given: Mapping[str, Any]) -> dict[str, str]:
     texts = {}
     for key, value in given.items():
         if not isinstance(key, str):
-            raise InvalidOptions(f"properties has the name {key!r:.200}, which is not text")
+            raise InvalidOptions(f"properties has the name {key!r:.200}, which is not a string")
         if is_index_key(key):
             raise InvalidOptions(
                 f"properties may not set {key!r}, which belongs to the index of the table it was "
@@ -195,7 +195,7 @@ def _property_texts(given: Mapping[str, Any]) -> dict[str, str]:
             )
         if not isinstance(value, (str, bool, np.bool_, Number)):
             raise InvalidOptions(
-                f"properties sets {key!r} to {value!r:.200}; use a text, a number or a boolean"
+                f"properties sets {key!r} to {value!r:.200}; use a string, a number or a boolean"
             )
         is_flag = isinstance(value, (bool, np.bool_))
         texts[key] = str(value).lower() if is_flag else str(value)

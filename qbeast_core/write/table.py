@@ -105,7 +105,7 @@ def write_table(
             replace all properties except those of the index, which they cannot set; None keeps the
             present ones. An append ignores them.
         comment: the description of a new or replaced table. On overwrite, None keeps the present
-            one and an empty text removes it.
+            one and an empty string removes it.
         location: the directory of a new table named `table`, which is then external. The location
             of an existing table cannot be changed.
         user_metadata: the commit's `userMetadata` in the table's history.

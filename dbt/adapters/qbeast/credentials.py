@@ -208,13 +208,13 @@ def _setting_text(key: str, value: Any) -> str:
     if isinstance(value, list | tuple):
         joined = ",".join(map(str, value))
         raise DbtRuntimeError(
-            f"`spark_config` has a list as {key}: write it as one text with commas, such as "
+            f"`spark_config` has a list as {key}: write it as one string with commas, such as "
             f'`{key}: "{joined}"`'
         )
     if value is None:
         raise DbtRuntimeError(
-            f'`spark_config` has no value for {key}: set one, write `{key}: ""` for an empty text, '
-            "or remove the line"
+            f'`spark_config` has no value for {key}: set one, write `{key}: ""` for an empty '
+            "string, or remove the line"
         )
     if isinstance(value, bool):
         return str(value).lower()

@@ -177,7 +177,7 @@ REFUSED_CALLS: dict[str, tuple[Callable[[QbeastTable, Any], Any], str]] = {
     "merge on a number": (lambda table, rows: table.merge(rows, ["id", 1]), "on contains 1"),
     "merge with metadata": (
         lambda table, rows: table.merge(rows, "id", user_metadata=METADATA),
-        r"user_metadata must be a text, got {'run': 1}; .*json",
+        r"user_metadata must be a string, got {'run': 1}; .*json",
     ),
     "update to a number": (
         lambda table, rows: table.update({"price": 5}),
@@ -189,7 +189,7 @@ REFUSED_CALLS: dict[str, tuple[Callable[[QbeastTable, Any], Any], str]] = {
     ),
     "delete with metadata": (
         lambda table, rows: table.delete("id = 1", user_metadata=7),
-        "user_metadata must be a text, got 7",
+        "user_metadata must be a string, got 7",
     ),
     "replace matching a number": (
         lambda table, rows: table.replace_matching(rows, "id", where=3),
@@ -227,7 +227,7 @@ def test_an_argument_of_another_kind_is_named_before_anything_is_written(
     do, words = REFUSED_CALLS[call]
     with pytest.raises(InvalidOptions, match=words):
         do(QbeastTable.for_path(spark, indexed), rows(spark))
-    with pytest.raises(InvalidOptions, match="user_metadata must be a text"):
+    with pytest.raises(InvalidOptions, match="user_metadata must be a string"):
         write_table(rows(spark), path=indexed, user_metadata=METADATA)
     assert (sorted(Path(indexed).iterdir()), last_version(indexed)) == (files, version)
 

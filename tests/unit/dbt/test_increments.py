@@ -51,7 +51,7 @@ def test_the_strategy_of_a_configuration(
 
 
 def test_a_mapping_in_place_of_names_is_an_error_that_names_the_key() -> None:
-    with pytest.raises(DbtRuntimeError, match="unique_key must be a text or a list of texts, not "):
+    with pytest.raises(DbtRuntimeError, match="unique_key must be a string or a list of strings"):
         increment_of({"unique_key": {"a": 1}}, "merge")
 
 

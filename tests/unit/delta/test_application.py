@@ -61,7 +61,7 @@ def test_another_version_is_refused(version: Any) -> None:
 
 @pytest.mark.parametrize("app_id", ["", "  ", 7, b"stream"])
 def test_an_application_has_a_name(app_id: Any) -> None:
-    with pytest.raises(InvalidOptions, match=r"txn_app_id .* must be a text"):
+    with pytest.raises(InvalidOptions, match=r"txn_app_id .* must be a string"):
         parse_application(app_id, 1)
 
 

@@ -251,6 +251,6 @@ def _texts(key: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
     if isinstance(value, Mapping):
-        raise DbtRuntimeError(f"{key} must be a text or a list of texts, not {value!r}")
+        raise DbtRuntimeError(f"{key} must be a string or a list of strings, not {value!r}")
     # Drops repeated names.
     return tuple(dict.fromkeys(str(item) for item in value))

@@ -69,9 +69,8 @@ class RunSample:
     def of_node(self, node: Mapping[str, Any]) -> BuiltFrom:
         """The parts of its inputs that a node reads.
 
-        If the target does not allow samples, it has built none of its tables from one, so only
-        inputs that others build are looked up. Raises DbtRuntimeError if one is built from a
-        sample, unless the node is a test.
+        If the target does not allow samples, only inputs that others build are looked up. Raises
+        DbtRuntimeError if one is built from a sample, unless the node is a test.
         """
         fraction = fraction_of_node(self.config, node["resource_type"], node["config"])
         inputs = self._inputs(node)

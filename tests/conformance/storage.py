@@ -68,7 +68,7 @@ def chosen_columns() -> Iterator[None]:
         self._handle().frame(f"create or replace table {name} using delta as {sql}")
         return QbeastAdapterResponse(_message="no column of this query can be indexed")
 
-    require = QbeastAdapter.qbeast_require_same_index_of_snapshot
+    require = QbeastAdapter.qbeast_check_same_index_of_snapshot
 
     def require_unless_chosen(self: QbeastAdapter, relation: Any, spec: Any) -> None:
         if spec.columns_to_index != CHOSEN_LATER:
@@ -76,7 +76,7 @@ def chosen_columns() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(QbeastAdapter, "qbeast_write", write_chosen)
-        patch.setattr(QbeastAdapter, "qbeast_require_same_index_of_snapshot", require_unless_chosen)
+        patch.setattr(QbeastAdapter, "qbeast_check_same_index_of_snapshot", require_unless_chosen)
         yield
 
 

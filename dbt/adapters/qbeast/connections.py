@@ -56,7 +56,7 @@ class QbeastConnectionManager(SparkConnectionManager):
         if root is not None:
             profile.credentials.project_root = os.path.abspath(root)  # type: ignore[attr-defined]
         if getattr(getattr(profile, "args", None), "which", None) in _COMMANDS_WITH_A_SESSION:
-            _require_free_warehouse(profile.credentials)  # type: ignore[arg-type]
+            _check_free_warehouse(profile.credentials)  # type: ignore[arg-type]
 
     @classmethod
     def open(cls, connection: Connection) -> Connection:
@@ -161,7 +161,7 @@ def _warn_of_change_for_no_node(sql: str) -> None:
         )
 
 
-def _require_free_warehouse(credentials: QbeastCredentials) -> None:
+def _check_free_warehouse(credentials: QbeastCredentials) -> None:
     """Raises before the project is parsed if another process holds the warehouse."""
     directory = credentials.lock_directory()
     if directory is not None and not _spark_is_running():

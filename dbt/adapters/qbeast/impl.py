@@ -144,7 +144,7 @@ class QbeastAdapter(SparkAdapter):
         problem = (
             f"the columns of {str(relation)!r} cannot be looked up, because it is not a relation"
         )
-        _require_relation(relation, problem)
+        _check_relation(relation, problem)
         with self._running(f"columns of {relation}") as session:
             name = _table(relation)
             columns = metadata.columns.columns_of(session, relation, name)
@@ -307,7 +307,7 @@ class QbeastAdapter(SparkAdapter):
         return list(models.constraints.checks_of(model))
 
     @available.parse_none
-    def qbeast_validate_constraints(self, model: Mapping[str, Any]) -> None:
+    def qbeast_check_constraints(self, model: Mapping[str, Any]) -> None:
         """Rejects constraints that are wrong, and warns of those that Delta lacks."""
         models.constraints.checks_of(model)
         models.constraints.warn_of_unsupported(model)
@@ -353,7 +353,7 @@ class QbeastAdapter(SparkAdapter):
     ) -> dict[str, Any]:
         """The described columns that a relation has; warns about the others."""
         comments = models.descriptions.column_comments(columns)
-        missing = models.comments.missing_columns(relation.render(), comments, present)
+        missing = models.comments.warn_of_missing_columns(relation.render(), comments, present)
         return {name: column for name, column in columns.items() if name not in missing}
 
     @available.parse(lambda *_: "")
@@ -396,7 +396,7 @@ class QbeastAdapter(SparkAdapter):
             return response
 
     @available.parse_none
-    def qbeast_require_other_location(self, source: BaseRelation, location: str) -> None:
+    def qbeast_check_other_location(self, source: BaseRelation, location: str) -> None:
         """Refuses to clone a table into its own directory (`models/clone.py`)."""
         with self._running(f"location of {source}") as session:
             models.clone.check_other_location(session, _table(source), location)
@@ -471,7 +471,7 @@ class QbeastAdapter(SparkAdapter):
             )
 
     @available.parse_none
-    def qbeast_view_of_increment(
+    def qbeast_create_increment_view(
         self,
         view: BaseRelation,
         sql: str,
@@ -483,7 +483,7 @@ class QbeastAdapter(SparkAdapter):
         """Creates the view of an increment's rows for a statement (`models/increment_view.py`)."""
         with self._running(sql) as session:
             query = partial(self._handle().frame, sql)
-            models.increment_view.view_of_increment(
+            models.increment_view.create_increment_view(
                 session,
                 query,
                 increment,
@@ -521,7 +521,7 @@ class QbeastAdapter(SparkAdapter):
             models.snapshots.check_listed_columns(config, partial(self._handle().frame, query))
 
     @available.parse_none
-    def qbeast_require_whole_source(
+    def qbeast_check_complete_source(
         self,
         relation: BaseRelation,
         hard_deletes: str,
@@ -533,26 +533,26 @@ class QbeastAdapter(SparkAdapter):
         is_limited_above = sampling.fraction.is_sampled_by_time(
             self.config
         ) and sampling.inputs.has_event_time(model, graph)
-        models.snapshots.check_whole_source(
+        models.snapshots.check_complete_source(
             str(relation), hard_deletes, inputs, is_limited_above=is_limited_above
         )
 
     @available.parse_none
-    def qbeast_require_same_index_of_snapshot(
+    def qbeast_check_same_index_of_snapshot(
         self, relation: BaseRelation, spec: "ModelSpec"
     ) -> None:
         with self._running(f"the index of {relation}") as session:
             models.same_index.check_same_index_of_snapshot(session, _table(relation), spec)
 
     @available.parse_none
-    def qbeast_view_of_snapshot(
+    def qbeast_create_snapshot_view(
         self, view: BaseRelation, sql: str, relation: BaseRelation, own_columns: Sequence[str]
     ) -> None:
         """Creates the view of a snapshot's source, as stored (`models/snapshots.py`)."""
         with self._running(sql):
             query = partial(self._handle().frame, sql)
             names = (view.identifier or "", _table(relation), str(relation.identifier))
-            models.snapshots.view_of_snapshot(query, *names, own_columns)
+            models.snapshots.create_snapshot_view(query, *names, own_columns)
 
     @available.parse_none
     def qbeast_merge_snapshot(
@@ -600,7 +600,7 @@ class QbeastAdapter(SparkAdapter):
             models.seeds.insert_seed(session, relation.render(), table, types, file_format)
 
     @available.parse_none
-    def qbeast_require_scalar_sql(self, model: Mapping[str, Any]) -> None:
+    def qbeast_check_scalar_sql(self, model: Mapping[str, Any]) -> None:
         """Refuses functions that Spark's catalog cannot store (`models/functions.py`)."""
         models.functions.check_scalar_sql(model)
 
@@ -631,7 +631,7 @@ class QbeastAdapter(SparkAdapter):
         """
         instead = ", or set `sample` in its config, which samples before `where` filters"
         problem = f"{str(relation)!r} cannot be sampled, because it is not a relation"
-        _require_relation(relation, problem, instead)
+        _check_relation(relation, problem, instead)
         return relation.sampled(fraction)
 
     @available.parse_none
@@ -660,28 +660,28 @@ class QbeastAdapter(SparkAdapter):
             return self._run_sample(session, graph).of_node(model)
 
     @available.parse_none
-    def qbeast_require_no_mixture(self, relation: BaseRelation, built_from: "BuiltFrom") -> None:
+    def qbeast_check_same_sample(self, relation: BaseRelation, built_from: "BuiltFrom") -> None:
         with self._running(f"what {relation} was built from") as session:
             sampling.run_sample.check_same_sample_as(session, _table(relation), built_from)
 
     @available.parse(lambda *_: {})
-    def qbeast_mark_of_sample(
+    def qbeast_sample_properties(
         self, model: Mapping[str, Any], graph: Mapping[str, Any]
     ) -> dict[str, str]:
         """The property of a table that is built from a sample; none for all rows."""
-        return sampling.marks.mark_of_sample(self.qbeast_built_from(model, graph))
+        return sampling.marks.sample_properties(self.qbeast_built_from(model, graph))
 
     @available.parse(lambda *_: {})
-    def qbeast_mark_of_view(
+    def qbeast_view_properties(
         self, model: Mapping[str, Any], graph: Mapping[str, Any]
     ) -> dict[str, str]:
         """The properties of a view that reads a sample; none for all rows."""
         with self._running("what the view samples") as session:
             sampled = self._run_sample(session, graph).sampled_by(model)
-        return sampling.marks.mark_of_view(self.qbeast_built_from(model, graph), sampled)
+        return sampling.marks.view_properties(self.qbeast_built_from(model, graph), sampled)
 
     @available.parse_none
-    def qbeast_require_whole_parent(self, to: Any) -> None:
+    def qbeast_check_parent_reads_all_rows(self, to: Any) -> None:
         """Refuses a relationships test whose `to` is an ephemeral model that samples."""
         reader = current_node()
         if not getattr(to, "is_cte", False) or reader is None:
@@ -689,7 +689,7 @@ class QbeastAdapter(SparkAdapter):
         if sampling.fraction.fraction_of_run(self.config) is None:
             return
         for node in sampling.inputs.ephemeral_inputs(reader, self._graph(), to.identifier):
-            self._require_whole(node, f"the parent of {reader.name}")
+            self._check_reads_all_rows(node, f"the parent of {reader.name}")
 
     def sample_of_run(
         self, relation: QbeastRelation, relation_config: RelationConfig
@@ -700,19 +700,20 @@ class QbeastAdapter(SparkAdapter):
         if fraction is None:
             return relation
         with self._running(f"sample {relation}") as session:
-            whole = sampling.run_sample.is_to_be_sampled(session, _table(relation))
-        return relation.sampled(fraction).replace(is_run_sample=True) if whole else relation
+            if not sampling.run_sample.is_sampleable(session, _table(relation)):
+                return relation
+        return relation.sampled(fraction).replace(is_run_sample=True)
 
-    def require_whole_ephemeral(self, model: RelationConfig) -> None:
+    def check_ephemeral_reads_all_rows(self, model: RelationConfig) -> None:
         """Refuses the current node if it must read all rows but this ephemeral model samples."""
         reader = sampling.fraction.reader_of_all_rows(self.config)
         if reader is not None:
             node = self._graph()["nodes"][model.unique_id]  # type: ignore[attr-defined]
-            self._require_whole(node, reader)
+            self._check_reads_all_rows(node, reader)
 
-    def _require_whole(self, ephemeral: Mapping[str, Any], reader: str) -> None:
+    def _check_reads_all_rows(self, ephemeral: Mapping[str, Any], reader: str) -> None:
         with self._running(f"what {ephemeral['name']} samples") as session:
-            self._run_sample(session, self._graph()).check_whole(ephemeral, reader)
+            self._run_sample(session, self._graph()).check_reads_all_rows(ephemeral, reader)
 
     def _run_sample(self, session: "SparkSession", graph: Mapping[str, Any]) -> RunSample:
         def exists(database: Any, schema: str, name: str) -> bool:
@@ -761,7 +762,7 @@ class QbeastAdapter(SparkAdapter):
             yield session
 
 
-def _require_relation(given: Any, problem: str, instead: str = "") -> None:
+def _check_relation(given: Any, problem: str, instead: str = "") -> None:
     """Raises DbtRuntimeError for what is not a relation.
 
     Args:

@@ -55,7 +55,7 @@ class QbeastRelation(SparkRelation):
 
         Raises DbtRuntimeError if the node must read all rows but this ephemeral model samples.
         """
-        get_adapter_by_type("qbeast").require_whole_ephemeral(relation_config)
+        get_adapter_by_type("qbeast").check_ephemeral_reads_all_rows(relation_config)
         return super().create_ephemeral_from(relation_config, limit, event_time_filter)
 
     def quoted(self, identifier: str) -> str:

@@ -50,9 +50,9 @@ FUNCTIONS = {
     "function.p.first": {"depends_on": {"nodes": ["model.p.between"]}},
 }
 ORDERS, RATES = "model.p.orders", "source.p.raw.rates"
-OWN = Input("`dev`.`orders`", ORDERS, is_left_whole=False)
-OF_STATE = Input("`prod`.`orders_v2`", ORDERS, is_left_whole=True, is_built_here=False)
-OF_SOURCE = Input("`raw`.`rates_eu`", RATES, is_left_whole=True, is_built_here=False)
+OWN = Input("`dev`.`orders`", ORDERS, is_exempt=False)
+OF_STATE = Input("`prod`.`orders_v2`", ORDERS, is_exempt=True, is_built_here=False)
+OF_SOURCE = Input("`raw`.`rates_eu`", RATES, is_exempt=True, is_built_here=False)
 
 
 def orders(own_exists: bool, **deferral: Any) -> Input:
@@ -104,8 +104,8 @@ def test_a_view_and_the_tables_under_it_count() -> None:
 
     seen, again = "`dev`.`seen`", "`dev`.`seen_again`"
     assert read_by("seen_again", defers=False) == [
-        Input(again, "model.p.seen_again", is_left_whole=False),
-        Input(seen, "model.p.seen", is_left_whole=False, view=again),
+        Input(again, "model.p.seen_again", is_exempt=False),
+        Input(seen, "model.p.seen", is_exempt=False, view=again),
         replace(OWN, view=seen),
         replace(OF_SOURCE, view=seen),
     ]
@@ -113,11 +113,11 @@ def test_a_view_and_the_tables_under_it_count() -> None:
     graph["nodes"]["model.p.seen"]["config"]["sample"] = False
     deferral = Deferral(is_on=False, favors_state=False, selected=[], exists=lambda *_: True)
     found = inputs_of({"depends_on": {"nodes": ["model.p.seen"]}}, graph, deferral)
-    assert all(each.is_left_whole for each in found)
+    assert all(each.is_exempt for each in found)
     # The view of the state reads the tables of the state.
     of_state = "`prod`.`seen`"
     assert read_by("seen", defers=True) == [
-        Input(of_state, "model.p.seen", is_left_whole=False, is_built_here=False),
+        Input(of_state, "model.p.seen", is_exempt=False, is_built_here=False),
         replace(OF_STATE, view=of_state),
         replace(OF_SOURCE, view=of_state),
     ]
@@ -127,7 +127,7 @@ def test_what_a_function_reads_counts_and_is_read_whole() -> None:
     deferral = Deferral(is_on=False, favors_state=False, selected=[], exists=lambda *_: True)
     graph = {"nodes": NODES, "sources": SOURCES, "functions": FUNCTIONS}
     reading = {"depends_on": {"nodes": ["function.p.latest", "model.p.orders"]}}
-    whole = replace(OWN, is_left_whole=True)
+    whole = replace(OWN, is_exempt=True)
     assert list(inputs_of(reading, graph, deferral)) == [whole, OF_SOURCE, OWN]
 
 

@@ -4,37 +4,41 @@ import pytest
 from dbt.adapters.qbeast.sampling.marks import (
     ALL_ROWS,
     BuiltFrom,
-    Part,
-    built_from_of,
+    SampledInput,
     check_same_sample,
     digest,
-    mark_of_sample,
-    mark_of_view,
+    parse_built_from,
+    sample_properties,
     sampled_by_view_of,
+    view_properties,
 )
 from dbt_common.exceptions import DbtRuntimeError
 
-A_TENTH, ANOTHER_TENTH, A_HUNDREDTH = Part(0.1, "aa"), Part(0.1, "bb"), Part(0.01, "aa")
-OF_OLD, ALL = Part(0.1), Part(1.0)
+A_TENTH, ANOTHER_TENTH, A_HUNDREDTH = (
+    SampledInput(0.1, "aa"),
+    SampledInput(0.1, "bb"),
+    SampledInput(0.01, "aa"),
+)
+OF_OLD, ALL = SampledInput(0.1), SampledInput(1.0)
 
 
 @pytest.mark.parametrize("parts", [(), (A_TENTH,), (A_HUNDREDTH, A_TENTH, ANOTHER_TENTH, ALL)])
 def test_what_is_recorded_is_read(parts: BuiltFrom) -> None:
-    assert built_from_of(mark_of_sample(parts)) == parts
-    assert built_from_of(mark_of_view(parts, ["`s`.`t`"])) == parts
+    assert parse_built_from(sample_properties(parts)) == parts
+    assert parse_built_from(view_properties(parts, ["`s`.`t`"])) == parts
 
 
 def test_properties_with_fractions_only_are_read() -> None:
-    assert built_from_of({"qbeast.builtFromSample": "0.1,1.0"}) == (OF_OLD, ALL)
+    assert parse_built_from({"qbeast.builtFromSample": "0.1,1.0"}) == (OF_OLD, ALL)
 
 
 def test_a_view_records_what_its_text_samples() -> None:
     tables = ["`s`.`a, b`", "`s`.`c`"]
-    assert sampled_by_view_of(mark_of_view((A_TENTH,), tables)) == set(tables)
-    assert sampled_by_view_of(mark_of_view((A_TENTH,), [])) == set()
-    assert mark_of_view(ALL_ROWS, []) == {}
+    assert sampled_by_view_of(view_properties((A_TENTH,), tables)) == set(tables)
+    assert sampled_by_view_of(view_properties((A_TENTH,), [])) == set()
+    assert view_properties(ALL_ROWS, []) == {}
     assert sampled_by_view_of({}) == set()
-    assert sampled_by_view_of(mark_of_sample((OF_OLD,))) is None
+    assert sampled_by_view_of(sample_properties((OF_OLD,))) is None
 
 
 def test_a_digest_depends_on_the_table_and_its_columns() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.adapters.qbeast.run_operation.operations import _require_a_page_each, run
+from dbt.adapters.qbeast.run_operation.operations import _check_one_page_each, run
 from dbt.adapters.qbeast.run_operation.selection import ModelTable, tables_of
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -102,11 +102,11 @@ def test_a_table_and_models_at_once_are_an_error() -> None:
 
 def test_no_page_replaces_another(tmp_path: Path) -> None:
     tables = [ModelTable(f"`a`.`{name}`", f"a.{name}") for name in ("orders", "events")]
-    _require_a_page_each(tables, {"path": str(tmp_path)})
-    _require_a_page_each(tables[:1], {"path": "index.html"})
+    _check_one_page_each(tables, {"path": str(tmp_path)})
+    _check_one_page_each(tables[:1], {"path": "index.html"})
     told = "a.orders and .* would both be written to "
     with pytest.raises(DbtRuntimeError, match=told + "index.html: name one of them with models"):
-        _require_a_page_each(tables, {"path": "index.html"})
+        _check_one_page_each(tables, {"path": "index.html"})
     of_other = ModelTable("`b`.`orders`", "b.orders")
     with pytest.raises(DbtRuntimeError, match=told + "orders.html"):
-        _require_a_page_each([*tables, of_other], {})
+        _check_one_page_each([*tables, of_other], {})

@@ -39,7 +39,7 @@ def persist(session: SparkSession, table: str, descriptions: Descriptions) -> No
         _persist_columns(session, table, descriptions.columns)
 
 
-def missing_columns(
+def warn_of_missing_columns(
     table: str, comments: Sequence[ColumnComment], present: Collection[str]
 ) -> list[str]:
     """The described columns that a table lacks; warns about them.
@@ -58,7 +58,7 @@ def missing_columns(
 
 def _persist_columns(session: SparkSession, table: str, comments: Sequence[ColumnComment]) -> None:
     fields = session.table(table).schema.fields
-    missing_columns(table, comments, [field.name for field in fields])
+    warn_of_missing_columns(table, comments, [field.name for field in fields])
     for comment in comments:
         for field in fields:
             present = field.metadata.get("comment") or ""

@@ -22,7 +22,7 @@ from dbt.adapters.qbeast.models.other_adapters import (
     check_no_databricks_merge_keys,
     check_no_layout_keys,
 )
-from dbt.adapters.qbeast.sampling.marks import ALL_ROWS, BuiltFrom, mark_of_sample
+from dbt.adapters.qbeast.sampling.marks import ALL_ROWS, BuiltFrom, sample_properties
 from dbt.adapters.spark.impl import SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -104,9 +104,9 @@ def model_increment(
     increment = increment_of(config, strategy, model, inputs)
     check_no_databricks_merge_keys(config, increment)
     if increment.strategy in (REPLACE_WHERE, MICROBATCH):
-        _require_predicates_without_alias(increment)
+        _check_predicates_without_alias(increment)
     if strategy == DELETE_INSERT and not is_indexed(config):
-        _require_predicates_on_the_table(increment)
+        _check_predicates_on_the_table(increment)
     if config.get("materialized") == "qbeast" and strategy == MICROBATCH:
         raise DbtRuntimeError(
             "incremental_strategy='microbatch' needs materialized='incremental', because dbt runs "
@@ -115,7 +115,7 @@ def model_increment(
         )
     # dbt checks this itself for materialized='incremental' only.
     if _has_contract(config):
-        _require_mode_of_a_contract(increment.on_schema_change)
+        _check_mode_of_a_contract(increment.on_schema_change)
     return increment
 
 
@@ -146,7 +146,7 @@ def model_spec(
             "materialized='qbeast' needs columns_to_index: set it to the columns that queries "
             "filter by, such as columns_to_index=['ts', 'user_id:hash'], or to 'auto'"
         )
-    _refuse_incompatible_keys(config)
+    _check_compatible_keys(config)
     return ModelSpec(
         name=str(model["alias"]),
         selector=selector_of(model),
@@ -162,7 +162,7 @@ def model_spec(
         properties={
             **_properties(config.get("tblproperties")),
             **properties_of(checks_of(model)),
-            **mark_of_sample(built_from),
+            **sample_properties(built_from),
         },
         location=location_of(config, model),
         descriptions=descriptions_of(config, model),
@@ -234,7 +234,7 @@ def _has_contract(config: Any) -> bool:
     return bool(getattr(contract, "enforced", False))
 
 
-def _require_mode_of_a_contract(on_schema_change: str) -> None:
+def _check_mode_of_a_contract(on_schema_change: str) -> None:
     if on_schema_change not in (APPEND_NEW, FAIL):
         raise DbtRuntimeError(
             f"on_schema_change={on_schema_change!r} cannot be combined with an enforced contract, "
@@ -243,7 +243,7 @@ def _require_mode_of_a_contract(on_schema_change: str) -> None:
         )
 
 
-def _require_predicates_on_the_table(increment: Increment) -> None:
+def _check_predicates_on_the_table(increment: Increment) -> None:
     for predicate in increment.predicates:
         if "dbt_internal_source" in predicate.lower():
             raise DbtRuntimeError(
@@ -253,7 +253,7 @@ def _require_predicates_on_the_table(increment: Increment) -> None:
             )
 
 
-def _require_predicates_without_alias(increment: Increment) -> None:
+def _check_predicates_without_alias(increment: Increment) -> None:
     for predicate in increment.predicates:
         if "dbt_internal_" in predicate.lower():
             raise DbtRuntimeError(
@@ -271,7 +271,7 @@ def _strategy(config: Any) -> str | None:
     return strategy_of(config, APPEND if materialized == "incremental" else None)
 
 
-def _refuse_incompatible_keys(config: Any) -> None:
+def _check_compatible_keys(config: Any) -> None:
     check_no_layout_keys(config, _strategy(config))
     if config.get("file_format", "delta") != "delta":
         raise DbtRuntimeError(

@@ -126,7 +126,7 @@ def increment_of(
         partition_by=tuple(map(unquoted, _texts("partition_by", config.get("partition_by")))),
         batch=batch_condition(config, model or {}, inputs) if strategy == MICROBATCH else "",
     )
-    _require(increment)
+    _check(increment)
     return _in_format(increment, config.get("file_format") or "delta")
 
 
@@ -215,7 +215,7 @@ def _in_format(increment: Increment, file_format: str) -> Increment:
     )
 
 
-def _require(increment: Increment) -> None:
+def _check(increment: Increment) -> None:
     if increment.strategy == DELETE_INSERT and not increment.unique_key:
         raise DbtRuntimeError(
             "incremental_strategy='delete+insert' needs unique_key: set it to the column, or a "

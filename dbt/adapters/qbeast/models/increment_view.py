@@ -28,7 +28,7 @@ _WITHOUT_COLUMN_LIST = (REPLACE_WHERE, MICROBATCH)
 """Spark's INSERT ... REPLACE WHERE takes all columns, in the table's order."""
 
 
-def view_of_increment(
+def create_increment_view(
     session: SparkSession,
     query: Callable[[], DataFrame],
     increment: Increment,
@@ -58,11 +58,11 @@ def view_of_increment(
         with advising(session, table, spec):
             check_same_index(session, table, spec)
     if increment.strategy == INSERT_OVERWRITE and increment.partition_by:
-        _require_its_partitions(session, query, table, model, increment)
+        _check_partitions(session, query, table, model, increment)
     if increment.is_custom:
         rows = apply_schema_change(query, table, increment.on_schema_change, model)
     elif increment.strategy in _WITHOUT_COLUMN_LIST:
-        _require_no_identity(session, query, table, model, increment)
+        _check_no_identity(session, query, table, model, increment)
         rows = fit_increment(query, table, model, increment)
         rows = aligned(rows, table_schema(session, table), model)
     else:
@@ -73,7 +73,7 @@ def view_of_increment(
     rows.createOrReplaceTempView(view)
 
 
-def _require_its_partitions(
+def _check_partitions(
     session: SparkSession,
     query: Callable[[], DataFrame],
     table: str,
@@ -90,7 +90,7 @@ def _require_its_partitions(
         return  # partitions of Iceberg that are computed, which the catalog does not list
     present = [each.name for each in session.catalog.listColumns(table) if each.isPartition]
     if set(map(str.lower, wanted)) == set(map(str.lower, present)):
-        _require_partition_values(query, table_schema(session, table), model, wanted)
+        _check_partition_values(query, table_schema(session, table), model, wanted)
         return
     is_now = "is not partitioned"
     remedy = (
@@ -107,7 +107,7 @@ def _require_its_partitions(
     )
 
 
-def _require_partition_values(
+def _check_partition_values(
     query: Callable[[], DataFrame], schema: StructType, model: str, partition_by: Sequence[str]
 ) -> None:
     computed = {field.name.lower() for field in schema if generation_expression(field)}
@@ -120,7 +120,7 @@ def _require_partition_values(
         )
 
 
-def _require_no_identity(
+def _check_no_identity(
     session: SparkSession,
     query: Callable[[], DataFrame],
     table: str,

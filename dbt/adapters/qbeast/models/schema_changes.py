@@ -128,7 +128,7 @@ def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> N
 
     Raises DbtRuntimeError if the table is not stored as Delta.
     """
-    _require_delta(session, table, columns)
+    _check_delta(session, table, columns)
     if QbeastTable.is_qbeast(session, table):
         QbeastTable.for_name(session, table).drop_columns(columns)
         return
@@ -136,7 +136,7 @@ def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> N
         names = ", ".join(quoted(name) for name in columns)
         run_statement(session, f"alter table {table} drop columns ({names})")
         return
-    _require_rewritable(session, table, columns)
+    _check_rewritable(session, table, columns)
     kept = session.table(table).drop(*[F.col(quoted(name)) for name in columns])
     (detail,) = session.sql(f"describe detail {table}").collect()
     writer = kept.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
@@ -145,7 +145,7 @@ def drop_columns(session: SparkSession, table: str, columns: Sequence[str]) -> N
     writer.partitionBy(*detail.partitionColumns).save(detail.location)
 
 
-def _require_delta(session: SparkSession, table: str, dropped: Sequence[str]) -> None:
+def _check_delta(session: SparkSession, table: str, dropped: Sequence[str]) -> None:
     """Raises DbtRuntimeError if a change would drop columns or fields from another format."""
     provider = _provider_and_location(session, table)[0] if dropped else "delta"
     if provider != "delta":
@@ -164,7 +164,7 @@ def _require_delta(session: SparkSession, table: str, dropped: Sequence[str]) ->
         )
 
 
-def _require_rewritable(session: SparkSession, table: str, dropped: Sequence[str]) -> None:
+def _check_rewritable(session: SparkSession, table: str, dropped: Sequence[str]) -> None:
     """Raises DbtRuntimeError if a rewrite would turn special columns into plain ones."""
     gone = {name.lower() for name in dropped}
     special = [
@@ -188,9 +188,9 @@ def _synchronize(
     """Retypes columns and fields, after checking that those that are gone can be dropped."""
     changed = [each for each in found if each.change is not Change.NEW]
     gone = [str(each) for each in changed if each.change is Change.GONE]
-    _require_delta(session, table, gone)
-    _require_unindexed(session, table, changed, model)
-    _require_unpartitioned(session, table, changed, model)
+    _check_delta(session, table, gone)
+    _check_unindexed(session, table, changed, model)
+    _check_unpartitioned(session, table, changed, model)
     fields = [each for each in changed if each.change is Change.GONE and len(each.path) > 1]
     if fields and not _is_mapped(session, table):
         raise DbtRuntimeError(
@@ -200,7 +200,7 @@ def _synchronize(
             f"{full_refresh(model)}"
         )
     if not (_is_mapped(session, table) or QbeastTable.is_qbeast(session, table)):
-        _require_rewritable(session, table, _columns_gone(changed))
+        _check_rewritable(session, table, _columns_gone(changed))
     for each in changed:
         if each.change is Change.RETYPED:
             _retype(session, table, each, model)
@@ -219,7 +219,7 @@ def _columns_gone(found: Sequence[Difference]) -> list[str]:
     return [d.path[0] for d in found if d.change is Change.GONE and len(d.path) == 1]
 
 
-def _require_unindexed(
+def _check_unindexed(
     session: SparkSession, table: str, changed: Sequence[Difference], model: str
 ) -> None:
     if not changed or not QbeastTable.is_qbeast(session, table):
@@ -237,7 +237,7 @@ def _require_unindexed(
             )
 
 
-def _require_unpartitioned(
+def _check_unpartitioned(
     session: SparkSession, table: str, changed: Sequence[Difference], model: str
 ) -> None:
     if not changed:

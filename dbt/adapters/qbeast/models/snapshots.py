@@ -37,7 +37,7 @@ def check_listed_columns(config: Any, query: Callable[[], DataFrame]) -> None:
         check_columns_of_query("check_cols", list(map(str, names)), query().schema)
 
 
-def check_whole_source(
+def check_complete_source(
     snapshot: str, hard_deletes: str, inputs: Sequence[BaseRelation], *, is_limited_above: bool
 ) -> None:
     """Raises DbtRuntimeError if records would be closed only because a run leaves out their rows.
@@ -94,7 +94,7 @@ def check_columns_of_snapshot(
         )
 
 
-def view_of_snapshot(
+def create_snapshot_view(
     query: Callable[[], DataFrame],
     view: str,
     table: str,

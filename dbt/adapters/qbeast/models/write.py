@@ -64,7 +64,7 @@ def write_model(
     if increment is None:
         return _rebuild(session, query(), table, spec)
     with advising(session, table, spec):
-        _require_same_index(session, query, table, spec)
+        _check_same_index(session, query, table, spec)
         present = QbeastTable.for_name(session, table).latest_revision
         kinds = {each.column: each.kind for each in present.transformers}
         size = present.desired_cube_size
@@ -74,7 +74,7 @@ def write_model(
         return _STRATEGIES[increment.strategy](rows, table, spec, increment)
 
 
-def _require_same_index(
+def _check_same_index(
     session: SparkSession, query: Callable[[], DataFrame], table: str, spec: ModelSpec
 ) -> None:
     try:

@@ -74,7 +74,7 @@ def run(
     # A table that is given by its name or path is looked up by the operation itself.
     tables = [ModelTable(named, named)] if named is not None else tables_of(graph, selected)
     if operation == "visualize_index":
-        _require_a_page_each(tables, given)
+        _check_one_page_each(tables, given)
     report = Report(operation)
     for table in tables:
         if named is None and not session.catalog.tableExists(table.name):
@@ -94,7 +94,7 @@ def _checked(operation: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
             f"dry_run is true or false, not {given['dry_run']!r}; write it without quotes"
         )
     named, selected = given.get("table"), given.get("models")
-    _require_texts(named, selected)
+    _check_texts(named, selected)
     if named is not None and selected is not None:
         raise DbtRuntimeError(
             f"{operation} takes either table or models, but got table={named!r} and "
@@ -119,7 +119,7 @@ def _outcome_of(
         return Outcome(text, summary="failed", failure=f"{operation} of {table.label} {text}")
 
 
-def _require_texts(named: Any, selected: Any) -> None:
+def _check_texts(named: Any, selected: Any) -> None:
     """Raises DbtRuntimeError unless these can be a name and a selection, where they are given."""
     if named is not None and not _is_text(named):
         raise DbtRuntimeError(
@@ -214,7 +214,7 @@ def _page_of(table: ModelTable, path: str) -> Path:
     return page
 
 
-def _require_a_page_each(tables: Sequence[ModelTable], arguments: Mapping[str, Any]) -> None:
+def _check_one_page_each(tables: Sequence[ModelTable], arguments: Mapping[str, Any]) -> None:
     """Raises DbtRuntimeError if the page of one table would replace that of another."""
     by_page: dict[Path, ModelTable] = {}
     for table in tables:

@@ -20,9 +20,9 @@ class Input:
     """Its quoted name, `schema`.`table`."""
     node: str
     """The unique id of its model, seed, snapshot or source."""
-    is_left_whole: bool
-    """Whether runs on a sample read it whole, because its configuration sets `sample: false` or
-    because a function reads it."""
+    is_exempt: bool
+    """Whether runs on a sample read all of its rows, because its configuration sets `sample: false`
+    or because a function reads it."""
     is_built_here: bool = True
     """Whether runs of this target build it; False for sources, and for relations of the state that
     a run defers to."""
@@ -93,7 +93,7 @@ def inputs_of(
     def behind(unique_id: str, is_of_state: bool) -> tuple[Input, ...]:
         if unique_id in functions:
             inputs = read_by(functions[unique_id], is_of_state)
-            return tuple(replace(each, is_left_whole=True) for each in inputs)
+            return tuple(replace(each, is_exempt=True) for each in inputs)
         given = graph["nodes"].get(unique_id) or graph["sources"].get(unique_id)
         if given is None:
             return ()
@@ -109,7 +109,7 @@ def inputs_of(
         under = (
             replace(
                 each,
-                is_left_whole=found.is_left_whole or each.is_left_whole,
+                is_exempt=found.is_exempt or each.is_exempt,
                 view=each.view or found.table,
             )
             for each in read_by(given, is_deferred)
@@ -154,7 +154,7 @@ def input_of(entry: Mapping[str, Any], node: str, is_built_here: bool) -> Input:
     return Input(
         table=table_name(entry["schema"], _name(entry)),
         node=node,
-        is_left_whole=config.get("sample") is False,
+        is_exempt=config.get("sample") is False,
         is_built_here=is_built_here,
     )
 

@@ -12,7 +12,7 @@ SAMPLED_BY_VIEW = "qbeast.sampledByView"
 """The property of a view with the tables that its own text samples, as a JSON list."""
 
 
-class Part(NamedTuple):
+class SampledInput(NamedTuple):
     """The part of an input's rows that a table is built from."""
 
     fraction: float
@@ -22,7 +22,7 @@ class Part(NamedTuple):
     version that recorded only fractions."""
 
 
-BuiltFrom = tuple[Part, ...]
+BuiltFrom = tuple[SampledInput, ...]
 """The parts of its inputs that a table or view is built from, in ascending order. Inputs that runs
 on a sample read whole do not count. Empty if nothing is sampled.
 """
@@ -39,11 +39,13 @@ def digest(node: str, weights: str) -> str:
     return hashlib.sha256(f"{node} {weights}".encode()).hexdigest()[:8]
 
 
-def mark_of_sample(built_from: BuiltFrom) -> dict[str, str]:
+def sample_properties(built_from: BuiltFrom) -> dict[str, str]:
     """The property that records what a table or view was built from; none for all rows.
 
-    >>> mark_of_sample((Part(0.1, "5f0c31aa"), Part(1.0))), mark_of_sample(ALL_ROWS)
-    ({'qbeast.builtFromSample': '0.1@5f0c31aa,1.0'}, {})
+    >>> sample_properties((SampledInput(0.1, "5f0c31aa"), SampledInput(1.0)))
+    {'qbeast.builtFromSample': '0.1@5f0c31aa,1.0'}
+    >>> sample_properties(ALL_ROWS)
+    {}
     """
     # Its module imports numpy, and the adapter must load without it.
     from qbeast_core import BUILT_FROM_SAMPLE
@@ -52,17 +54,17 @@ def mark_of_sample(built_from: BuiltFrom) -> dict[str, str]:
     return {BUILT_FROM_SAMPLE: ",".join(parts)} if built_from else {}
 
 
-def mark_of_view(built_from: BuiltFrom, sampled: Collection[str]) -> dict[str, str]:
+def view_properties(built_from: BuiltFrom, sampled: Collection[str]) -> dict[str, str]:
     """The properties of a view whose text samples these tables; none for all rows."""
-    mark = mark_of_sample(built_from)
+    mark = sample_properties(built_from)
     return {**mark, SAMPLED_BY_VIEW: json.dumps(sorted(sampled))} if mark else {}
 
 
-def built_from_of(properties: Mapping[str, str]) -> BuiltFrom:
+def parse_built_from(properties: Mapping[str, str]) -> BuiltFrom:
     """What the table or view with these properties was built from.
 
-    >>> built_from_of({"qbeast.builtFromSample": "0.1@5f0c31aa,1.0"})
-    (Part(fraction=0.1, rows='5f0c31aa'), Part(fraction=1.0, rows=''))
+    >>> parse_built_from({"qbeast.builtFromSample": "0.1@5f0c31aa,1.0"})
+    (SampledInput(fraction=0.1, rows='5f0c31aa'), SampledInput(fraction=1.0, rows=''))
     """
     from qbeast_core import BUILT_FROM_SAMPLE
 
@@ -70,7 +72,7 @@ def built_from_of(properties: Mapping[str, str]) -> BuiltFrom:
     if not recorded:
         return ALL_ROWS
     parts = (each.partition("@") for each in recorded.split(","))
-    return tuple(Part(float(fraction), rows) for fraction, _, rows in parts)
+    return tuple(SampledInput(float(fraction), rows) for fraction, _, rows in parts)
 
 
 def sampled_by_view_of(properties: Mapping[str, str]) -> frozenset[str] | None:
@@ -78,7 +80,7 @@ def sampled_by_view_of(properties: Mapping[str, str]) -> frozenset[str] | None:
     recorded = properties.get(SAMPLED_BY_VIEW)
     if recorded is not None:
         return frozenset(json.loads(recorded))
-    return None if built_from_of(properties) else frozenset()
+    return None if parse_built_from(properties) else frozenset()
 
 
 def fractions(built_from: BuiltFrom) -> tuple[float, ...]:
@@ -119,8 +121,8 @@ def check_same_sample(table: str, present: BuiltFrom, added: BuiltFrom) -> None:
 def describe(built_from: BuiltFrom) -> str:
     """What a table is built from, in words.
 
-    >>> describe((Part(0.01),)), describe((Part(0.1), Part(1.0))), describe(ALL_ROWS)
-    ('a sample of 1 percent', 'a sample of 10 percent and all rows', 'all rows')
+    >>> describe((SampledInput(0.1), SampledInput(1.0))), describe(ALL_ROWS)
+    ('a sample of 10 percent and all rows', 'all rows')
     """
     return " and ".join(
         "all rows" if each == 1 else f"a sample of {percent(each)} percent"

@@ -23,11 +23,11 @@ from dbt.adapters.qbeast.sampling.inputs import Deferral, Exists, Input, input_o
 from dbt.adapters.qbeast.sampling.marks import (
     ALL_ROWS,
     BuiltFrom,
-    Part,
-    built_from_of,
+    SampledInput,
     check_same_sample,
     describe,
     digest,
+    parse_built_from,
     sampled_by_view_of,
 )
 from dbt.adapters.qbeast.sampling.tables import is_indexed, open_table, properties_of
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def is_to_be_sampled(session: "SparkSession", table: str) -> bool:
+def is_sampleable(session: "SparkSession", table: str) -> bool:
     """Whether runs on a sample sample this table: it must have an index and all of its rows."""
     return is_indexed(session, table) and not built_from(session, table)
 
 
 def built_from(session: "SparkSession", table: str) -> BuiltFrom:
     """What a table or view was built from, as its properties record it."""
-    return built_from_of(properties_of(session, table))
+    return parse_built_from(properties_of(session, table))
 
 
 def weights_of(session: "SparkSession", table: str) -> str:
@@ -77,16 +77,16 @@ class RunSample:
         properties = cache(partial(properties_of, self.session))
         if not allows_samples(self.config):
             of_others = (each.table for each in inputs if not each.is_built_here)
-            marks = {table: built_from_of(properties(table)) for table in of_others}
+            marks = {table: parse_built_from(properties(table)) for table in of_others}
             if not any(marks.values()):
                 return ALL_ROWS
             if node["resource_type"] != "test":
-                check_no_sampled_inputs(self.config.target_name, marks)
+                raise sampled_inputs_error(self.config.target_name, marks)
         return parts_of(
             inputs,
             fraction,
             properties=properties,
-            is_whole=cache(partial(is_to_be_sampled, self.session)),
+            sampleable=cache(partial(is_sampleable, self.session)),
             weights=partial(weights_of, self.session),
         )
 
@@ -95,22 +95,20 @@ class RunSample:
         fraction = fraction_of_node(self.config, node["resource_type"], node["config"])
         if fraction is None:
             return []
-        is_whole = partial(is_to_be_sampled, self.session)
-        return sampled_by_its_text(self._inputs(node), is_whole)
+        return sampled_by_its_text(self._inputs(node), partial(is_sampleable, self.session))
 
     def reader(self, node: Mapping[str, Any]) -> "Callable[[str], DataFrame]":
         """What `dbt.ref` and `dbt.source` of a Python model call with the name of a table."""
         fraction = fraction_of_run(self.config)
         if fraction is None:
             return self.session.table
-        whole: dict[bool, set[str]] = {True: set(), False: set()}
-        for given in self._inputs(node):
-            whole[given.is_left_whole].add(plain_name(given.table))
-        # A table that only a function of the model leaves whole is sampled here.
-        left_whole = whole[True] - whole[False]
+        inputs = self._inputs(node)
+        sampled = {plain_name(each.table) for each in inputs if not each.is_exempt}
+        # A table that the model reads itself is sampled here, even if it is exempt in a function.
+        exempt = {plain_name(each.table) for each in inputs if each.is_exempt} - sampled
 
         def read(table: str) -> "DataFrame":
-            if plain_name(table) in left_whole or not is_to_be_sampled(self.session, table):
+            if plain_name(table) in exempt or not is_sampleable(self.session, table):
                 return self.session.table(table)
             return open_table(self.session, table).sample(fraction, with_slices=True)
 
@@ -124,19 +122,17 @@ class RunSample:
             f"reads a sample of {percent(sample.fraction)} percent of {sample.label}"
             for sample in find_samples(self.session, sql).rewritable
         ]
-        built_from = ALL_ROWS if notes else self.of_node(test)
-        if built_from:
-            notes.append(f"reads data built from {describe(built_from)}")
+        inputs_built_from = ALL_ROWS if notes else self.of_node(test)
+        if inputs_built_from:
+            notes.append(f"reads data built from {describe(inputs_built_from)}")
         return list(dict.fromkeys(notes))
 
-    def check_whole(self, ephemeral: Mapping[str, Any], reader: str) -> None:
+    def check_reads_all_rows(self, ephemeral: Mapping[str, Any], reader: str) -> None:
         """Raises DbtRuntimeError if the text of an ephemeral model reads a sample.
 
         dbt compiles the text once in a run, so it cannot read all rows for one of its readers.
         """
-        sampled = sampled_by_its_text(
-            self._inputs(ephemeral), partial(is_to_be_sampled, self.session)
-        )
+        sampled = sampled_by_its_text(self._inputs(ephemeral), partial(is_sampleable, self.session))
         if sampled:
             name = ephemeral["name"]
             raise DbtRuntimeError(
@@ -160,50 +156,50 @@ def parts_of(
     fraction: float | None,
     *,
     properties: Callable[[str], Mapping[str, str]],
-    is_whole: Callable[[str], bool],
+    sampleable: Callable[[str], bool],
     weights: Callable[[str], str],
 ) -> BuiltFrom:
     """What is built from these inputs in a run on this fraction (None for all rows).
 
     Args:
         properties: those of a table or view.
-        is_whole: whether a table has an index and all of its rows.
+        sampleable: whether a table has an index and all of its rows.
         weights: the columns that decide which rows a sample of a table has.
 
     Raises:
         DbtRuntimeError: a view samples a table that is now built from a sample itself.
     """
-    found: set[Part] = set()
+    found: set[SampledInput] = set()
     for given in inputs:
-        mark = built_from_of(properties(given.table))
+        mark = parse_built_from(properties(given.table))
         found.update(mark)
         sampled = sampled_by_view_of(properties(given.view)) if given.view else None
         if mark and sampled and given.table in sampled:
-            check_no_sample_of_sample(given)
-        if given.is_left_whole or not is_whole(given.table):
+            raise stale_view_error(given)
+        if given.is_exempt or not sampleable(given.table):
             continue
         if given.view:
             # If it is unknown, a view with a mark is taken to sample the table.
             if sampled is not None and given.table not in sampled:
-                found.add(Part(1.0))
+                found.add(SampledInput(1.0))
         elif fraction is None:
-            found.add(Part(1.0))
+            found.add(SampledInput(1.0))
         else:
-            found.add(Part(fraction, digest(given.node, weights(given.table))))
-    return ALL_ROWS if found == {Part(1.0)} else tuple(sorted(found))
+            found.add(SampledInput(fraction, digest(given.node, weights(given.table))))
+    return ALL_ROWS if found == {SampledInput(1.0)} else tuple(sorted(found))
 
 
-def check_no_sample_of_sample(given: Input) -> None:
-    """Raises DbtRuntimeError for a view that samples this table, which is now a sample itself."""
+def stale_view_error(given: Input) -> DbtRuntimeError:
+    """The error about a view that samples this table, which is now a sample itself."""
     view = plain_name(given.view or "")
-    raise DbtRuntimeError(
+    return DbtRuntimeError(
         f"the view {view} samples {plain_name(given.table)}, which has been rebuilt from a sample "
         f"since the view was created: rebuild {view} before what reads it"
     )
 
 
-def check_no_sampled_inputs(target: str, marks: Mapping[str, BuiltFrom]) -> None:
-    """Raises DbtRuntimeError for inputs of a target that allows no samples.
+def sampled_inputs_error(target: str, marks: Mapping[str, BuiltFrom]) -> DbtRuntimeError:
+    """The error about inputs of a target that allows no samples.
 
     Args:
         marks: what each input was built from.
@@ -213,19 +209,19 @@ def check_no_sampled_inputs(target: str, marks: Mapping[str, BuiltFrom]) -> None
         for table, mark in marks.items()
         if mark
     )
-    raise DbtRuntimeError(
+    return DbtRuntimeError(
         f"{sampled}, and target {target!r} does not allow samples as inputs: rebuild the inputs "
         "with all rows or, if this is a development target, add `allow_sampled_build: true` to its "
         "profile"
     )
 
 
-def sampled_by_its_text(inputs: Iterable[Input], is_whole: Callable[[str], bool]) -> list[str]:
+def sampled_by_its_text(inputs: Iterable[Input], sampleable: Callable[[str], bool]) -> list[str]:
     """The tables that an ephemeral model with these inputs samples in a run on a sample."""
     return [
         given.table
         for given in inputs
-        if not (given.is_left_whole or given.view) and is_whole(given.table)
+        if not (given.is_exempt or given.view) and sampleable(given.table)
     ]
 
 

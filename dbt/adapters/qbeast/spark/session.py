@@ -59,10 +59,10 @@ def shared_session(credentials: QbeastCredentials) -> SharedSession:
     """
     global _shared
     with _shared_guard:
-        _refuse_connect(credentials)
+        _check_not_connect(credentials)
         if _shared is not None and is_alive(_shared.spark):
-            _require_same_place(_shared, credentials)
-            _require_same_start(_shared, credentials)
+            _check_same_place(_shared, credentials)
+            _check_same_start(_shared, credentials)
             return _shared
         if _shared is not None and _shared.lock is not None:
             _shared.lock.release()  # that Spark has been stopped
@@ -101,7 +101,7 @@ def _reset(session: SparkSession, starter: QbeastCredentials, present: QbeastCre
             session.conf.unset(key)
 
 
-def _refuse_connect(credentials: QbeastCredentials) -> None:
+def _check_not_connect(credentials: QbeastCredentials) -> None:
     remote = os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED")
     if credentials.master.startswith("sc://") or remote:
         raise DbtRuntimeError(
@@ -133,7 +133,7 @@ def _adopt(spark: SparkSession, credentials: QbeastCredentials) -> SharedSession
         warehouse=spark.conf.get("spark.sql.warehouse.dir") or "",
         catalog=_catalog_of(spark),
     )
-    _require_same_place(shared, credentials)
+    _check_same_place(shared, credentials)
     logger.info(
         f"Using the Spark {spark.version} session of this process "
         f"({spark.sparkContext.master}, warehouse {shared.warehouse})"
@@ -141,25 +141,25 @@ def _adopt(spark: SparkSession, credentials: QbeastCredentials) -> SharedSession
     return shared
 
 
-def _require_same_place(shared: SharedSession, credentials: QbeastCredentials) -> None:
+def _check_same_place(shared: SharedSession, credentials: QbeastCredentials) -> None:
     """Raises if the warehouse or catalog of the profile differs from the session's.
 
     Its defaults count only for a session that was started here.
     """
     if credentials.warehouse or shared.started_here:
-        _require_equal("warehouse", credentials.warehouse_location(), shared.warehouse)
+        _check_equal("warehouse", credentials.warehouse_location(), shared.warehouse)
     if credentials.catalog or shared.started_here:
         wanted, present = credentials.catalog_kind(), shared.catalog
         # The session's settings do not tell an embedded Derby catalog from a configured Hive one.
         if not (present == "hive" and wanted == "derby"):
-            _require_equal("catalog", wanted, present)
+            _check_equal("catalog", wanted, present)
 
 
-def _require_same_start(shared: SharedSession, credentials: QbeastCredentials) -> None:
+def _check_same_start(shared: SharedSession, credentials: QbeastCredentials) -> None:
     """Raises if the profile needs a session that was started in another way."""
     if shared.started_with is None:
         return
-    _require_equal("master", credentials.master, shared.started_with.master)
+    _check_equal("master", credentials.master, shared.started_with.master)
     before, now = start_settings(shared.started_with), start_settings(credentials)
     for key in sorted(shared.started_with.spark_config.keys() | credentials.spark_config.keys()):
         if before.get(key) != now.get(key) and not shared.spark.conf.isModifiable(key):
@@ -170,7 +170,7 @@ def _require_same_start(shared: SharedSession, credentials: QbeastCredentials) -
             )
 
 
-def _require_equal(what: str, wanted: str, present: str) -> None:
+def _check_equal(what: str, wanted: str, present: str) -> None:
     if _normal(wanted) != _normal(present):
         raise DbtRuntimeError(
             f"The profile sets the {what} {wanted}, but the Spark session of this process uses "

@@ -2,7 +2,7 @@
    it cannot end the literal. #}
 {% macro qbeast__tblproperties_clause() -%}
   {%- set given = config.get('tblproperties') or {} -%}
-  {{ qbeast_properties(dict(given, **adapter.qbeast_mark_of_sample(model, graph))) }}
+  {{ qbeast_properties(dict(given, **adapter.qbeast_sample_properties(model, graph))) }}
 {%- endmacro %}
 
 

@@ -36,7 +36,7 @@
   {%- for name, value in (config.get('tblproperties') or {}).items() if not name.startswith('delta.') -%}
     {%- do properties.update({name: value}) -%}
   {%- endfor -%}
-  {%- do properties.update(adapter.qbeast_mark_of_view(model, graph)) -%}
+  {%- do properties.update(adapter.qbeast_view_properties(model, graph)) -%}
   create or replace view {{ relation }}
   {%- if config.persist_column_docs() %}
     ({{ get_persist_docs_column_list(model.columns, get_columns_in_query(sql)) }})
@@ -53,7 +53,7 @@
 
 {# dbt's own macro drops a table that becomes a view before Spark has read the view's query. #}
 {% macro qbeast__handle_existing_table(full_refresh, old_relation) %}
-  {%- do adapter.qbeast_mark_of_view(model, graph) -%}
+  {%- do adapter.qbeast_view_properties(model, graph) -%}
   {# Some headers can run only once. #}
   {%- if not config.get('sql_header') -%}
     {%- set query = sql.rstrip().rstrip(';') -%}

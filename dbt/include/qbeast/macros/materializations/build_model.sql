@@ -2,7 +2,7 @@
    do with the rows of an indexed table (dbt/adapters/qbeast/models/write.py); SQL statements build a
    table without an index. #}
 {% macro qbeast_build_model(is_indexed) %}
-  {%- do adapter.qbeast_validate_constraints(model) -%}
+  {%- do adapter.qbeast_check_constraints(model) -%}
   {%- set built_from = adapter.qbeast_built_from(model, graph) -%}
   {%- set spec = adapter.qbeast_model_spec(config, model, built_from, should_full_refresh())
                  if is_indexed else none -%}
@@ -20,7 +20,7 @@
   {%- set adds = changes_table and (is_in_place or not is_delta) -%}
 
   {%- if adds -%}
-    {% do adapter.qbeast_require_no_mixture(this, built_from) %}
+    {% do adapter.qbeast_check_same_sample(this, built_from) %}
   {%- elif changes_table -%}
     {% do adapter.qbeast_refuse_other_format(existing, model, spec) %}
   {%- endif -%}
@@ -95,7 +95,7 @@
 {% macro qbeast_add_by_sql(increment, query, target_relation, spec) %}
   {%- set rows = this.incorporate(path={'identifier': this.identifier ~ '__dbt_tmp'}, type='view')
                      .include(database=false, schema=false) -%}
-  {% do adapter.qbeast_view_of_increment(rows, query, target_relation, increment, spec, model) %}
+  {% do adapter.qbeast_create_increment_view(rows, query, target_relation, increment, spec, model) %}
   {%- if increment.strategy == 'insert_overwrite' and increment.partition_by -%}
     {# This affects only this node, which has its own session. #}
     {%- call statement() -%}

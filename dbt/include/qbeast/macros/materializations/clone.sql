@@ -34,7 +34,7 @@
   {%- else -%}
     {%- set location = adapter.qbeast_location(config, model) -%}
     {%- if location is not none -%}
-      {% do adapter.qbeast_require_other_location(source, location) %}
+      {% do adapter.qbeast_check_other_location(source, location) %}
     {%- endif -%}
     {%- if existing is not none -%}
       {% do adapter.drop_relation(existing) %}

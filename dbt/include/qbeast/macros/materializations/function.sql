@@ -1,6 +1,6 @@
 {# dbt's own steps, for the functions that Spark can store. #}
 {% materialization function, adapter='qbeast', supported_languages=['sql', 'python', 'javascript'] %}
-  {% do adapter.qbeast_require_scalar_sql(model) %}
+  {% do adapter.qbeast_check_scalar_sql(model) %}
   {{ return(materialization_function_default()) }}
 {% endmaterialization %}
 

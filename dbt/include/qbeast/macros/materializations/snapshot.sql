@@ -42,11 +42,11 @@
       {%- endcall -%}
     {%- endif -%}
   {%- else -%}
-    {% do adapter.qbeast_require_no_mixture(target_relation, built_from) %}
-    {% do adapter.qbeast_require_whole_source(
+    {% do adapter.qbeast_check_same_sample(target_relation, built_from) %}
+    {% do adapter.qbeast_check_complete_source(
         target_relation, strategy.hard_deletes, qbeast_inputs(model), model, graph) %}
     {%- if is_indexed -%}
-      {% do adapter.qbeast_require_same_index_of_snapshot(target_relation, spec) %}
+      {% do adapter.qbeast_check_same_index_of_snapshot(target_relation, spec) %}
     {%- endif -%}
     {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
     {% do adapter.assert_valid_snapshot_target_given_strategy(

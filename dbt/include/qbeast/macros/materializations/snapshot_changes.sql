@@ -10,7 +10,7 @@
   {%- if strategy.hard_deletes != 'new_record' -%}
     {% do own_columns.pop('dbt_is_deleted') %}
   {%- endif -%}
-  {% do adapter.qbeast_view_of_snapshot(
+  {% do adapter.qbeast_create_snapshot_view(
       source, node['compiled_code'], target_relation, own_columns.values() | list) %}
   {%- set by_check_cols = config.get('strategy') == 'check' -%}
   {%- set compared = snapshot_check_all_get_existing_columns(

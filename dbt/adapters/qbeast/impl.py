@@ -36,6 +36,7 @@ from qbeast_core import quoted, quoted_text
 
 if TYPE_CHECKING:
     import agate
+    from dbt.adapters.qbeast.models.build_plan import BuildPlan
     from dbt.adapters.qbeast.models.configuration import ModelSpec
     from dbt.adapters.qbeast.models.increment import Increment
     from dbt.adapters.qbeast.models.response import QbeastAdapterResponse
@@ -387,6 +388,10 @@ class QbeastAdapter(SparkAdapter):
             models.schema_changes.drop_columns(session, _table(relation), columns)
 
     @available.parse_none
+    def qbeast_check_cloneable(self, source: QbeastRelation) -> None:
+        models.clone.check_cloneable(source)
+
+    @available.parse_none
     def qbeast_clone_onto(self, relation: BaseRelation, sql: str) -> AdapterResponse:
         """Replaces the rows of a Delta table by running a CLONE statement (`models/clone.py`)."""
         with self._running(sql) as session:
@@ -444,7 +449,7 @@ class QbeastAdapter(SparkAdapter):
         increment: "Increment",
         query: str,
         relation: BaseRelation,
-        adds: bool,
+        is_incremental_run: bool,
         is_indexed: bool,
     ) -> "Increment":
         """The increment, after checking that its columns exist (`models/column_lists.py`)."""
@@ -453,22 +458,40 @@ class QbeastAdapter(SparkAdapter):
                 session,
                 partial(self._handle().frame, query),
                 _table(relation),
+                str(relation),
                 increment,
-                label=str(relation),
-                adds=adds,
+                is_incremental_run=is_incremental_run,
                 is_indexed=is_indexed,
             )
 
     @available.parse_none
-    def qbeast_refuse_other_format(
-        self, relation: QbeastRelation, model: Mapping[str, Any], spec: "ModelSpec | None"
-    ) -> None:
-        """Refuses to add rows to a table that is not stored as Delta (`models/advice.py`)."""
-        with self._running(f"the format of {relation}") as session:
-            name = models.configuration.selector_of(model)
-            raise DbtRuntimeError(
-                models.advice.other_format_message(session, _table(relation), name, spec)
-            )
+    def qbeast_build_plan(
+        self,
+        config: Any,
+        model: Mapping[str, Any],
+        relation: QbeastRelation,
+        existing: QbeastRelation | None,
+        increment: "Increment | None",
+        spec: "ModelSpec | None",
+        full_refresh: bool,
+    ) -> "BuildPlan":
+        """What this run does with the model's table (`models/build_plan.py`)."""
+
+        def other_format_error() -> DbtRuntimeError:
+            with self._running(f"the format of {existing}") as session:
+                name = models.configuration.selector_of(model)
+                return DbtRuntimeError(
+                    models.advice.other_format_message(session, _table(relation), name, spec)
+                )
+
+        return models.build_plan.build_plan(
+            relation,
+            existing,
+            "delta" if spec is not None else config.get("file_format"),
+            increment,
+            full_refresh=full_refresh,
+            other_format_error=other_format_error,
+        )
 
     @available.parse_none
     def qbeast_create_increment_view(
@@ -476,9 +499,9 @@ class QbeastAdapter(SparkAdapter):
         view: BaseRelation,
         sql: str,
         relation: BaseRelation,
-        increment: "Increment",
-        spec: "ModelSpec | None",
         model: Mapping[str, Any],
+        spec: "ModelSpec | None",
+        increment: "Increment",
     ) -> None:
         """Creates the view of an increment's rows for a statement (`models/increment_view.py`)."""
         with self._running(sql) as session:
@@ -486,11 +509,11 @@ class QbeastAdapter(SparkAdapter):
             models.increment_view.create_increment_view(
                 session,
                 query,
-                increment,
+                _table(relation),
+                models.configuration.selector_of(model),
                 spec,
+                increment,
                 view=view.identifier or "",
-                table=_table(relation),
-                model=models.configuration.selector_of(model),
             )
 
     def _packages_with_macros(self) -> list[str]:
@@ -513,6 +536,13 @@ class QbeastAdapter(SparkAdapter):
         packages = self._packages_with_macros()
         models.own_macros.check_no_ignored_macros_of_snapshot(context, packages)
         self._warn_of_ignored_macros(context)
+
+    @available.parse_none
+    def qbeast_check_snapshot_table(
+        self, config: Any, relation: QbeastRelation, existing: QbeastRelation | None
+    ) -> None:
+        """Refuses a snapshot whose table is not stored as Delta (`models/snapshots.py`)."""
+        models.snapshots.check_table_of_snapshot(str(relation), config.get("file_format"), existing)
 
     @available.parse_none
     def qbeast_check_listed_columns(self, config: Any, query: str) -> None:
@@ -607,7 +637,7 @@ class QbeastAdapter(SparkAdapter):
     # -- called by macros: operations
 
     @available.parse_none
-    def qbeast_optimize(self, relation: BaseRelation, arguments: Mapping[str, Any]) -> str:
+    def qbeast_optimize_table(self, relation: BaseRelation, arguments: Mapping[str, Any]) -> str:
         """Optimizes one table; returns what was done (`run_operation/operations.py`)."""
         with self._running(f"optimize {relation}") as session:
             operations = run_operation.operations

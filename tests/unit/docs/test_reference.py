@@ -176,8 +176,8 @@ def public_macros() -> dict[str, str]:
         found |= _MACRO.findall(path.read_text(encoding="utf-8"))
     internal = (
         "qbeast_removed_operation",
-        "qbeast_operation",
-        "qbeast_optimize_after_run",
+        "qbeast_run_operation",
+        "qbeast_optimize_model",
         "qbeast_skips_optimize",
     )
     return {

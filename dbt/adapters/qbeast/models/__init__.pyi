@@ -1,4 +1,5 @@
 from . import advice as advice
+from . import build_plan as build_plan
 from . import clone as clone
 from . import column_lists as column_lists
 from . import comments as comments

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from dbt.adapters.qbeast.models.configuration import ModelSpec
+from dbt.adapters.qbeast.models.configuration import CONVERSION_OPTIONS, ModelSpec
 from dbt.adapters.qbeast.relation import plain_name
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
@@ -175,13 +175,10 @@ def conversion_arguments(table: str, spec: ModelSpec) -> str:
 
 
 def _options(spec: ModelSpec) -> dict[str, Any]:
-    options = {
-        "columns_to_index": spec.columns_to_index,
-        "cube_size": None if spec.cube_size == "auto" else spec.cube_size,
-        "sample_key": spec.sample_key,
-        "slices": spec.slices,
-    }
-    return {key: value for key, value in options.items() if value is not None}
+    """The options of the index that differ from their defaults."""
+    defaults = {"cube_size": "auto"}
+    options = {key: getattr(spec, key) for key in CONVERSION_OPTIONS}
+    return {key: v for key, v in options.items() if v not in (None, defaults.get(key))}
 
 
 def _plain(table: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
+from dbt.adapters.qbeast.relation import QbeastRelation
 from dbt.adapters.qbeast.spark.errors import as_dbt_error
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
@@ -42,6 +43,15 @@ def clone_onto(session: SparkSession, table: str, clone: Callable[[], _Result]) 
     except Exception as error:
         _restore(session, table, before, error)
         raise
+
+
+def check_cloneable(source: QbeastRelation) -> None:
+    """Raises DbtRuntimeError if a table is not stored as Delta."""
+    if not source.is_delta:
+        raise DbtRuntimeError(
+            f"{source} cannot be cloned, because it is not a Delta table. Build it in this target "
+            "instead"
+        )
 
 
 def check_other_location(session: SparkSession, source: str, location: str) -> None:

@@ -59,10 +59,10 @@ def checked_increment(
     session: SparkSession,
     query: Callable[[], DataFrame],
     table: str,
+    label: str,
     increment: Increment,
     *,
-    label: str,
-    adds: bool,
+    is_incremental_run: bool,
     is_indexed: bool,
 ) -> Increment:
     """The increment of a run, with its columns spelled as in the query and the table.
@@ -74,17 +74,17 @@ def checked_increment(
         query: creates the frame of the model's query.
         table: the quoted name of the model's table.
         label: its name in messages.
-        adds: whether the run adds rows to the table; if not, it creates the table.
+        is_incremental_run: whether the run changes the table; if not, it creates the table.
         is_indexed: whether the model has an index.
 
     Raises:
-        DbtRuntimeError: the run adds rows, and a list names a column that does not exist.
+        DbtRuntimeError: the run is incremental, and a list names a column that does not exist.
     """
     if not names_columns(increment):
         return increment
     schema = query().schema
     layout_columns = _layout_columns(session, table) if is_indexed else None
-    if adds:
+    if is_incremental_run:
         return with_known_columns(increment, schema, session.table(table).schema, layout_columns)
     try:
         return with_known_columns(increment, schema, None, layout_columns)

@@ -28,6 +28,9 @@ from dbt_common.exceptions import DbtRuntimeError
 
 INDEXED_MATERIALIZATIONS = ("qbeast", "table", "incremental")
 NEVER, AUTO, ALWAYS = "never", "auto", "always"
+INDEX_OPTIONS = ("columns_to_index", "cube_size", "column_stats", "sample_key", "slices")
+CONVERSION_OPTIONS = tuple(name for name in INDEX_OPTIONS if name != "column_stats")
+"""Those that `convert_to_qbeast` takes too."""
 _NO_INDEX = ("none", "")
 
 
@@ -74,8 +77,14 @@ class ModelSpec:
     @property
     def index_options(self) -> dict[str, Any]:
         """The options of the index, as arguments of `write_table`."""
-        names = ("columns_to_index", "cube_size", "column_stats", "sample_key", "slices")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in INDEX_OPTIONS}
+
+    def optimizes_after(self, is_incremental_run: bool) -> bool:
+        """Whether a run ends with an optimize.
+
+        With AUTO, a rebuilt table is skipped, because no file of it needs rewriting.
+        """
+        return self.optimize == ALWAYS or (self.optimize == AUTO and is_incremental_run)
 
 
 def is_indexed(config: Any) -> bool:

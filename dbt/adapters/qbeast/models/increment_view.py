@@ -1,6 +1,6 @@
 """The rows of an increment as a temporary view, for a SQL statement that adds them to a table."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from dbt.adapters.qbeast.models.advice import advising, full_refresh
 from dbt.adapters.qbeast.models.configuration import ModelSpec
@@ -20,7 +20,6 @@ from dbt.adapters.qbeast.models.schema_changes import (
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
 from qbeast_core import aligned, generation_expression, is_always_generated, is_identity
 
@@ -31,12 +30,12 @@ _WITHOUT_COLUMN_LIST = (REPLACE_WHERE, MICROBATCH)
 def create_increment_view(
     session: SparkSession,
     query: Callable[[], DataFrame],
-    increment: Increment,
-    spec: ModelSpec | None,
-    *,
-    view: str,
     table: str,
     model: str,
+    spec: ModelSpec | None,
+    increment: Increment,
+    *,
+    view: str,
 ) -> None:
     """Creates the temporary view of the rows that a SQL statement adds to a table.
 
@@ -46,10 +45,10 @@ def create_increment_view(
     statement reads the rows twice, the view has them as computed once.
 
     Args:
-        spec: the specification of a model with an index, which its table must then have.
-        view: the name of the view.
         table: the quoted name, `schema`.`table`.
         model: what dbt calls the model, for messages.
+        spec: the specification of a model with an index, which its table must then have.
+        view: the name of the view.
 
     Raises:
         DbtRuntimeError: the table's index or schema differs from the model's.
@@ -60,7 +59,7 @@ def create_increment_view(
     if increment.strategy == INSERT_OVERWRITE and increment.partition_by:
         _check_partitions(session, query, table, model, increment)
     if increment.is_custom:
-        rows = apply_schema_change(query, table, increment.on_schema_change, model)
+        rows = apply_schema_change(query, table, model, increment.on_schema_change)
     elif increment.strategy in _WITHOUT_COLUMN_LIST:
         _check_no_identity(session, query, table, model, increment)
         rows = fit_increment(query, table, model, increment)
@@ -90,7 +89,7 @@ def _check_partitions(
         return  # partitions of Iceberg that are computed, which the catalog does not list
     present = [each.name for each in session.catalog.listColumns(table) if each.isPartition]
     if set(map(str.lower, wanted)) == set(map(str.lower, present)):
-        _check_partition_values(query, table_schema(session, table), model, wanted)
+        _check_partition_values(session, query, table, model, increment)
         return
     is_now = "is not partitioned"
     remedy = (
@@ -108,14 +107,19 @@ def _check_partitions(
 
 
 def _check_partition_values(
-    query: Callable[[], DataFrame], schema: StructType, model: str, partition_by: Sequence[str]
+    session: SparkSession,
+    query: Callable[[], DataFrame],
+    table: str,
+    model: str,
+    increment: Increment,
 ) -> None:
+    schema = table_schema(session, table)
     computed = {field.name.lower() for field in schema if generation_expression(field)}
     given = computed.union(map(str.lower, query().columns))
-    if missing := [name for name in partition_by if name.lower() not in given]:
+    if missing := [name for name in increment.partition_by if name.lower() not in given]:
         raise DbtRuntimeError(
-            f"{model} has partition_by={partition_by!r}, but its query has no column "
-            f"{', '.join(map(repr, missing))}: insert_overwrite would add its rows to the "
+            f"{model} has partition_by={list(increment.partition_by)!r}, but its query has no "
+            f"column {', '.join(map(repr, missing))}: insert_overwrite would add its rows to the "
             "partition of nulls, and leave those in the others. Add the column to the query"
         )
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dbt.adapters.qbeast.models.configuration import is_indexed
+from dbt.adapters.qbeast.models.configuration import INDEX_OPTIONS, is_indexed
 from dbt_common.exceptions import DbtRuntimeError
 
 from qbeast_core import closest
 
-INDEX_KEYS = ("columns_to_index", "cube_size", "column_stats", "sample_key", "slices", "optimize")
+INDEX_KEYS = (*INDEX_OPTIONS, "optimize")
 _KEYS_OF_DBT = (
     "batch_size",
     "begin",

@@ -27,42 +27,19 @@ from qbeast_core import (
 _WIDENING = "delta.enableTypeWidening"
 
 
-def fit_to_table(
-    query: Callable[[], DataFrame],
-    table: str,
-    on_schema_change: str,
-    model: str,
-    *,
-    updates: Callable[[str], bool] = lambda _: False,
-    keeps_others: bool = False,
-) -> DataFrame:
-    """The rows of a query, with the columns and fields of its table.
-
-    The table first changes as `apply_schema_change` says.
-
-    Args:
-        query, table, on_schema_change, model: as for `apply_schema_change`.
-        updates: whether the run sets a column in existing rows. In such a column, a struct field
-            that the query lacks is an error, because the update would lose it; in other columns it
-            is null.
-        keeps_others: whether the table's columns are followed by those that only the query has.
-    """
-    rows = apply_schema_change(query, table, on_schema_change, model)
-    schema = table_schema(rows.sparkSession, table)
-    return known_part(rows, schema, model, updates=updates, keeps_others=keeps_others)
-
-
 def fit_increment(
     query: Callable[[], DataFrame], table: str, model: str, increment: Increment
 ) -> DataFrame:
-    """The rows that an increment adds, with the columns of its table; see `fit_to_table`.
+    """Changes a table as `apply_schema_change` does, and fits the rows of the query to it.
 
-    The rows of a merge keep their other columns, because predicates may use them.
+    The rows have the columns and fields of the table. Those of a merge keep their other columns,
+    because predicates may use them. A struct field that the query lacks is null; in a column that
+    the increment updates, it is an error, because the update would lose it.
     """
-    return fit_to_table(
-        query,
-        table,
-        increment.on_schema_change,
+    rows = apply_schema_change(query, table, model, increment.on_schema_change)
+    return known_part(
+        rows,
+        table_schema(rows.sparkSession, table),
         model,
         updates=increment.updates,
         keeps_others=increment.matches_rows,
@@ -70,7 +47,7 @@ def fit_increment(
 
 
 def apply_schema_change(
-    query: Callable[[], DataFrame], table: str, on_schema_change: str, model: str
+    query: Callable[[], DataFrame], table: str, model: str, on_schema_change: str
 ) -> DataFrame:
     """Changes the columns and fields of a table to match its model's query.
 
@@ -80,9 +57,9 @@ def apply_schema_change(
         query: creates the frame of the model's query. It is called again after the table's columns
             have changed, because the query may read the table.
         table: the quoted name of the model's table.
+        model: the model's name, for messages.
         on_schema_change: `ignore` leaves out new columns, `fail` rejects any difference,
             `append_new_columns` adds new columns, `sync_all_columns` also drops and retypes.
-        model: the model's name, for messages.
     """
     frame = query()
     session = frame.sparkSession
@@ -97,7 +74,7 @@ def apply_schema_change(
             "query returns."
         )
     if on_schema_change == SYNC_ALL:
-        _synchronize(session, table, found, model)
+        _synchronize(session, table, model, found)
     if on_schema_change in (APPEND_NEW, SYNC_ALL):
         add_columns(session, table, found)
     if on_schema_change == SYNC_ALL:
@@ -183,14 +160,14 @@ def _check_rewritable(session: SparkSession, table: str, dropped: Sequence[str])
 
 
 def _synchronize(
-    session: SparkSession, table: str, found: Sequence[Difference], model: str
+    session: SparkSession, table: str, model: str, found: Sequence[Difference]
 ) -> None:
     """Retypes columns and fields, after checking that those that are gone can be dropped."""
     changed = [each for each in found if each.change is not Change.NEW]
     gone = [str(each) for each in changed if each.change is Change.GONE]
     _check_delta(session, table, gone)
-    _check_unindexed(session, table, changed, model)
-    _check_unpartitioned(session, table, changed, model)
+    _check_unindexed(session, table, model, changed)
+    _check_unpartitioned(session, table, model, changed)
     fields = [each for each in changed if each.change is Change.GONE and len(each.path) > 1]
     if fields and not _is_mapped(session, table):
         raise DbtRuntimeError(
@@ -203,7 +180,7 @@ def _synchronize(
         _check_rewritable(session, table, _columns_gone(changed))
     for each in changed:
         if each.change is Change.RETYPED:
-            _retype(session, table, each, model)
+            _retype(session, table, model, each)
 
 
 def _drop(session: SparkSession, table: str, gone: Sequence[Difference]) -> None:
@@ -220,7 +197,7 @@ def _columns_gone(found: Sequence[Difference]) -> list[str]:
 
 
 def _check_unindexed(
-    session: SparkSession, table: str, changed: Sequence[Difference], model: str
+    session: SparkSession, table: str, model: str, changed: Sequence[Difference]
 ) -> None:
     if not changed or not QbeastTable.is_qbeast(session, table):
         return
@@ -238,7 +215,7 @@ def _check_unindexed(
 
 
 def _check_unpartitioned(
-    session: SparkSession, table: str, changed: Sequence[Difference], model: str
+    session: SparkSession, table: str, model: str, changed: Sequence[Difference]
 ) -> None:
     if not changed:
         return
@@ -265,7 +242,7 @@ def _is_mapped(session: SparkSession, table: str) -> bool:
     return maps_columns(Catalog(session).properties(table))
 
 
-def _retype(session: SparkSession, table: str, retyped: Difference, model: str) -> None:
+def _retype(session: SparkSession, table: str, model: str, retyped: Difference) -> None:
     data_type = sql_type(retyped.data_type)
     try:
         run_statement(

@@ -6,9 +6,16 @@ from typing import Any
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.exceptions import SnapshotTargetNotSnapshotTableError
 from dbt.adapters.qbeast.models.column_lists import check_columns_of_query
-from dbt.adapters.qbeast.models.increment import APPEND_NEW, MERGE_SOURCE, MERGE_TARGET
+from dbt.adapters.qbeast.models.increment import (
+    APPEND,
+    APPEND_NEW,
+    MERGE_SOURCE,
+    MERGE_TARGET,
+    Increment,
+)
 from dbt.adapters.qbeast.models.response import QbeastAdapterResponse, response_of_rewrite
-from dbt.adapters.qbeast.models.schema_changes import fit_to_table, table_schema
+from dbt.adapters.qbeast.models.schema_changes import fit_increment, table_schema
+from dbt.adapters.qbeast.relation import QbeastRelation
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
@@ -24,6 +31,26 @@ def check_known_hard_deletes(config: Mapping[str, Any]) -> None:
     if given not in (None, *_HARD_DELETES):
         raise DbtRuntimeError(
             f"hard_deletes={given!r} is not known. Use one of {', '.join(map(repr, _HARD_DELETES))}"
+        )
+
+
+def check_table_of_snapshot(
+    snapshot: str, file_format: str, existing: QbeastRelation | None
+) -> None:
+    """Raises DbtRuntimeError if the table of a snapshot is not, or would not be, a Delta table.
+
+    Args:
+        existing: what has the snapshot's name now; None for nothing.
+    """
+    if file_format != "delta":
+        raise DbtRuntimeError(
+            f"file_format={file_format!r} cannot be used for the snapshot {snapshot}, because each "
+            "run merges into its table, which must be a Delta table: remove file_format"
+        )
+    if existing is not None and not (existing.is_table and existing.is_delta):
+        raise DbtRuntimeError(
+            f"the snapshot {snapshot} needs a Delta table, but {snapshot} is a view or a table in "
+            "another format: rename it, or give the snapshot another alias"
         )
 
 
@@ -111,7 +138,7 @@ def create_snapshot_view(
         table: the quoted name of the snapshot, `schema`.`table`.
         own_columns: the columns that dbt adds to a snapshot; the view leaves them out.
     """
-    rows = fit_to_table(query, table, APPEND_NEW, snapshot)
+    rows = fit_increment(query, table, snapshot, Increment(APPEND, on_schema_change=APPEND_NEW))
     own = {name.lower() for name in own_columns}
     fields = table_schema(rows.sparkSession, table).fields
     schema = StructType([field for field in fields if field.name.lower() not in own])

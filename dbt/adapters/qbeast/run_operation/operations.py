@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dbt.adapters.qbeast.models.configuration import CONVERSION_OPTIONS
 from dbt.adapters.qbeast.models.optimize import optimize_text
 from dbt.adapters.qbeast.run_operation.selection import ModelTable, table_of, tables_of
 from dbt.adapters.qbeast.run_operation.vacuum import delete_old_files, old_files
@@ -258,7 +259,7 @@ def _with_configuration(operation: _Operation, graph: Mapping[str, Any]) -> _Ope
     configured = {
         table_of(node): {
             key: node["config"][key]
-            for key in ("columns_to_index", "cube_size", "sample_key", "slices")
+            for key in CONVERSION_OPTIONS
             if node["config"].get(key) is not None
         }
         for node in graph["nodes"].values()

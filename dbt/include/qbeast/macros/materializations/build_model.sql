@@ -9,20 +9,13 @@
   {%- set inputs_of_batch = qbeast_inputs(model) if model.batch else [] -%}
   {%- set increment = adapter.qbeast_increment(config, context, spec, inputs_of_batch) -%}
   {%- set existing = load_relation(this) -%}
-  {%- set is_delta = is_indexed or config.get('file_format') == 'delta' -%}
-  {%- set is_iceberg = not is_indexed and config.get('file_format') == 'iceberg' -%}
-  {# dbt caches this relation for the next batch of the same run. #}
-  {%- set target_relation = this.incorporate(type='table', is_delta=is_delta, is_iceberg=is_iceberg) -%}
-  {%- set is_in_place = existing is not none and existing.is_table
-                        and ((existing.is_delta and is_delta) or (existing.is_iceberg and is_iceberg)) -%}
-  {%- set changes_table = increment is not none and existing is not none and existing.is_table
-                          and not should_full_refresh() -%}
-  {%- set adds = changes_table and (is_in_place or not is_delta) -%}
+  {%- set plan = adapter.qbeast_build_plan(
+      config, model, this, existing, increment, spec, should_full_refresh()) -%}
+  {%- set target_relation = plan.target -%}
+  {%- set is_incremental_run = plan.action == 'increment' -%}
 
-  {%- if adds -%}
+  {%- if is_incremental_run -%}
     {% do adapter.qbeast_check_same_sample(this, built_from) %}
-  {%- elif changes_table -%}
-    {% do adapter.qbeast_refuse_other_format(existing, model, spec) %}
   {%- endif -%}
   {%- do apply_grants(this, config.get('grants'), should_revoke=false) -%}
 
@@ -37,29 +30,28 @@
     {%- set query = adapter.qbeast_query_without_slices(query, this, spec) -%}
   {%- endif -%}
   {%- if increment is not none -%}
-    {%- set increment = adapter.qbeast_checked_increment(increment, query, this, adds, is_indexed) -%}
+    {%- set increment = adapter.qbeast_checked_increment(
+        increment, query, this, is_incremental_run, is_indexed) -%}
   {%- endif -%}
-  {%- set is_replaced = existing is not none and not is_in_place and not adds -%}
   {# create_table_as() compares the columns itself, but after what it replaces is dropped. #}
-  {%- if (is_indexed or adds or is_replaced) and config.get('contract').enforced -%}
+  {%- if (is_indexed or plan.action != 'create') and config.get('contract').enforced -%}
     {{ get_assert_columns_equivalent(query) }}
   {%- endif -%}
-  {# Delta and Iceberg tables are replaced in place. A view or a table in another format is dropped. #}
-  {%- if is_replaced -%}
+  {%- if plan.action == 'replace' -%}
     {% do adapter.drop_relation(existing) %}
   {%- endif -%}
 
-  {%- if (is_indexed or adds) and config.get('contract').enforced -%}
+  {%- if (is_indexed or is_incremental_run) and config.get('contract').enforced -%}
     {%- set query = get_select_subquery(query) -%}
-    {%- if not is_delta -%}
+    {%- if not target_relation.is_delta -%}
       {%- set query = adapter.qbeast_checked_query(query, model) -%}
     {%- endif -%}
   {%- endif -%}
-  {%- if is_indexed and not (adds and increment.is_custom) -%}
+  {%- if is_indexed and not (is_incremental_run and increment.is_custom) -%}
     {% do store_result('main', response=adapter.qbeast_write(
-        target_relation, query, spec, increment if adds else none)) %}
+        target_relation, query, spec, increment if is_incremental_run else none)) %}
     {% do write(query) %}
-  {%- elif adds -%}
+  {%- elif is_incremental_run -%}
     {% do qbeast_add_by_sql(increment, query, target_relation, spec) %}
   {%- else -%}
     {%- call statement('main') -%}
@@ -69,7 +61,7 @@
   {%- endif -%}
   {% do persist_docs(target_relation, model) %}
   {%- if is_indexed -%}
-    {% do qbeast_optimize_after_run(target_relation, spec, adds) %}
+    {% do qbeast_optimize_model(target_relation, spec, is_incremental_run) %}
   {%- endif -%}
 
   {{ run_hooks(post_hooks) }}
@@ -95,7 +87,7 @@
 {% macro qbeast_add_by_sql(increment, query, target_relation, spec) %}
   {%- set rows = this.incorporate(path={'identifier': this.identifier ~ '__dbt_tmp'}, type='view')
                      .include(database=false, schema=false) -%}
-  {% do adapter.qbeast_create_increment_view(rows, query, target_relation, increment, spec, model) %}
+  {% do adapter.qbeast_create_increment_view(rows, query, target_relation, model, spec, increment) %}
   {%- if increment.strategy == 'insert_overwrite' and increment.partition_by -%}
     {# This affects only this node, which has its own session. #}
     {%- call statement() -%}

@@ -14,10 +14,7 @@
   {%- if source is none or not source.is_table -%}
     {{ return(create_or_replace_view()) }}
   {%- endif -%}
-  {%- if not source.is_delta -%}
-    {% do exceptions.raise_compiler_error(
-        source ~ ' cannot be cloned, because it is not a Delta table. Build it in this target instead') %}
-  {%- endif -%}
+  {%- do adapter.qbeast_check_cloneable(source) -%}
   {# The clone has the properties of the state's table. This fails if the target does not allow samples. #}
   {%- do adapter.qbeast_built_from(model, graph) -%}
   {%- set target_relation = this.incorporate(type='table', is_delta=true) -%}

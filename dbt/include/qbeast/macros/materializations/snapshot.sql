@@ -7,18 +7,9 @@
   {%- if is_indexed -%}
     {% do adapter.qbeast_check_macros_of_snapshot(context) %}
   {%- endif -%}
-  {%- if config.get('file_format') != 'delta' -%}
-    {% do exceptions.raise_compiler_error(
-        "file_format='" ~ config.get('file_format') ~ "' cannot be used for the snapshot " ~ this ~ ', because each '
-        ~ 'run merges into its table, which must be a Delta table: remove file_format') %}
-  {%- endif -%}
   {%- set existing = load_relation(this) -%}
+  {%- do adapter.qbeast_check_snapshot_table(config, this, existing) -%}
   {%- set target_relation = this.incorporate(type='table', is_delta=true) -%}
-  {%- if existing is not none and not (existing.is_table and existing.is_delta) -%}
-    {% do exceptions.raise_compiler_error(
-        'the snapshot ' ~ this ~ ' needs a Delta table, but ' ~ this ~ ' is a view or a table in another '
-        ~ 'format: rename it, or give the snapshot another alias') %}
-  {%- endif -%}
   {%- do apply_grants(this, config.get('grants'), should_revoke=false) -%}
 
   {{ run_hooks(pre_hooks) }}
@@ -68,7 +59,7 @@
   {%- endif -%}
   {% do persist_docs(target_relation, model) %}
   {%- if is_indexed -%}
-    {% do qbeast_optimize_after_run(target_relation, spec, existing is not none) %}
+    {% do qbeast_optimize_model(target_relation, spec, existing is not none) %}
   {%- endif -%}
 
   {{ run_hooks(post_hooks) }}

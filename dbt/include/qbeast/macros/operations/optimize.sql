@@ -1,6 +1,6 @@
 {# dbt run-operation optimize --args '{models: [events], revisions: all, dry_run: true}' #}
 {% macro optimize(models=none, revisions=none, fraction=none, dry_run=none) %}
-  {{ qbeast_operation('optimize', {
+  {{ qbeast_run_operation('optimize', {
       'models': models, 'revisions': revisions, 'fraction': fraction, 'dry_run': dry_run}) }}
 {% endmacro %}
 
@@ -12,15 +12,14 @@
     {%- if revisions is not none %}{% do arguments.update({'revisions': revisions}) %}{% endif -%}
     {%- if fraction is not none %}{% do arguments.update({'fraction': fraction}) %}{% endif -%}
     {%- do log('optimize ' ~ relation.render() ~ ': '
-               ~ adapter.qbeast_optimize(relation, arguments), info=true) -%}
+               ~ adapter.qbeast_optimize_table(relation, arguments), info=true) -%}
   {%- endif -%}
 {% endmacro %}
 
 
-{# Applies the model's `optimize` after its rows are written. With `auto`, a rebuilt table is skipped,
-   because no file of it needs rewriting. #}
-{% macro qbeast_optimize_after_run(relation, spec, adds) %}
-  {%- if spec.optimize != 'never' and (adds or spec.optimize == 'always') and not qbeast_skips_optimize() -%}
+{# Applies the model's `optimize` after its rows are written. #}
+{% macro qbeast_optimize_model(relation, spec, is_incremental_run) %}
+  {%- if spec.optimizes_after(is_incremental_run) and not qbeast_skips_optimize() -%}
     {%- set done = adapter.qbeast_optimize_after_run(relation, spec) -%}
     {%- if done -%}{% do log('optimize ' ~ relation.render() ~ ': ' ~ done, info=true) %}{%- endif -%}
   {%- endif -%}

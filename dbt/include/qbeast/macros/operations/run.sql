@@ -1,5 +1,5 @@
 {# Logs what an operation did, one line for each table, and fails if any table failed. #}
-{% macro qbeast_operation(name, arguments) %}
+{% macro qbeast_run_operation(name, arguments) %}
   {% if execute %}
     {% set report = adapter.qbeast_operation(name, graph, arguments) %}
     {% for line in report.lines %}

@@ -71,6 +71,7 @@ from .model.slices import SLICES_KEY as SLICES_KEY
 from .names import closest as closest
 from .names import quoted as quoted
 from .names import quoted_text as quoted_text
+from .names import suggestion as suggestion
 from .options import parse_automatic as parse_automatic
 from .options import parse_columns as parse_columns
 from .options import parse_sample_key as parse_sample_key

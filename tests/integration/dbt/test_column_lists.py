@@ -21,11 +21,11 @@ INDEXED = PLAIN.replace("CONFIG", "columns_to_index='id', CONFIG")
 MERGE = "incremental_strategy='merge', unique_key='id', "
 # Lists with an unknown name, and what the message says about it.
 UNKNOWN = {
-    "excluded": (MERGE + "merge_exclude_columns=['creatd-at']", "Did you mean 'Created-At'?"),
+    "excluded": (MERGE + "merge_exclude_columns=['creatd-at']", "did you mean 'Created-At'?"),
     "excluded_text": (MERGE + "merge_exclude_columns='v, s'", "'v, s'"),
     "updated": (MERGE + "merge_update_columns=['V', 'vv']", "merge_update_columns names 'vv'"),
     "key": ("unique_key='idd'", "unique_key names 'idd', which is not a column of"),
-    "keys": ("unique_key=['id', 'created']", "Did you mean 'Created-At'?"),
+    "keys": ("unique_key=['id', 'created']", "did you mean 'Created-At'?"),
     "deleted": ("incremental_strategy='delete+insert', unique_key='lower(v)'", "'lower(v)'"),
     "field": ("unique_key='s.j'", "unique_key names 's.j'"),
 }
@@ -86,7 +86,7 @@ class TestUnknownColumns:
         for table in TABLES:
             name = f"{table}_excluded"
             message = message_of(second, name)
-            assert "merge_exclude_columns names 'vw'" in message and "Did you mean 'v'?" in message
+            assert "merge_exclude_columns names 'vw'" in message and "did you mean 'v'?" in message
             assert versions(spark, f"{project.test_schema}.{name}") == before[table]
 
 
@@ -140,7 +140,7 @@ class TestCheckCols:
         results = run_dbt(["build"], expect_pass=False)
         for name in ("bad", "bad_indexed"):
             message = message_of(results, name)
-            assert "check_cols names 'nam'" in message and "Did you mean 'name'?" in message
+            assert "check_cols names 'nam'" in message and "did you mean 'name'?" in message
             assert not spark.catalog.tableExists(f"{project.test_schema}.{name}")
         assert spark.table(f"{project.test_schema}.good").count() == 1
 

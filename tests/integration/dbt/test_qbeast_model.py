@@ -352,7 +352,7 @@ REFUSED = {
     ),
     "bad_strategy": (
         "columns_to_index='id', incremental_strategy='apend'",
-        "Did you mean 'append'?",
+        "did you mean 'append'?",
     ),
     "no_key": ("columns_to_index='id', incremental_strategy='delete+insert'", "needs unique_key"),
     "own_records": (

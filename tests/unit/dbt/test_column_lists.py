@@ -42,11 +42,14 @@ def test_names_are_those_of_the_schema() -> None:
 @pytest.mark.parametrize(
     ("lists", "told"),
     [
-        ({"unique_key": ("idd",)}, "unique_key names 'idd', .* Did you mean 'Id'"),
+        ({"unique_key": ("idd",)}, "unique_key names 'idd', .*did you mean 'Id'"),
         ({"unique_key": ("s.j",)}, "unique_key names 's.j'"),
         ({"unique_key": ("lower(id)",)}, "The columns are Id, a.b, Created At, s"),
         ({"update_columns": ("id", "created")}, "merge_update_columns names 'created'"),
-        ({"exclude_columns": ("creatd at",)}, "merge_exclude_columns .* Did you mean 'Created At'"),
+        (
+            {"exclude_columns": ("creatd at",)},
+            "merge_exclude_columns .*did you mean 'Created At'",
+        ),
         ({"exclude_columns": ("s.k",)}, "merge_exclude_columns names 's.k'"),
         ({"update_columns": ("s.k",)}, "merge_update_columns names 's.k'"),
     ],

@@ -335,7 +335,7 @@ def test_a_run_that_keeps_another_kind_of_column_gives_a_warning(
 
 
 def test_a_misspelt_strategy_is_reported_with_the_right_one() -> None:
-    assert "Did you mean 'append'?" in unknown_strategy("apend")
+    assert "did you mean 'append'?" in unknown_strategy("apend")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from qbeast_core import QbeastTable, closest, quoted
+from qbeast_core import QbeastTable, quoted, suggestion
 
 Path = tuple[str, ...]
 """The names from a column down to a field of its structs; for a column, only its own name."""
@@ -167,14 +167,12 @@ def unknown_column(option: str, name: str, columns: Sequence[str], owner: str) -
     """The message about a column that does not exist.
 
     >>> unknown_column("unique_key", "idd", ["id", "day"], "the model's query")
-    "unique_key names 'idd', which is not a column of the model's query. Did you mean 'id'? The \
+    "unique_key names 'idd', which is not a column of the model's query (did you mean 'id'?). The \
 columns are id, day"
     """
-    close = closest(unquoted(name), columns)
-    meant = f" Did you mean {close!r}?" if close else ""
     return (
-        f"{option} names {name!r}, which is not a column of {owner}.{meant} The columns are "
-        f"{', '.join(columns)}"
+        f"{option} names {name!r}, which is not a column of {owner}"
+        f"{suggestion(unquoted(name), columns)}. The columns are {', '.join(columns)}"
     )
 
 

@@ -8,7 +8,7 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.qbeast.column import unquoted
 from dbt_common.exceptions import DbtRuntimeError
 
-from qbeast_core import closest, quoted
+from qbeast_core import quoted, suggestion
 
 APPEND = "append"
 MERGE = "merge"
@@ -176,12 +176,10 @@ def unknown_strategy(name: str) -> str:
     """The message about a strategy that is neither built in nor a macro of the project.
 
     >>> unknown_strategy("apend")[:64]
-    "incremental_strategy='apend' is not known. Did you mean 'append'"
+    "incremental_strategy='apend' is not known (did you mean 'append'"
     """
-    close = closest(name, STRATEGIES)
-    meant = f" Did you mean {close!r}?" if close else ""
     return (
-        f"incremental_strategy={name!r} is not known.{meant} Use one of "
+        f"incremental_strategy={name!r} is not known{suggestion(name, STRATEGIES)}. Use one of "
         f"{', '.join(map(repr, STRATEGIES))}, or define your own strategy as a macro named "
         f"get_incremental_{name}_sql"
     )

@@ -88,11 +88,11 @@ scale: java $(INSTALLED)  ## Test tables of a million rows or 100,000 blocks (10
 
 .PHONY: fuzz
 fuzz: java $(INSTALLED)  ## Run random operations for 30 minutes and compare with a simple model.
-	$(PYTHON) scripts/fuzz.py
+	$(PYTHON) -m scripts.fuzz
 
 .PHONY: stress
 stress: java $(INSTALLED)  ## Let processes change and read one table at once for 10 minutes.
-	$(PYTHON) scripts/stress.py
+	$(PYTHON) -m scripts.stress
 
 .PHONY: mutants
 mutants: java $(INSTALLED)  ## Inject faults into the code one by one and check that tests fail.
@@ -156,8 +156,8 @@ bench-report: $(INSTALLED)  ## Render the results into the documents and charts.
 
 .PHONY: pictures
 pictures: java $(INSTALLED)  ## Run the notebook, and draw the documentation's pictures (5 minutes).
-	$(PYTHON) scripts/notebook.py
-	$(PYTHON) scripts/pictures.py
+	$(PYTHON) -m scripts.notebook
+	$(PYTHON) -m scripts.pictures
 
 .PHONY: clean
 clean:  ## Remove the virtual environment, caches and the demo's output.

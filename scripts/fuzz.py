@@ -7,17 +7,15 @@ fault, or if there were too few steps for a meaningful run.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import shutil
 import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
-from multiprocessing.connection import Connection
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from scripts.processes import in_processes
 
 FEWEST_STEPS = 1000
 CHANGES_AND_LOOKS_PER_TABLE = 40
@@ -45,30 +43,18 @@ def main() -> int:
 
 def fuzz(seconds: float, processes: int, seed: int) -> tuple[Counter[str], int]:
     """Count the runs of each operation, and the processes that found a fault."""
-    context = multiprocessing.get_context("spawn")
-    results, workers = [], []
-    for number in range(processes):
-        result, end = context.Pipe(duplex=False)
-        # Each process counts up from its seed, so the seeds must be far apart.
-        arguments = (end, seconds, seed + number * 1_000_000)
-        workers.append(context.Process(target=_work, args=arguments))
-        workers[-1].start()
-        end.close()
-        results.append(result)
+    # Each process counts up from its seed, so the seeds must be far apart.
+    seeds = [seed + number * 1_000_000 for number in range(processes)]
     performed: Counter[str] = Counter()
     faults = 0
-    for result, worker in zip(results, workers, strict=True):
-        try:
-            counted, found = result.recv()
-        except EOFError:  # the process died
-            counted, found = Counter(), True
+    for result in in_processes(_work, [(seconds, each) for each in seeds]):
+        counted, found = result or (Counter(), True)
         performed += counted
         faults += found
-        worker.join()
     return performed, faults
 
 
-def _work(results: Connection, seconds: float, seed: int) -> None:
+def _work(seconds: float, seed: int) -> tuple[Counter[str], bool]:
     import hypothesis
     from hypothesis.stateful import run_state_machine_as_test
 
@@ -97,9 +83,9 @@ def _work(results: Connection, seconds: float, seed: int) -> None:
         found = True
         print(f"found with seed {seed}:\n{traceback.format_exc()}", flush=True)
     finally:
-        results.send((TableMachine.performed, found))
         spark.stop()
         shutil.rmtree(directory, ignore_errors=True)
+    return TableMachine.performed, found
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Run examples/notebook/sampling.ipynb, and store its outputs and the picture of docs/notebook.md.
 
-python scripts/notebook.py
+python -m scripts.notebook
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ those of `blocks`, files of `files`, dots of `sample`. The pictures of the index
 docs/insight.md, are screenshots of this table's page. The two terminals show what `dbt run` and
 `dbt run-operation index_metrics` print for examples/tpch.
 
-    python scripts/pictures.py [--images docs/images] [--without-dbt]
+    python -m scripts.pictures [--images docs/images] [--without-dbt]
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import sysconfig
 import tempfile
 from collections import defaultdict
@@ -41,18 +40,16 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
+from qbeast_core import QbeastTable, counted
+from qbeast_core.model.cube import CubeId
+from qbeast_core.model.weight import fraction_of_weight
+from scripts.theme import THEMES, Theme
+from tests.docs.markdown import code_blocks
+from tests.support import spark_session
+from tests.support.browser import chromium
+from tests.support.index_page import opened
+
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from qbeast_core import QbeastTable, counted  # noqa: E402
-from qbeast_core.model.cube import CubeId  # noqa: E402
-from qbeast_core.model.weight import fraction_of_weight  # noqa: E402
-from scripts.theme import THEMES, Theme  # noqa: E402
-from tests.docs.markdown import code_blocks  # noqa: E402
-from tests.support import spark_session  # noqa: E402
-from tests.support.browser import chromium  # noqa: E402
-from tests.support.index_page import opened  # noqa: E402
-
 PAGE = ROOT / "docs/how-the-index-works.md"
 IMAGES = ROOT / "docs/images"
 TPCH = ROOT / "examples/tpch"

@@ -8,7 +8,6 @@ process does; in which order they commit is up to the machine.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import shutil
 import sys
 import tempfile
@@ -16,13 +15,12 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
-from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+from scripts.processes import SPAWN, in_processes
 
+ROOT = Path(__file__).parents[1]
 SEEDS = ROOT / "tests" / "stress" / "seeds.txt"
 PATIENCE_SECONDS = 600
 SESSION = {"spark.master": "local[1]", "spark.driver.memory": "1g"}
@@ -71,39 +69,28 @@ def _run(
     directory: Path, roles: list[str], seconds: float, seed: int
 ) -> tuple[Counter[str], int, int]:
     """Count the operations, the conflicts, and the processes that found a fault."""
-    context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(len(roles))
-    results, workers = [], []
-    for number, role in enumerate(roles):
-        result, end = context.Pipe(duplex=False)
-        arguments = (end, barrier, directory, role, number, seconds, seed)
-        workers.append(context.Process(target=_work, args=arguments))
-        workers[-1].start()
-        end.close()
-        results.append(result)
+    barrier = SPAWN.Barrier(len(roles))
+    arguments = [
+        (barrier, directory, role, number, seconds, seed) for number, role in enumerate(roles)
+    ]
     done: Counter[str] = Counter()
     conflicts = faults = 0
-    for result, worker in zip(results, workers, strict=True):
-        try:
-            counted, given_up, found = result.recv()
-        except EOFError:  # the process died
-            counted, given_up, found = Counter(), 0, True
+    for result in in_processes(_work, arguments):
+        counted, given_up, found = result or (Counter(), 0, True)
         done += counted
         conflicts += given_up
         faults += found
-        worker.join()
     return done, conflicts, faults
 
 
 def _work(
-    results: Connection,
     barrier: Barrier,
     directory: Path,
     role: str,
     number: int,
     seconds: float,
     seed: int,
-) -> None:
+) -> tuple[Counter[str], int, bool]:
     from tests.fuzz.machine import QUICK
     from tests.stress import processes
     from tests.stress.history import Journal
@@ -125,8 +112,8 @@ def _work(
         barrier.abort()
         print(f"{role} {number}:\n{traceback.format_exc()}", flush=True)
     finally:
-        results.send((process.done, process.conflicts, found))
         spark.stop()
+    return process.done, process.conflicts, found
 
 
 def _is_as_reported(directory: Path, processes: int) -> bool:

@@ -129,7 +129,7 @@ class TableIndex:
         return _indexes.get(snapshot.key, read)
 
     @cached_property
-    def current(self) -> Revision:
+    def writable_revision(self) -> Revision:
         """The latest revision, in the form that writes continue.
 
         If all its files were written for other columns, it has no transformations: the old ones do

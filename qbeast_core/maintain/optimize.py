@@ -121,7 +121,7 @@ def _optimize_revision(
     snapshot = table.snapshot
     found = scope.files_of(table, revision_id)
     if revision_id == STAGING_REVISION_ID:
-        revision = table.index.current
+        revision = table.index.writable_revision
     elif revision_id not in table.configuration.revisions:
         # Another writer has replaced the table.
         return OptimizeResult(snapshot.version, dry_run=dry_run), False

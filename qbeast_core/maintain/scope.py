@@ -111,7 +111,7 @@ class Scope:
         """The older revisions whose rows join the latest one; none if the scope names files."""
         if not self.is_whole or self.revision_id not in (None, ALL):
             return []
-        latest = table.index.current
+        latest = table.index.writable_revision
         if not latest.transformations:
             return []
         rows = dict.fromkeys([STAGING_REVISION_ID, latest.revision_id], 0)

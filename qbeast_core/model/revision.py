@@ -265,7 +265,7 @@ class IndexConfiguration:
 
     @property
     def latest(self) -> Revision:
-        """The revision that writes continue. Raises NotAQbeastTable or CorruptMetadata."""
+        """The revision that `lastRevisionID` names. Raises NotAQbeastTable or CorruptMetadata."""
         if self.last_revision_id is None:
             raise NotAQbeastTable(
                 "the table has no Qbeast index; convert it, or write it with columns_to_index"
@@ -278,7 +278,7 @@ class IndexConfiguration:
 
     @property
     def latest_readable(self) -> Revision | None:
-        """The last revision; None if there is none, or if it is broken."""
+        """As `latest`, but None if there is none, or if it is broken."""
         return self.revisions.get(-1 if self.last_revision_id is None else self.last_revision_id)
 
     def is_from_first_write(self, revision: Revision) -> bool:

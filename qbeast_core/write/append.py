@@ -45,7 +45,7 @@ def _index(request: WriteRequest, table: WritableTable, rows: DataFrame) -> Exis
         IncompatibleTable: Delta generates a column that rows are placed by.
     """
     known, transformers = request.continued(table, rows)
-    late = [name for name in known.current.layout_columns if name not in rows.columns]
+    late = [name for name in known.writable_revision.layout_columns if name not in rows.columns]
     if late:
         raise IncompatibleTable(
             f"{table.label} is indexed or sampled by {', '.join(map(repr, late))}, an identity "
@@ -55,7 +55,7 @@ def _index(request: WriteRequest, table: WritableTable, rows: DataFrame) -> Exis
         )
     return ExistingIndex(
         replace(known, stored=request.options.kept_by_append(known.stored)),
-        known.current,
+        known.writable_revision,
         transformers,
         cube_size=request.options.cube_size,
         may_outgrow=True,

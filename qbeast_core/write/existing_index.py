@@ -56,7 +56,7 @@ class ExistingIndex:
     ) -> ExistingIndex:
         """The index for rewritten rows, at a revision or at the latest one."""
         if revision is None:
-            revision = known.current
+            revision = known.writable_revision
         schema, label = known.table.schema, known.table.label
         transformers = continued_transformers(revision, None, schema, label)
         return cls(known, revision, transformers, removed)

@@ -52,9 +52,11 @@ class KnownIndex:
         return KnownIndex(table, table.snapshot.configuration, table.configuration)
 
     @property
-    def current(self) -> Revision:
-        """The latest revision, as the next rows continue it."""
-        return self.configuration.latest if self.column_choice else self.table.index.current
+    def writable_revision(self) -> Revision:
+        """The latest revision, in the form that the next rows continue."""
+        return (
+            self.configuration.latest if self.column_choice else self.table.index.writable_revision
+        )
 
     @staticmethod
     def for_rows(

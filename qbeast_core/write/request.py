@@ -184,12 +184,14 @@ class WriteRequest:
             raise table.not_indexed_error
         schema, key = table.schema, self.options.sample_key
         if key is not None:
-            check_sample_key(key, known.current, snapshot.configuration, schema, label)
+            check_sample_key(key, known.writable_revision, snapshot.configuration, schema, label)
         if self.options.slices is not None:
             check_slices(self.options.slices, snapshot.stores_slices, label)
         if rows is not None and self.decides_columns(table):
             known = KnownIndex.for_rows(table, rows, self.options.automatic_columns)
-        return known, continued_transformers(known.current, self.options.columns, schema, label)
+        return known, continued_transformers(
+            known.writable_revision, self.options.columns, schema, label
+        )
 
     def _has_table(self, table: OpenTable) -> bool:
         """Whether the table exists for the user: by name, only if it is in the catalog."""

@@ -67,12 +67,12 @@ def test_the_number_of_a_new_revision_is_above_those_of_all_files(
 
 
 def test_a_revision_of_the_present_columns_is_continued() -> None:
-    assert index(file('[["col-1","int"]]'), file(PRESENT)).current == REVISION
-    assert index().current == REVISION
+    assert index(file('[["col-1","int"]]'), file(PRESENT)).writable_revision == REVISION
+    assert index().writable_revision == REVISION
 
 
 def test_a_revision_written_for_other_columns_has_no_transformations() -> None:
-    found = index(file('[["col-1","int"]]'), file(None)).current
+    found = index(file('[["col-1","int"]]'), file(None)).writable_revision
     assert found.transformations == ()
     assert found.transformers == REVISION.transformers
 

@@ -43,7 +43,7 @@ from qbeast_core.spark.grouping import grouped
 from qbeast_core.tree.anchors import missing_anchors
 from qbeast_core.tree.otree import OTree
 from qbeast_core.write.existing_index import ExistingIndex
-from qbeast_core.write.files import check_none_lost
+from qbeast_core.write.files import check_none_lost, write_planned
 from qbeast_core.write.known_index import KnownIndex
 from qbeast_core.write.writer import IndexWriter
 
@@ -361,7 +361,7 @@ def _rewrite(table: WritableTable, survey: _Survey, stored: Mapping[str, str]) -
         if not statistics.rows:
             continue
         planned = writer.plan_write(rows.schema, statistics)
-        planned_writes.append((writer, rows, planned))
+        planned_writes.append((rows, planned))
         # A new revision is needed if the old writer's time zone shifted the bounds of dates.
         if planned.tree.revision is not revision:
             known = known.with_revision(planned.tree.revision, {})
@@ -369,8 +369,8 @@ def _rewrite(table: WritableTable, survey: _Survey, stored: Mapping[str, str]) -
         known.store(table.transaction)
     return [
         staged
-        for writer, rows, planned in planned_writes
-        for staged in writer.write(rows, planned).staged
+        for rows, planned in planned_writes
+        for staged in write_planned(table.transaction, rows, planned).staged
     ]
 
 

@@ -21,7 +21,7 @@ from qbeast_core.write.writer import IndexWriter
 def append(request: WriteRequest, table: WritableTable, rows: DataFrame) -> WriteResult:
     """Append rows in the table's schema, which are measured before they are written."""
     writer = IndexWriter(table, _index(request, table, rows))
-    return _commit(request, writer, writer.write_rows(rows))
+    return _commit(request, writer, writer.measure_and_write(rows))
 
 
 def append_single_file(

@@ -36,7 +36,7 @@ def create(
     """
     index = NewIndex.for_rows(request, table, rows, schema)
     writer = IndexWriter(table, index)
-    written = writer.write_rows(rows)
+    written = writer.measure_and_write(rows)
     check_none_lost(written.rows, rows_kept)
     return _commit(request, writer, written)
 

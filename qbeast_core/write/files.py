@@ -5,7 +5,8 @@ All ways of writing end here, in `tagged`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from qbeast_core import phases
 from qbeast_core.delta.snapshot import known_rows
-from qbeast_core.delta.staged import StagedFile
+from qbeast_core.delta.staged import StagedFile, StagedFiles
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.background import in_background
@@ -51,7 +52,7 @@ class WrittenFiles:
     @cached_property
     def in_cubes(self) -> Mapping[CubeId, int]:
         """The number of rows in each cube that has rows."""
-        return rows_by_cube(block for held in self.contents for block in held.blocks)
+        return _in_cubes(self.contents)
 
     @property
     def cubes(self) -> int:
@@ -67,61 +68,101 @@ class WrittenFiles:
         return sum(staged.file.size_bytes for staged in self.staged)
 
 
-def write_indexed(
-    transaction: Transaction,
-    rows: DataFrame,
-    plan: TreePlan,
-    *,
-    counted_rows: int | None,
-    kept_blocks: Sequence[Block],
-) -> WrittenFiles | DoesNotFit:
-    """Write the rows as files of the plan's revision, tagged with their actual contents.
+@dataclass(frozen=True)
+class WritePlan:
+    """Where rows go, and the blocks that stay."""
+
+    tree: TreePlan
+    kept_blocks: Sequence[Block]
+    """Live blocks of the revision that the commit does not touch."""
+    counted_rows: int
+    """The number of rows that the plan was made for."""
+
+
+def write_planned(transaction: Transaction, rows: DataFrame, plan: WritePlan) -> WrittenFiles:
+    """Write the rows that a plan was made for, and tag the files with their actual contents.
 
     Args:
         rows: in the table's schema; this call evaluates them once.
-        counted_rows: the number of rows that the plan was made for; None for a plan that was made
-            for other rows with a similar distribution, and therefore may not fit.
-        kept_blocks: live blocks of the revision that the commit does not touch.
 
     Raises:
         SourceChanged: the written rows differ from those that the plan was made for. Nothing is
             committed.
     """
-    phases.enter(phases.WRITING)
-    catalyst = Catalyst(Jvm(rows.sparkSession))
-    row_layout = RowLayout.of(catalyst, plan)
-    in_files = placed(rows, plan, row_layout, transaction.metadata.stores_slices)
-    # Concurrently with Spark's write, because this is 5 % of the time of a small append.
-    counting = in_background(
-        rows.sparkSession, Counting.of, plan, row_layout, rows.columns, plan.expected_rows
-    )
-    staged = transaction.write_files(in_files, plan.expected_rows, plan.without_dictionary)
-    stored = transaction.read_staged(staged.files)
-    contents: dict[str, FileContents] = {}
-    try:
-        if staged.files:
-            file_bytes = {each.file.name: each.file.size_bytes for each in staged.files}
-            rows_in_log = known_rows(each.file for each in staged.files)
-            contents = contents_of(counting.result(), stored, file_bytes, rows_in_log)
-    except RowsOutside:
-        if counted_rows is None:
-            return DoesNotFit(stored)
-        raise
-    in_cubes = rows_by_cube(block for each in contents.values() for block in each.blocks)
-    if counted_rows is None:
-        if not plan.fits(in_cubes):
-            return DoesNotFit(stored)
-    elif counted_rows != (written := sum(in_cubes.values())):
+    files = _UntaggedFiles.write(transaction, rows, plan.tree)
+    contents = files.contents()
+    written = sum(_in_cubes(contents.values()).values())
+    if written != plan.counted_rows:
         raise SourceChanged(
-            f"{written} rows were written, but {counted_rows} were counted before; the source "
+            f"{written} rows were written, but {plan.counted_rows} were counted before; the source "
             "changed between counting and writing, or a task failed. Nothing was committed; run "
             "the write again"
         )
-    # Spark writes a file even for a partition without rows. Delta drops it if it counts the rows.
-    files = [each for each in staged.with_statistics() if contents[each.file.name].blocks]
-    return tagged(
-        transaction, files, [contents[each.file.name] for each in files], plan, kept_blocks
-    )
+    return files.tagged(contents, plan.kept_blocks)
+
+
+def write_with_other_plan(
+    transaction: Transaction, rows: DataFrame, plan: TreePlan
+) -> WrittenFiles | DoesNotFit:
+    """Write rows with a plan that was made for other, similar rows, as the only rows of its tree.
+
+    Returns DoesNotFit if the plan does not suit them. The arguments are those of `write_planned`.
+    """
+    files = _UntaggedFiles.write(transaction, rows, plan)
+    try:
+        contents = files.contents()
+    except RowsOutside:
+        return DoesNotFit(files.rows)
+    if not plan.fits(_in_cubes(contents.values())):
+        return DoesNotFit(files.rows)
+    return files.tagged(contents, kept_blocks=())
+
+
+@dataclass(frozen=True)
+class _UntaggedFiles:
+    """Files that Spark has written by a plan, whose contents are not read back yet."""
+
+    transaction: Transaction
+    plan: TreePlan
+    staged: StagedFiles
+    rows: DataFrame
+    """The rows, read from the files."""
+    counting: Future[Counting]
+
+    @staticmethod
+    def write(transaction: Transaction, rows: DataFrame, plan: TreePlan) -> _UntaggedFiles:
+        phases.enter(phases.WRITING)
+        catalyst = Catalyst(Jvm(rows.sparkSession))
+        row_layout = RowLayout.of(catalyst, plan)
+        in_files = placed(rows, plan, row_layout, transaction.metadata.stores_slices)
+        # Concurrently with Spark's write, because this is 5 % of the time of a small append.
+        counting = in_background(
+            rows.sparkSession, Counting.of, plan, row_layout, rows.columns, plan.expected_rows
+        )
+        staged = transaction.write_files(in_files, plan.expected_rows, plan.without_dictionary)
+        written_rows = transaction.read_staged(staged.files)
+        return _UntaggedFiles(transaction, plan, staged, written_rows, counting)
+
+    def contents(self) -> dict[str, FileContents]:
+        """The contents of each file, by its name.
+
+        Raises:
+            RowsOutside: a row lies outside the revision's space.
+        """
+        files = [each.file for each in self.staged.files]
+        if not files:
+            return {}
+        file_bytes = {file.name: file.size_bytes for file in files}
+        return contents_of(self.counting.result(), self.rows, file_bytes, known_rows(files))
+
+    def tagged(
+        self, contents: Mapping[str, FileContents], kept_blocks: Sequence[Block]
+    ) -> WrittenFiles:
+        # Spark writes a file even for a partition without rows. Delta drops it if it counts the
+        # rows.
+        files = [each for each in self.staged.with_statistics() if contents[each.file.name].blocks]
+        of_files = [contents[each.file.name] for each in files]
+        return tagged(self.transaction, files, of_files, self.plan, kept_blocks)
 
 
 def check_none_lost(rows: int, kept: int) -> None:
@@ -145,8 +186,7 @@ def tagged(
 
     Args:
         contents: of each file, in the same order.
-        plan: as for `write_indexed`.
-        kept_blocks: as for `write_indexed`.
+        kept_blocks: live blocks of the plan's revision that the commit does not touch.
     """
     blocks = [block for each in contents for block in each.blocks]
     if anchors := missing_anchors([*kept_blocks, *blocks], plan.weights):
@@ -168,3 +208,8 @@ def tagged(
         for file, each in zip(files, contents, strict=True)
     )
     return WrittenFiles(revision, tuple(tagged_files), tuple(contents))
+
+
+def _in_cubes(contents: Iterable[FileContents]) -> Mapping[CubeId, int]:
+    """The number of rows in each cube that has rows."""
+    return rows_by_cube(block for each in contents for block in each.blocks)

@@ -1,7 +1,7 @@
 """The write pipeline that every operation which writes rows uses.
 
     writer = IndexWriter(table, index)
-    files = writer.write_rows(rows)
+    files = writer.measure_and_write(rows)
     version = writer.commit(Operation.APPEND, files)
 
 Operations differ only in the index: a new one (`new_index`) or the table's own
@@ -30,7 +30,7 @@ from qbeast_core.model.transformer import Transformer
 from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.otree import OTree
 from qbeast_core.write.anchors import anchor_tags
-from qbeast_core.write.files import DoesNotFit, WrittenFiles, write_indexed
+from qbeast_core.write.files import WritePlan, WrittenFiles, write_planned
 from qbeast_core.write.measure import measure
 from qbeast_core.write.plan import TreePlan, plan_tree
 
@@ -87,16 +87,6 @@ class TargetIndex(Protocol):
         """Store the revision in the table if it is new; `plan` is None if there are no rows."""
 
 
-@dataclass(frozen=True)
-class WritePlan:
-    """Where rows go, and the blocks that stay."""
-
-    tree: TreePlan
-    kept_blocks: Sequence[Block] = ()
-    counted_rows: int | None = None
-    """The number of rows it was made for; None if it was made for other, similar rows."""
-
-
 Index = TypeVar("Index", bound=TargetIndex)
 
 
@@ -107,7 +97,7 @@ class IndexWriter(Generic[Index]):
     table: WritableTable
     index: Index
 
-    def write_rows(self, rows: DataFrame) -> WrittenFiles:
+    def measure_and_write(self, rows: DataFrame) -> WrittenFiles:
         """Measure the rows, then write them: two passes.
 
         Raises:
@@ -122,10 +112,10 @@ class IndexWriter(Generic[Index]):
             rows, index.transformers, index.weight_columns, index.expected_cube_size
         )
         failpoints.reach(failpoints.BETWEEN_PASSES)
-        statistics = self.completed(statistics)
+        statistics = self.with_given_statistics(statistics)
         return replace(statistics, warnings=index.warnings(rows, statistics))
 
-    def completed(self, statistics: InputStatistics) -> InputStatistics:
+    def with_given_statistics(self, statistics: InputStatistics) -> InputStatistics:
         """Complete measured statistics with the user's statistics of the columns."""
         given = self.index.column_stats
         return statistics if given is None else statistics.with_given(given)
@@ -166,31 +156,9 @@ class IndexWriter(Generic[Index]):
         """
         if not statistics.rows:
             return self._without_rows(statistics)
-        written = self.write(rows, self.plan_write(rows.schema, statistics, grows=grows))
+        plan = self.plan_write(rows.schema, statistics, grows=grows)
+        written = write_planned(self.table.transaction, rows, plan)
         return replace(written, warnings=statistics.warnings)
-
-    def write(self, rows: DataFrame, planned: WritePlan) -> WrittenFiles:
-        """Write the rows that a plan was made for, and tag the files with their actual contents.
-
-        Raises:
-            SourceChanged: the written rows differ from the measured ones. Nothing is committed.
-        """
-        written = self.try_write(rows, planned)
-        assert isinstance(written, WrittenFiles)
-        return written
-
-    def try_write(self, rows: DataFrame, planned: WritePlan) -> WrittenFiles | DoesNotFit:
-        """Write the rows by a plan that was made for other, similar rows.
-
-        Returns DoesNotFit if the plan does not suit them.
-        """
-        return write_indexed(
-            self.table.transaction,
-            rows,
-            planned.tree,
-            counted_rows=planned.counted_rows,
-            kept_blocks=planned.kept_blocks,
-        )
 
     def commit(
         self,

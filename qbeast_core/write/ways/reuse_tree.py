@@ -10,13 +10,13 @@ from pyspark.sql import DataFrame
 
 from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.spark.alignment import is_filled_by_delta
-from qbeast_core.write.files import DoesNotFit, WrittenFiles
+from qbeast_core.write.files import DoesNotFit, WrittenFiles, write_with_other_plan
 from qbeast_core.write.index_keys import COLUMN_STATS_KEY, Option, is_automatic
 from qbeast_core.write.new_index import NewIndex
 from qbeast_core.write.plan import TreePlan, plan_with_tree
 from qbeast_core.write.rebuild_key import ALWAYS_FIT, REBUILD_KEY, parse_rebuild_key
 from qbeast_core.write.revision import rebuilt_revision
-from qbeast_core.write.writer import IndexWriter, WritePlan
+from qbeast_core.write.writer import IndexWriter
 
 _CHECKED = (LinearTransformation, *ALWAYS_FIT)
 """Transformations for which the written rows show whether they are out of range."""
@@ -38,7 +38,7 @@ def write_with_previous_tree(
         return DoesNotFit()
     rebuild = {REBUILD_KEY: stored[REBUILD_KEY]}
     index.describe(writer.table.transaction, plan.revision, rebuild)
-    return writer.try_write(rows, WritePlan(plan))
+    return write_with_other_plan(writer.table.transaction, rows, plan)
 
 
 def _plan_with_previous_tree(index: NewIndex) -> TreePlan | None:

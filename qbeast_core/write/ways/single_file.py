@@ -61,7 +61,7 @@ def write_single_file(
         return WrittenFiles(index.revision)
     if isinstance(written, DoesNotFit):
         return written
-    planned = writer.plan_write(rows.schema, writer.completed(written.statistics))
+    planned = writer.plan_write(rows.schema, writer.with_given_statistics(written.statistics))
     if planned.tree.cuts.files > 1:
         return DoesNotFit(written.rows)
     contents = [_contents(written, planned.tree)]

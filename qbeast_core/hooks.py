@@ -103,7 +103,7 @@ def is_awaited() -> bool:
     return bool(_hooks.get())
 
 
-def consult(commit: PendingCommit) -> CommitNote:
+def run_commit_hooks(commit: PendingCommit) -> CommitNote:
     """Ask all hooks about a commit, and combine what they add.
 
     Returns:

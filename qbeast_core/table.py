@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from qbeast_core.change.delete import delete_rows
 from qbeast_core.change.drop_columns import drop_columns
 from qbeast_core.change.matching import Match
-from qbeast_core.change.merge import Choice, Merge, merge_rows, parse_choice
+from qbeast_core.change.merge import Merge, MergeColumns, merge_rows, parse_merge_columns
 from qbeast_core.change.replace import replace_rows_matching, replace_rows_where
 from qbeast_core.change.rewrite import CommitOptions, RewriteResult
 from qbeast_core.change.update import update_rows
@@ -325,8 +325,8 @@ class QbeastTable:
         source: DataFrame,
         on: str | Iterable[str],
         *,
-        update: Choice = True,
-        insert: Choice = True,
+        update: MergeColumns = True,
+        insert: MergeColumns = True,
         where: str | Iterable[str] | None = None,
         update_where: str | None = None,
         insert_where: str | None = None,
@@ -385,8 +385,8 @@ class QbeastTable:
         merges = self._merges_schema(merge_schema)
         merge = Merge(
             match,
-            parse_choice("update", update),
-            parse_choice("insert", insert),
+            parse_merge_columns("update", update),
+            parse_merge_columns("insert", insert),
             update_where,
             insert_where,
             merges,

@@ -63,7 +63,7 @@ class Candidates:
         """
         return self.rows().withColumn(self.names.row, F.monotonically_increasing_id())
 
-    def holding(self, found: DataFrame, *counts: Column) -> dict[int, list[int]]:
+    def aggregate_by_file(self, found: DataFrame, *counts: Column) -> dict[int, list[int]]:
         """The files with a row in `found`, and aggregates for each file.
 
         Args:
@@ -80,7 +80,7 @@ class Candidates:
 
     def row_counts(self, found: DataFrame) -> dict[int, int]:
         """The number of rows in `found`, a selection of `rows`, by the index of their file."""
-        counts = self.holding(found, F.count(F.lit(1)))
+        counts = self.aggregate_by_file(found, F.count(F.lit(1)))
         return {index: count for index, (count,) in counts.items()}
 
     def _indices(self, uris: Sequence[str]) -> dict[str, int]:

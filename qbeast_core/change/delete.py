@@ -13,7 +13,7 @@ from qbeast_core.delta.operations import Operation
 from qbeast_core.locate.compatibility import check_removable
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.read.sample import where_filters
-from qbeast_core.spark.changes import copies, deletions, together
+from qbeast_core.spark.changes import copies, deletions, union_all
 from qbeast_core.spark.conditions import Condition, parse_condition
 
 
@@ -47,7 +47,7 @@ def deletion(table: OpenTable, condition: Condition, operation: Operation) -> Re
 
 def deletion_from(
     candidates: Candidates,
-    found: Mapping[int, int],
+    rows_to_delete: Mapping[int, int],
     operation: Operation,
     *,
     remaining_rows: Callable[[DataFrame], DataFrame],
@@ -57,27 +57,27 @@ def deletion_from(
     """The rewrite that deletes rows from some of the candidates.
 
     Args:
-        found: the number of rows to delete, for each file with such rows.
+        rows_to_delete: the number of rows to delete, for each file with such rows.
         remaining_rows: those of the table's rows that remain; only called if a file keeps rows.
         deleted_rows: those of the table's rows to delete; only called for the change data feed.
         predicate: the condition for the table's history.
     """
     table = candidates.table
-    removed = np.array(sorted(found), dtype=np.int64)
+    removed = np.array(sorted(rows_to_delete), dtype=np.int64)
     # A file that loses all its rows is not read again.
-    partly = [i for i in removed.tolist() if table.snapshot.files[i].rows != found[i]]
+    partly = [i for i in removed.tolist() if table.snapshot.files[i].rows != rows_to_delete[i]]
     parts = []
     if partly:
         rows = table.rows(np.array(partly, dtype=np.int64))
         parts.append(copies(remaining_rows(rows), table.schema))
-    if found and table.snapshot.has_change_feed:
+    if rows_to_delete and table.snapshot.has_change_feed:
         parts.append(deletions(deleted_rows(table.rows(removed)), table.schema))
     return Rewrite(
         operation=operation,
         candidates=candidates,
-        changes=together(parts) if parts else None,
+        changes=union_all(parts) if parts else None,
         removed=removed,
         moves_rows=False,
-        rows_deleted=sum(found.values()),
+        rows_deleted=sum(rows_to_delete.values()),
         predicate=predicate,
     )

@@ -15,7 +15,7 @@ from qbeast_core import failpoints
 from qbeast_core.change.columns import table_spelling
 from qbeast_core.delta.metadata import maps_columns
 from qbeast_core.errors import InvalidOptions
-from qbeast_core.hooks import PendingCommit, consult
+from qbeast_core.hooks import PendingCommit, run_commit_hooks
 from qbeast_core.jvm.settings import run_statement
 from qbeast_core.locate.address import RELATION_KEY
 from qbeast_core.locate.compatibility import check_planned, check_removable, check_writable
@@ -68,7 +68,7 @@ def _attempt(table: OpenTable, names: Sequence[str], started: float) -> None:
 def _drop_mapped(table: OpenTable, dropped: Sequence[str]) -> None:
     """Drop columns in the metadata only."""
     name, listed = quoted(table.snapshot.location), ", ".join(map(quoted, dropped))
-    consult(PendingCommit("drop columns", table.snapshot.location, table.snapshot.version))
+    run_commit_hooks(PendingCommit("drop columns", table.snapshot.location, table.snapshot.version))
     failpoints.reach(failpoints.BEFORE_COMMIT)
     statement = f"alter table delta.{name} drop columns ({listed})"
     try:

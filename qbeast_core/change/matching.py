@@ -78,14 +78,14 @@ class RowMatcher:
         schema = self.table.snapshot.schema
         known = key_condition(self.source, self.keys, schema, self.match.target_alias)
         if known is None:
-            return self.within(np.array([], dtype=np.int64))
+            return self._candidates_in(np.array([], dtype=np.int64))
         rows = self.table.snapshot.dataframe()
         matching = (
             rows.alias(self.match.target_alias).where(known).join(self.source, self.condition)
         )
-        return self.within(Candidates.of(self.table, filters_on(matching, rows)).files)
+        return self._candidates_in(Candidates.of(self.table, filters_on(matching, rows)).files)
 
-    def within(self, files: NDArray[np.int64]) -> Candidates:
+    def _candidates_in(self, files: NDArray[np.int64]) -> Candidates:
         """The given files as candidates for a join with the source."""
         return Candidates(self.table, files, tuple(self.source.columns))
 

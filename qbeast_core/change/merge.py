@@ -29,7 +29,7 @@ from qbeast_core.locate.compatibility import check_removable
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.options import parse_texts
 from qbeast_core.spark.alignment import absent_value, assigned
-from qbeast_core.spark.changes import data_rows, insertions, together, updates
+from qbeast_core.spark.changes import data_rows, insertions, union_all, updates
 from qbeast_core.spark.columns import column_from
 from qbeast_core.spark.conditions import (
     Condition,
@@ -44,21 +44,21 @@ from qbeast_core.spark.slices import without_given_slices
 from qbeast_core.spark.source import Source, in_session
 from qbeast_core.spark.texts import row_text, value_text
 
-Choice = bool | str | Iterable[str] | Mapping[str, str]
+MergeColumns = bool | str | Iterable[str] | Mapping[str, str]
 """The columns that a merge sets: all of the source, none, a list, or a mapping to expressions."""
 
-Chosen = bool | tuple[str, ...] | Mapping[str, str]
+ParsedMergeColumns = bool | tuple[str, ...] | Mapping[str, str]
 """The columns that a merge sets, checked, in a form that can be read several times."""
 
 
-def parse_choice(option: str, choice: Choice) -> Chosen:
+def parse_merge_columns(option: str, columns: MergeColumns) -> ParsedMergeColumns:
     """Check a merge's option `update` or `insert`. Raises InvalidOptions."""
-    if isinstance(choice, (bool, np.bool_)):
-        return bool(choice)
-    if isinstance(choice, Mapping):
-        return dict(choice)
+    if isinstance(columns, (bool, np.bool_)):
+        return bool(columns)
+    if isinstance(columns, Mapping):
+        return dict(columns)
     also = "True, False, a mapping of columns to SQL text, "
-    return parse_texts(option, choice, "the name of a column", also=also)
+    return parse_texts(option, columns, "the name of a column", also=also)
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Merge:
     """The options of a merge."""
 
     match: Match
-    update: Chosen
-    insert: Chosen
+    update: ParsedMergeColumns
+    insert: ParsedMergeColumns
     update_where: str | None = None
     insert_where: str | None = None
     merge_schema: bool = False
@@ -79,9 +79,9 @@ class Merge:
             return given
         named = {
             name.lower()
-            for choice in (self.update, self.insert)
-            if not isinstance(choice, bool)
-            for name in choice
+            for columns in (self.update, self.insert)
+            if not isinstance(columns, bool)
+            for name in columns
         }
         return StructType([field for field in given if field.name.lower() in named])
 
@@ -100,7 +100,7 @@ def merge_rows(
     with Source(given, checkpointed, reads is not TableReads.NONE) as evaluated:
 
         def decide(begun: WritableTable) -> Rewrite:
-            return _MergeOfVersion(begun, evaluated.rows(), merge).rewrite()
+            return _MergePlan.of(begun, evaluated.rows(), merge).rewrite()
 
         return change_rows(table, decide, commit, reads)
 
@@ -118,12 +118,17 @@ class _AffectedFiles:
     """Whether an update changes the position of a row in the index."""
 
 
-class _MergeOfVersion:
+class _MergePlan:
     """A merge into one version of the table."""
 
-    def __init__(self, table: WritableTable, source: DataFrame, merge: Merge) -> None:
+    @classmethod
+    def of(cls, table: WritableTable, source: DataFrame, merge: Merge) -> _MergePlan:
+        """Plan the merge, and add columns of the source to the table if the merge may."""
         if merge.merge_schema:
             table.merge_columns(merge.columns_to_add(source.schema))
+        return cls(table, source, merge)
+
+    def __init__(self, table: WritableTable, source: DataFrame, merge: Merge) -> None:
         self.merge = merge
         self.table = table
         self.schema = table.schema
@@ -138,22 +143,24 @@ class _MergeOfVersion:
     def rewrite(self) -> Rewrite:
         candidates = self.matching.candidates()
         affected = self._affected(candidates)
-        parts, cheaper = [], []
+        parts, to_measure = [], []
         if len(affected.removed):
             check_removable(self.table)
-            parts.append(self._updates(affected.removed))
+            parts.append(self._updates(affected.removed, candidates.names.matched))
             # Rows that keep their position are measured from the files, without the join.
-            cheaper.append(self.table.rows(affected.removed))
+            to_measure.append(self.table.rows(affected.removed))
         if self.inserted is not None:
             parts.append(self._insertions(affected.matched))
-            cheaper.append(data_rows(parts[-1]))
+            to_measure.append(data_rows(parts[-1]))
         return Rewrite(
             operation=Operation.MERGE,
             candidates=candidates,
-            changes=together(parts) if parts else None,
+            changes=union_all(parts) if parts else None,
             removed=affected.removed,
             moves_rows=affected.moves_rows,
-            cheaper_rows=None if affected.moves_rows or not cheaper else together(cheaper),
+            rows_to_measure=None
+            if affected.moves_rows or not to_measure
+            else union_all(to_measure),
             rows_updated=affected.rows_updated,
             repeatable_part=self.matching.source,
         )
@@ -175,7 +182,7 @@ class _MergeOfVersion:
         of_row = grouped(
             of_pair, row_key, F.sum("updates").alias("times"), F.max("moves").alias("moves")
         )
-        found = candidates.holding(
+        found = candidates.aggregate_by_file(
             of_row, F.sum((F.col("times") > 0).cast("int")), F.max("times"), F.max("moves")
         )
         if any(times > 1 for _, times, _ in found.values()):
@@ -202,10 +209,9 @@ class _MergeOfVersion:
             return F.lit(True)
         return moved
 
-    def _updates(self, removed: NDArray[np.int64]) -> DataFrame:
+    def _updates(self, removed: NDArray[np.int64], matched: str) -> DataFrame:
         assert self.updated is not None
         match = self.matching.match
-        matched = self.matching.within(removed).names.matched
         marked = self.matching.source.withColumn(matched, F.lit(True)).alias(match.source_alias)
         joined = self.matching.target_rows(removed).join(
             marked, self.matching.condition & self.update_where, "left"
@@ -229,24 +235,24 @@ class _MergeOfVersion:
         return insertions(source.where(self.insert_where), schema, self.inserted)
 
     def _values(
-        self, source: DataFrame, choice: Chosen, option: str, rows: DataFrame
+        self, source: DataFrame, columns: ParsedMergeColumns, option: str, rows: DataFrame
     ) -> dict[str, Column] | None:
         """The values that matched rows get, or that new rows have, with the table's types.
 
         Args:
-            choice: the merge's option `update` or `insert`.
+            columns: the merge's option `update` or `insert`.
             option: its name.
             rows: the rows from which values are computed.
 
         Returns:
             A value for each column; None if the merge does not touch such rows.
         """
-        schema, values = self.schema, self._chosen(option, choice, source)
+        schema, values = self.schema, self._named_values(option, columns, source)
         if values is None:
             return None
-        with reporting_invalid_sql(f"{option} {choice!r}", rows):
-            if isinstance(choice, Mapping):
-                for name, text in choice.items():
+        with reporting_invalid_sql(f"{option} {columns!r}", rows):
+            if isinstance(columns, Mapping):
+                for name, text in columns.items():
                     check_has_no_star(rows, text, f"{option} of {name!r}")
             check_row_values(rows, values.values())
             if option == "insert":
@@ -255,15 +261,17 @@ class _MergeOfVersion:
                 }
             return assigned(rows, schema, values, self.table.label)
 
-    def _chosen(self, option: str, choice: Chosen, source: DataFrame) -> dict[str, Column] | None:
+    def _named_values(
+        self, option: str, columns: ParsedMergeColumns, source: DataFrame
+    ) -> dict[str, Column] | None:
         """The values that the merge sets, by column; None for none."""
-        if choice is False:
+        if columns is False:
             return None
         schema, label = self.schema, self.table.label
-        if isinstance(choice, Mapping):
-            return expressions_of(schema, choice, option, label) or None
+        if isinstance(columns, Mapping):
+            return expressions_of(schema, columns, option, label) or None
         given = {name.lower() for name in source.columns}
-        if choice is True:
+        if columns is True:
             names = [name for name in schema.fieldNames() if name.lower() in given]
             if not names:
                 raise UnknownColumn(
@@ -271,7 +279,7 @@ class _MergeOfVersion:
                     f"its columns are {', '.join(source.columns)}"
                 )
         else:
-            names = [table_spelling(schema, name, option, label) for name in choice]
+            names = [table_spelling(schema, name, option, label) for name in columns]
             for name in names:
                 table_spelling(source.schema, name, option, "the source")
         return {name: column_from(name, self.merge.match.source_alias) for name in names} or None
@@ -304,11 +312,11 @@ class _MergeOfVersion:
 def _check(table: WritableTable, source: DataFrame, merge: Merge) -> None:
     """Check the merge before the source is evaluated."""
     check_assignable(table)
-    checked = _MergeOfVersion(table, source, merge)
-    if checked.updated is None and checked.inserted is None:
+    plan = _MergePlan.of(table, source, merge)
+    if plan.updated is None and plan.inserted is None:
         raise InvalidOptions("the merge would do nothing; set update or insert")
-    if checked.joins_by_python:
-        checked.check_join()
+    if plan.joins_by_python:
+        plan.check_join()
 
 
 def _parsed(rows: DataFrame, text: str | None, option: str) -> Condition:

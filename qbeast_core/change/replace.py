@@ -22,7 +22,7 @@ from qbeast_core.errors import ReplaceMismatch
 from qbeast_core.locate.compatibility import check_removable
 from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.spark.alignment import aligned
-from qbeast_core.spark.changes import insertions, together
+from qbeast_core.spark.changes import insertions, union_all
 from qbeast_core.spark.columns import column
 from qbeast_core.spark.conditions import Condition, parse_condition
 from qbeast_core.spark.evaluation import checkpointed, evaluated_once
@@ -62,6 +62,7 @@ def replace_rows_matching(
     if isinstance(newest, RewriteResult):
         return newest
     given = without_given_slices(in_session(table.spark, df), newest.snapshot.stores_slices)
+    # Raise errors of the arguments before the query of the rows is evaluated.
     RowMatcher(newest, given, match)
     _fitting(newest, given, merge_schema)
     reads = reads_of(given, table.address.location)
@@ -113,7 +114,7 @@ def _matching_deletion(matching: RowMatcher) -> Rewrite:
 
 def _with_insertions(rewrite: Rewrite, new: DataFrame, repeatable_part: DataFrame) -> Rewrite:
     parts = [new] if rewrite.changes is None else [rewrite.changes, new]
-    return replace(rewrite, changes=together(parts), repeatable_part=repeatable_part)
+    return replace(rewrite, changes=union_all(parts), repeatable_part=repeatable_part)
 
 
 def _check_satisfying(new: DataFrame, condition: Condition) -> None:

@@ -112,7 +112,7 @@ class Rewrite:
     """Indices of the files to remove, in the snapshot's files."""
     moves_rows: bool
     """Whether rows of the table change their position in the index."""
-    cheaper_rows: DataFrame | None = None
+    rows_to_measure: DataFrame | None = None
     """The rows to measure instead of those to write: as many, at the same positions, but cheaper to
     read; None if there are none."""
     rows_updated: int = 0
@@ -192,7 +192,7 @@ def _write_and_commit(
         return _commit(writer, rewrite, _no_files(table), 0, user_metadata)
     if columns_are_undecided(table):
         # The columns chosen now may place rows differently than the guess did.
-        rewrite = replace(rewrite, cheaper_rows=None)
+        rewrite = replace(rewrite, rows_to_measure=None)
     with _evaluated(table, rewrite, changes) as (changes, measured):
         index = ExistingIndex.of(KnownIndex.for_rows(table, measured), removed=rewrite.removed)
         writer = IndexWriter(table, index)
@@ -227,7 +227,7 @@ def _evaluated(
     table: WritableTable, rewrite: Rewrite, changes: DataFrame
 ) -> Iterator[tuple[DataFrame, DataFrame]]:
     """The changes, as of one evaluation, and the rows to measure for their positions."""
-    cheaper = rewrite.cheaper_rows
+    cheaper = rewrite.rows_to_measure
     if cheaper is not None and not is_repeatable(cheaper, rewrite.repeatable_part):
         cheaper = None
     if cheaper is not None and not table.snapshot.has_change_feed:

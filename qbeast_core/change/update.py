@@ -56,18 +56,18 @@ def _update(table: WritableTable, assignments: Mapping[str, str], where: str | N
     found = candidates.row_counts(candidates.rows().where(condition.column))
     removed = np.array(sorted(found), dtype=np.int64)
     moves_rows = not values.keys().isdisjoint(table.configuration.latest.layout_columns)
-    changes = cheaper_rows = None
+    changes = rows_to_measure = None
     if found:
         rows = snapshot.dataframe(removed)
         changes = updates(rows, snapshot.schema, condition.holds, values)
-        cheaper_rows = None if moves_rows else rows
+        rows_to_measure = None if moves_rows else rows
     return Rewrite(
         operation=Operation.UPDATE,
         candidates=candidates,
         changes=changes,
         removed=removed,
         moves_rows=moves_rows,
-        cheaper_rows=cheaper_rows,
+        rows_to_measure=rows_to_measure,
         rows_updated=sum(found.values()),
         predicate=where,
     )

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from qbeast_core.delta.snapshot import delta_log_of
-from qbeast_core.jvm.catalyst import anew
+from qbeast_core.jvm.catalyst import with_fresh_plan
 from qbeast_core.jvm.gateway import Jvm
 
 _FILES = "org.apache.spark.sql.delta.files."
@@ -41,7 +41,7 @@ def reads_of(df: DataFrame, location: str) -> TableReads:
     found = reads(_leaves(jvm, df._jdf.queryExecution().analyzed()))
     if not found:
         return TableReads.NONE
-    with_cache = _leaves(jvm, anew(df)._jdf.queryExecution().withCachedData())
+    with_cache = _leaves(jvm, with_fresh_plan(df)._jdf.queryExecution().withCachedData())
     uses_cache = any(_name(leaf) == "InMemoryRelation" for leaf in with_cache)
     # What Spark has cached stays what it is, and the reads below it are not in the plan.
     are_cached = uses_cache and len(reads(with_cache)) < len(found)

@@ -293,7 +293,7 @@ class Transaction:
         )
         # A hook reads the newest version of other tables, and can write to them.
         with self._unpinned():
-            return hooks.consult(pending)
+            return hooks.run_commit_hooks(pending)
 
     @contextmanager
     def _unpinned(self) -> Iterator[None]:

@@ -239,7 +239,7 @@ class Catalyst:
         return self._jvm.long_array(values), "[J"
 
 
-def anew(df: DataFrame) -> DataFrame:
+def with_fresh_plan(df: DataFrame) -> DataFrame:
     """The same query as a DataFrame of its own.
 
     A DataFrame keeps its optimized plan once it has one, and the list of files in it. Whoever reads
@@ -250,7 +250,11 @@ def anew(df: DataFrame) -> DataFrame:
 
 def in_one_partition(df: DataFrame) -> DataFrame:
     """Send all rows to one Spark partition, without a shuffle if there is little to read."""
-    return df.coalesce(1) if estimated_bytes(anew(df)) <= ONE_TASK_BYTES else df.repartition(1)
+    return (
+        df.coalesce(1)
+        if estimated_bytes(with_fresh_plan(df)) <= ONE_TASK_BYTES
+        else df.repartition(1)
+    )
 
 
 def repartition_by_id(df: DataFrame, partitions: int, partition_id: Column) -> DataFrame:

@@ -354,8 +354,8 @@ def _rewrite(table: WritableTable, survey: _Survey, stored: Mapping[str, str]) -
         files = np.array(list(survey.counting.get(revision_id, ())), dtype=np.int64)
         rows = table.snapshot.dataframe(files)
         revision = known.configuration.revisions[revision_id]
-        index = _RecordedLater.of(known, revision, removed=files)
-        writer = IndexWriter(table, replace(index, keeps_weights=False))
+        index = _RecordedLater.of(known, revision, removed=files, keeps_weights=False)
+        writer = IndexWriter(table, index)
         statistics = writer.measure(rows)
         check_none_lost(statistics.rows, table.snapshot.row_count_in_log(files))
         if not statistics.rows:

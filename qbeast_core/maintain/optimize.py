@@ -173,12 +173,12 @@ def _rewrite(
     if revision.is_staging:
         known = KnownIndex.for_rows(table, None)
         revision = known.configuration.latest
-    index = replace(ExistingIndex.of(known, revision, removed=chosen), keeps_weights=False)
+    index = ExistingIndex.of(known, revision, removed=chosen, keeps_weights=False)
     writer = IndexWriter(table, index)
     statistics = writer.measure(rows)
     is_older = revision.revision_id < known.configuration.latest.revision_id
     if is_older and index.revision_for(statistics) is not revision:
-        index = replace(ExistingIndex.of(known, removed=chosen), keeps_weights=False)
+        index = ExistingIndex.of(known, removed=chosen, keeps_weights=False)
         writer = IndexWriter(table, index)
         statistics = writer.measure(rows)
     written = writer.write_measured(rows, statistics)

@@ -65,7 +65,7 @@ def updates(
     return _changes(rows, action, row(schema, alias), _struct({**present, **after}))
 
 
-def together(parts: Sequence[DataFrame]) -> DataFrame:
+def union_all(parts: Sequence[DataFrame]) -> DataFrame:
     """The union of all changes; `parts` must not be empty."""
     return reduce(DataFrame.unionByName, parts)
 
@@ -92,7 +92,7 @@ def feed_rows(changes: DataFrame) -> DataFrame:
         of_action = changes.where(F.col("action") == action)
         return of_action.select(f"{image}.*", F.lit(change_type).alias(CHANGE_TYPE))
 
-    return together(
+    return union_all(
         [
             images(_INSERT, "after", "insert"),
             images(_DELETE, "before", "delete"),

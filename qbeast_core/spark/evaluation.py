@@ -19,9 +19,9 @@ from qbeast_core import phases
 from qbeast_core.jvm.catalyst import (
     PlanSummary,
     analyzed_plan,
-    anew,
     pruned_plan,
     release_checkpoint,
+    with_fresh_plan,
 )
 from qbeast_core.jvm.settings import setting
 from qbeast_core.spark.columns import column
@@ -207,7 +207,7 @@ def checkpointed(df: DataFrame) -> Iterator[DataFrame]:
     other rows, whereas a lost checkpoint fails the write.
     """
     phases.enter(phases.STORING)
-    stored = anew(df).localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
+    stored = with_fresh_plan(df).localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
     try:
         yield stored
     finally:

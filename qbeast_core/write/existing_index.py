@@ -52,14 +52,19 @@ class ExistingIndex:
 
     @classmethod
     def of(
-        cls, known: KnownIndex, revision: Revision | None = None, *, removed: NDArray[np.int64]
+        cls,
+        known: KnownIndex,
+        revision: Revision | None = None,
+        *,
+        removed: NDArray[np.int64],
+        keeps_weights: bool = True,
     ) -> ExistingIndex:
         """The index for rewritten rows, at a revision or at the latest one."""
         if revision is None:
             revision = known.writable_revision
         schema, label = known.table.schema, known.table.label
         transformers = continued_transformers(revision, None, schema, label)
-        return cls(known, revision, transformers, removed)
+        return cls(known, revision, transformers, removed, keeps_weights)
 
     @property
     def table(self) -> OpenTable:

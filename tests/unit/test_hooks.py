@@ -8,7 +8,7 @@ import pytest
 
 from qbeast_core import hooks
 from qbeast_core.errors import CommitVetoed, InvalidOptions
-from qbeast_core.hooks import CommitNote, PendingCommit, before_commit, consult
+from qbeast_core.hooks import CommitNote, PendingCommit, before_commit, run_commit_hooks
 
 APPEND = PendingCommit("append", "file:/t", 3)
 
@@ -28,20 +28,20 @@ def test_all_hooks_are_asked_the_outermost_first() -> None:
         return CommitNote({"k": "v"}, "text")
 
     with before_commit(first), before_commit(second), before_commit(says({"k": "v", "l": ""})):
-        assert consult(APPEND) == CommitNote({"k": "v", "l": ""}, "text")
+        assert run_commit_hooks(APPEND) == CommitNote({"k": "v", "l": ""}, "text")
     assert asked == [("first", APPEND), ("second", APPEND)]
-    assert not hooks.is_awaited() and consult(APPEND) == CommitNote()
+    assert not hooks.is_awaited() and run_commit_hooks(APPEND) == CommitNote()
 
 
 def test_the_callers_text_stays() -> None:
     commit = PendingCommit("append", "file:/t", 3, user_metadata="mine")
     with before_commit(says({"k": "v"})), before_commit(says(user_metadata="mine")):
-        assert consult(commit) == CommitNote({"k": "v"}, "mine")
+        assert run_commit_hooks(commit) == CommitNote({"k": "v"}, "mine")
     with (
         before_commit(says(user_metadata="yours")),
         pytest.raises(InvalidOptions, match=r"userMetadata is set .* to 'mine' and to 'yours'"),
     ):
-        consult(commit)
+        run_commit_hooks(commit)
 
 
 def test_hooks_must_agree() -> None:
@@ -50,7 +50,7 @@ def test_hooks_must_agree() -> None:
         before_commit(says({"k": "w"})),
         pytest.raises(InvalidOptions, match="the tag 'k', to 'v' and to 'w'"),
     ):
-        consult(APPEND)
+        run_commit_hooks(APPEND)
 
 
 def test_an_exception_is_a_veto() -> None:
@@ -58,7 +58,7 @@ def test_an_exception_is_a_veto() -> None:
         raise KeyError("why")
 
     with before_commit(forbid), pytest.raises(CommitVetoed) as raised:
-        consult(APPEND)
+        run_commit_hooks(APPEND)
     assert isinstance(raised.value.__cause__, KeyError)
     assert "forbid refused this append of file:/t: 'why'. Nothing was comm" in str(raised.value)
 
@@ -68,7 +68,7 @@ def test_an_interrupt_is_not_a_veto() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), before_commit(interrupted):
-        consult(APPEND)
+        run_commit_hooks(APPEND)
     assert not hooks.is_awaited()
 
 
@@ -89,7 +89,7 @@ def test_what_cannot_be_stored_is_refused(note: Any) -> None:
         before_commit(lambda commit: note),
         pytest.raises(InvalidOptions, match="return None or a CommitNote"),
     ):
-        consult(APPEND)
+        run_commit_hooks(APPEND)
 
 
 def test_commits_of_a_hook_call_no_hook() -> None:
@@ -97,5 +97,5 @@ def test_commits_of_a_hook_call_no_hook() -> None:
         assert not hooks.is_awaited()
 
     with before_commit(writes):
-        consult(APPEND)
+        run_commit_hooks(APPEND)
         assert hooks.is_awaited()

@@ -15,7 +15,7 @@ from qbeast_core import phases
 from qbeast_core.delta.staged import StagedFile
 from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.background import in_background
-from qbeast_core.jvm.catalyst import ONE_TASK_BYTES, Catalyst, anew, estimated_bytes
+from qbeast_core.jvm.catalyst import ONE_TASK_BYTES, Catalyst, estimated_bytes, with_fresh_plan
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.locate.table import WritableTable
 from qbeast_core.model.revision import Revision
@@ -91,7 +91,7 @@ def fits_single_file(rows: DataFrame, index: ExistingIndex) -> bool:
         return False
     if any(isinstance(each, UnusableTransformation) for each in revision.transformations):
         return False
-    expected_bytes = estimated_bytes(anew(rows))
+    expected_bytes = estimated_bytes(with_fresh_plan(rows))
     most_rows = min(index.expected_cube_size, MAX_SAMPLE_ROWS)
     return expected_bytes <= min(ONE_TASK_BYTES, most_rows * row_bytes(rows.schema))
 

@@ -43,7 +43,7 @@ from qbeast_core.read.metrics import block_rows, table_metrics
 from qbeast_core.read.sample import FileEntry
 from qbeast_core.read.visualize import visualize_table
 from qbeast_core.tree.metrics import IndexMetrics
-from qbeast_core.write.index_keys import Option, is_automatic
+from qbeast_core.write.index_properties import AutomaticOption, is_automatic
 
 
 @typed_errors_of_methods
@@ -155,7 +155,7 @@ class QbeastTable:
         `"all"` if the table was written with `sample_key="all"`; None if the indexed columns
         decide.
         """
-        if is_automatic(self._table.snapshot.configuration, Option.SAMPLE_KEY):
+        if is_automatic(self._table.snapshot.configuration, AutomaticOption.SAMPLE_KEY):
             return ALL
         return list(self.latest_revision.sample_key) or None
 

@@ -25,8 +25,8 @@ from qbeast_core.names import quoted
 from qbeast_core.options import AUTO, WriteMode, parse_texts
 from qbeast_core.spark.columns import column
 from qbeast_core.write.create import create
-from qbeast_core.write.index_keys import Option, is_automatic, stored_column_stats
 from qbeast_core.write.index_options import IndexOptions
+from qbeast_core.write.index_properties import AutomaticOption, is_automatic, stored_column_stats
 from qbeast_core.write.request import WriteRequest
 
 _CONSTRAINT_PREFIX = "delta.constraints."
@@ -110,16 +110,16 @@ def _check_constraints(table: OpenTable, rows: DataFrame, dropped: Sequence[str]
 
 def _request_with_present_options(table: OpenTable, started: float) -> WriteRequest:
     """A request to rewrite all rows of a table with its present options."""
-    stored = table.snapshot.configuration
-    chosen = is_automatic(stored, Option.CUBE_SIZE)
+    properties = table.snapshot.configuration
+    chosen = is_automatic(properties, AutomaticOption.CUBE_SIZE)
     cube_size = AUTO if chosen else table.configuration.latest.desired_cube_size
     options = IndexOptions.parse(
         columns_to_index=None,
         cube_size=cube_size,
-        column_stats=stored_column_stats(stored, table.configuration.latest.transformers),
+        column_stats=stored_column_stats(properties, table.configuration.latest.transformers),
     )
     return WriteRequest(
-        address=replace(table.address, name=stored.get(RELATION_KEY)),
+        address=replace(table.address, name=properties.get(RELATION_KEY)),
         mode=WriteMode.OVERWRITE,
         options=replace(options, keeps_choices=True),
         properties=None,

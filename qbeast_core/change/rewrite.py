@@ -31,7 +31,7 @@ from qbeast_core.spark.evaluation import evaluated_once, is_repeatable
 from qbeast_core.tree.column_choice import ColumnChoice
 from qbeast_core.write.existing_index import ExistingIndex
 from qbeast_core.write.files import WrittenFiles, check_none_lost
-from qbeast_core.write.known_index import KnownIndex, columns_are_undecided
+from qbeast_core.write.index_metadata import IndexMetadata, is_replaceable_guess
 from qbeast_core.write.writer import IndexWriter
 
 
@@ -188,13 +188,13 @@ def _write_and_commit(
     if changes is None:
         if not len(rewrite.removed) and not table.transaction.changes_more_than_rows:
             return _unchanged(table, rewrite)
-        writer = IndexWriter(table, ExistingIndex.of(KnownIndex.of(table), removed=rewrite.removed))
-        return _commit(writer, rewrite, _no_files(table), 0, user_metadata)
-    if columns_are_undecided(table):
+        index = ExistingIndex.of(IndexMetadata.of(table), removed=rewrite.removed)
+        return _commit(IndexWriter(table, index), rewrite, _no_files(table), 0, user_metadata)
+    if is_replaceable_guess(table):
         # The columns chosen now may place rows differently than the guess did.
         rewrite = replace(rewrite, rows_to_measure=None)
     with _evaluated(table, rewrite, changes) as (changes, measured):
-        index = ExistingIndex.of(KnownIndex.for_rows(table, measured), removed=rewrite.removed)
+        index = ExistingIndex.of(IndexMetadata.for_rows(table, measured), removed=rewrite.removed)
         writer = IndexWriter(table, index)
         statistics = writer.measure(measured)
         changes_no_row = not statistics.rows and not len(rewrite.removed)
@@ -219,7 +219,7 @@ def _write_and_commit(
             files = changed // index.revision.desired_cube_size + 1
             table.transaction.write_change_feed(feed_rows(changes).coalesce(files))
         result = _commit(writer, rewrite, written, rows_kept, user_metadata)
-        return replace(result, column_choice=index.known.column_choice)
+        return replace(result, column_choice=index.metadata.column_choice)
 
 
 @contextmanager
@@ -236,8 +236,8 @@ def _evaluated(
         return
     with evaluated_once(changes, rewrite.repeatable_part) as evaluated:
         # Checkpointed changes are the cheapest to read.
-        stored = evaluated is not changes
-        yield evaluated, data_rows(evaluated) if cheaper is None or stored else cheaper
+        was_checkpointed = evaluated is not changes
+        yield evaluated, data_rows(evaluated) if cheaper is None or was_checkpointed else cheaper
 
 
 def _no_files(table: WritableTable) -> WrittenFiles:

@@ -12,7 +12,7 @@ from qbeast_core.errors import IncompatibleTable, Remedy
 from qbeast_core.jvm.settings import pads_chars
 from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.legacy import has_legacy_tags
-from qbeast_core.model.revision import SAMPLE_KEY
+from qbeast_core.model.revision import SAMPLE_KEY_PROPERTY
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.names import quoted
 from qbeast_core.spark.schema import has_char
@@ -186,8 +186,8 @@ def _check_slices(table: OpenTable) -> None:
     sampled = ", ".join(map(quoted, table.configuration.latest.weight_columns))
     raise IncompatibleTable(
         f"{table.label} computes its slices from {sliced:.200}, but its samples from "
-        f"hash({sampled}). If the table property {SAMPLE_KEY} was changed, change it back. "
-        "Otherwise rebuild the table with write_table(..., mode='overwrite')",
+        f"hash({sampled}). If the table property {SAMPLE_KEY_PROPERTY} was changed, change it "
+        "back. Otherwise rebuild the table with write_table(..., mode='overwrite')",
         Remedy.REWRITE,
     )
 

@@ -33,8 +33,8 @@ from qbeast_core.model.revision import Revision
 from qbeast_core.options import AUTO, resolve_columns
 from qbeast_core.spark.slices import with_slices
 from qbeast_core.tree.column_choice import ColumnChoice
-from qbeast_core.write.index_keys import is_index_key, option_keys, slices_key
 from qbeast_core.write.index_options import IndexOptions
+from qbeast_core.write.index_properties import is_index_key, option_keys, slices_key
 from qbeast_core.write.revision import check_sample_key, check_slices, continued_transformers
 from qbeast_core.write.sizing import automatic_cube_size
 

@@ -44,7 +44,7 @@ from qbeast_core.tree.anchors import missing_anchors
 from qbeast_core.tree.otree import OTree
 from qbeast_core.write.existing_index import ExistingIndex
 from qbeast_core.write.files import check_none_lost, write_planned
-from qbeast_core.write.known_index import KnownIndex
+from qbeast_core.write.index_metadata import IndexMetadata
 from qbeast_core.write.writer import IndexWriter
 
 
@@ -145,8 +145,8 @@ def _migrate(table: WritableTable, dry_run: bool) -> MigrateResult:
     # Also raises for a table without a readable index.
     table.index.check_columns_exist(table.label)
     survey = _survey(table)
-    stored = without_replicated_sets(snapshot.configuration)
-    if not survey.files and stored == snapshot.configuration:
+    properties = without_replicated_sets(snapshot.configuration)
+    if not survey.files and properties == snapshot.configuration:
         return MigrateResult(snapshot.version, dry_run=dry_run)
     check_supported(table)
     check_own_files(table)
@@ -179,7 +179,7 @@ def _migrate(table: WritableTable, dry_run: bool) -> MigrateResult:
     if dry_run:
         return result
     table.transaction.track_reads(np.array(survey.files, dtype=np.int64))
-    written = _rewrite(table, survey, stored)
+    written = _rewrite(table, survey, properties)
     version = table.transaction.commit(
         Operation.MIGRATE, written, np.array(removed, dtype=np.int64), retags=retags
     )
@@ -346,15 +346,17 @@ def _retags(table: OpenTable, survey: _Survey) -> dict[int, dict[str, str]]:
     return retags
 
 
-def _rewrite(table: WritableTable, survey: _Survey, stored: Mapping[str, str]) -> list[StagedFile]:
+def _rewrite(
+    table: WritableTable, survey: _Survey, properties: Mapping[str, str]
+) -> list[StagedFile]:
     """Rewrite the original rows of the revisions with copies, and store the configuration."""
-    known = replace(KnownIndex.of(table), stored=stored)
+    metadata = replace(IndexMetadata.of(table), properties=properties)
     planned_writes = []
     for revision_id in sorted(survey.copies):
         files = np.array(list(survey.counting.get(revision_id, ())), dtype=np.int64)
         rows = table.snapshot.dataframe(files)
-        revision = known.configuration.revisions[revision_id]
-        index = _RecordedLater.of(known, revision, removed=files, keeps_weights=False)
+        revision = metadata.configuration.revisions[revision_id]
+        index = _RecordedLater.of(metadata, revision, removed=files, keeps_weights=False)
         writer = IndexWriter(table, index)
         statistics = writer.measure(rows)
         check_none_lost(statistics.rows, table.snapshot.row_count_in_log(files))
@@ -364,9 +366,9 @@ def _rewrite(table: WritableTable, survey: _Survey, stored: Mapping[str, str]) -
         planned_writes.append((rows, planned))
         # A new revision is needed if the old writer's time zone shifted the bounds of dates.
         if planned.tree.revision is not revision:
-            known = known.with_revision(planned.tree.revision, {})
-    if known.stored != table.snapshot.configuration:
-        known.store(table.transaction)
+            metadata = metadata.with_revision(planned.tree.revision, {})
+    if metadata.properties != table.snapshot.configuration:
+        metadata.store(table.transaction)
     return [
         staged
         for rows, planned in planned_writes

@@ -31,7 +31,7 @@ from qbeast_core.model.revision import STAGING_REVISION_ID, Revision
 from qbeast_core.tree.fragments import BlockHolder, compaction_candidates
 from qbeast_core.write.existing_index import ExistingIndex
 from qbeast_core.write.files import WrittenFiles, check_none_lost
-from qbeast_core.write.known_index import KnownIndex
+from qbeast_core.write.index_metadata import IndexMetadata
 from qbeast_core.write.writer import IndexWriter
 
 _ROUNDS = 5
@@ -169,16 +169,16 @@ def _rewrite(
     latest one.
     """
     rows = table.snapshot.dataframe(chosen)
-    known = KnownIndex.of(table)
+    metadata = IndexMetadata.of(table)
     if revision.is_staging:
-        known = KnownIndex.for_rows(table, None)
-        revision = known.configuration.latest
-    index = ExistingIndex.of(known, revision, removed=chosen, keeps_weights=False)
+        metadata = IndexMetadata.for_rows(table, None)
+        revision = metadata.configuration.latest
+    index = ExistingIndex.of(metadata, revision, removed=chosen, keeps_weights=False)
     writer = IndexWriter(table, index)
     statistics = writer.measure(rows)
-    is_older = revision.revision_id < known.configuration.latest.revision_id
+    is_older = revision.revision_id < metadata.configuration.latest.revision_id
     if is_older and index.revision_for(statistics) is not revision:
-        index = ExistingIndex.of(known, removed=chosen, keeps_weights=False)
+        index = ExistingIndex.of(metadata, removed=chosen, keeps_weights=False)
         writer = IndexWriter(table, index)
         statistics = writer.measure(rows)
     written = writer.write_measured(rows, statistics)

@@ -31,7 +31,7 @@ LAST_REVISION_KEY = "qbeast.lastRevisionID"
 COLUMNS_KEY = "columnsToIndex"
 CUBE_SIZE_KEY = "cubeSize"
 REVISION_KEY_PREFIX = "qbeast.revision."
-SAMPLE_KEY = "qbeast.sampleKey"
+SAMPLE_KEY_PROPERTY = "qbeast.sampleKey"
 """The key for the columns from which weights are computed, if not from the indexed columns."""
 BUILT_FROM_SAMPLE = "qbeast.builtFromSample"
 """The key for what the rows were built from: for each input its fraction and a digest. The dbt
@@ -235,7 +235,7 @@ class IndexConfiguration:
     @staticmethod
     def read(conf: Mapping[str, str]) -> IndexConfiguration:
         """Reads a table's configuration; invalid revisions never raise."""
-        sample_key = _sample_key_of(conf.get(SAMPLE_KEY))
+        sample_key = _sample_key_of(conf.get(SAMPLE_KEY_PROPERTY))
         texts: dict[int, str] = {}
         revisions: dict[int, Revision] = {}
         broken: dict[int, str] = {}
@@ -323,7 +323,7 @@ class IndexConfiguration:
             keys[LAST_REVISION_KEY] = str(self.last_revision_id)
             last = self.revisions.get(self.last_revision_id)
             if last is not None and last.weight_key is not None:
-                keys[SAMPLE_KEY] = last.weight_key
+                keys[SAMPLE_KEY_PROPERTY] = last.weight_key
         return keys
 
 

@@ -44,8 +44,8 @@ def _index(request: WriteRequest, table: WritableTable, rows: DataFrame) -> Exis
         IndexMismatch: the table's index differs from the options.
         IncompatibleTable: Delta generates a column that rows are placed by.
     """
-    known, transformers = request.continued(table, rows)
-    late = [name for name in known.writable_revision.layout_columns if name not in rows.columns]
+    metadata, transformers = request.continued(table, rows)
+    late = [name for name in metadata.writable_revision.layout_columns if name not in rows.columns]
     if late:
         raise IncompatibleTable(
             f"{table.label} is indexed or sampled by {', '.join(map(repr, late))}, an identity "
@@ -54,8 +54,8 @@ def _index(request: WriteRequest, table: WritableTable, rows: DataFrame) -> Exis
             "mode='overwrite') and other columns_to_index or another sample_key"
         )
     return ExistingIndex(
-        replace(known, stored=request.options.kept_by_append(known.stored)),
-        known.writable_revision,
+        replace(metadata, properties=request.options.kept_by_append(metadata.properties)),
+        metadata.writable_revision,
         transformers,
         cube_size=request.options.cube_size,
         may_outgrow=True,
@@ -79,4 +79,4 @@ def _commit(
         request.started,
         new_revision=written.revision.revision_id != writer.index.revision.revision_id,
     )
-    return replace(result, column_choice=writer.index.known.column_choice)
+    return replace(result, column_choice=writer.index.metadata.column_choice)

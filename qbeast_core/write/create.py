@@ -48,7 +48,8 @@ def rebuild_with_previous_tree(
     if not may_reuse_tree(table):
         return DoesNotFit()
     schema = request.stored_schema(table, rows)
-    columns = request.options.columns_for_previous_tree(table, schema)
+    # A guess is kept too, because the tree only suits about as many rows as the table has.
+    columns = request.options.known_columns(table, schema, keeps_guess=True)
     if columns is None:
         return DoesNotFit()
     index = NewIndex.of(request, table, schema, columns)

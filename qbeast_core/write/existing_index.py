@@ -18,8 +18,8 @@ from qbeast_core.model.transformer import Transformer
 from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.bands import ends_around
 from qbeast_core.tree.otree import OTree
-from qbeast_core.write.index_keys import Option, is_automatic, stored_column_stats
-from qbeast_core.write.known_index import KnownIndex
+from qbeast_core.write.index_metadata import IndexMetadata
+from qbeast_core.write.index_properties import AutomaticOption, is_automatic, stored_column_stats
 from qbeast_core.write.plan import TreePlan
 from qbeast_core.write.revision import continued_revision, continued_transformers
 from qbeast_core.write.sizing import automatic_cube_size, outgrown_cube_size
@@ -32,7 +32,7 @@ NO_FILES = np.array([], dtype=np.int64)
 class ExistingIndex:
     """The index of a table at the start of a transaction, and the files that the commit removes."""
 
-    known: KnownIndex
+    metadata: IndexMetadata
     revision: Revision
     """The revision that the rows belong to, if they fit it."""
     transformers: tuple[Transformer, ...]
@@ -53,7 +53,7 @@ class ExistingIndex:
     @classmethod
     def of(
         cls,
-        known: KnownIndex,
+        metadata: IndexMetadata,
         revision: Revision | None = None,
         *,
         removed: NDArray[np.int64],
@@ -61,14 +61,14 @@ class ExistingIndex:
     ) -> ExistingIndex:
         """The index for rewritten rows, at a revision or at the latest one."""
         if revision is None:
-            revision = known.writable_revision
-        schema, label = known.table.schema, known.table.label
+            revision = metadata.writable_revision
+        schema, label = metadata.table.schema, metadata.table.label
         transformers = continued_transformers(revision, None, schema, label)
-        return cls(known, revision, transformers, removed, keeps_weights)
+        return cls(metadata, revision, transformers, removed, keeps_weights)
 
     @property
     def table(self) -> OpenTable:
-        return self.known.table
+        return self.metadata.table
 
     @property
     def column_stats(self) -> tuple[ColumnStats, ...] | None:
@@ -131,7 +131,7 @@ class ExistingIndex:
         statistics: InputStatistics,
     ) -> None:
         if revision is not self.revision:
-            self.known.with_revision(revision, self.new_keys).store(transaction)
+            self.metadata.with_revision(revision, self.new_keys).store(transaction)
 
     def _fitting_cube_size(self, rows: int) -> int | None:
         """The new automatic cube size after a write of `rows` rows; None if it does not change.
@@ -141,7 +141,7 @@ class ExistingIndex:
         snapshot = self.table.snapshot
         removed = set(self.removed.tolist())
         remaining = known_rows(file for i, file in enumerate(snapshot.files) if i not in removed)
-        if remaining is None or not is_automatic(snapshot.configuration, Option.CUBE_SIZE):
+        if remaining is None or not is_automatic(snapshot.configuration, AutomaticOption.CUBE_SIZE):
             return None
         total = rows + remaining
         if self.revision.is_staging:

@@ -32,16 +32,16 @@ from qbeast_core.options import (
 )
 from qbeast_core.spark.indexable_columns import indexable_columns, sample_indexable_columns
 from qbeast_core.tree.column_choice import ColumnChoice, choose_columns
-from qbeast_core.write.index_keys import (
+from qbeast_core.write.index_metadata import is_guess
+from qbeast_core.write.index_properties import (
     CHOSEN_FROM_KEY,
     COLUMN_STATS_KEY,
-    Option,
+    AutomaticOption,
     automatic_key,
     chosen_from_key,
     is_automatic,
     without_automatic,
 )
-from qbeast_core.write.known_index import is_guess
 
 
 @dataclass(frozen=True)
@@ -131,31 +131,24 @@ class IndexOptions:
         return self._chosen(rows, schema, self.automatic_columns or 1)
 
     def known_columns(
-        self, table: OpenTable, schema: StructType
+        self, table: OpenTable, schema: StructType, *, keeps_guess: bool = False
     ) -> tuple[IndexedColumn, ...] | None:
         """The named columns, or those of the replaced table; None if they must be chosen.
 
         A rebuild keeps columns that were chosen before, unless they are a guess or the new rows
         lack a column or have it with a type that the same kind of index does not support.
-        """
-        if self.columns is None and is_guess(table) and not self.keeps_choices:
-            return None
-        return self.columns_for_previous_tree(table, schema)
 
-    def columns_for_previous_tree(
-        self, table: OpenTable, schema: StructType
-    ) -> tuple[IndexedColumn, ...] | None:
-        """The named columns, or those of the replaced table, for a rebuild with its tree.
-
-        None if they must be chosen. A guess is kept too, because the table has about as many rows
-        as before.
+        Args:
+            keeps_guess: whether the columns are kept even if they are a guess.
         """
         if self.columns is not None:
             return self.columns
-        stored = table.snapshot.configuration
+        if not (keeps_guess or self.keeps_choices) and is_guess(table):
+            return None
         if self.automatic_columns is None:
             return self._present_columns(table)
-        if self.rechoose or not is_automatic(stored, Option.COLUMNS):
+        is_chosen = is_automatic(table.snapshot.configuration, AutomaticOption.COLUMNS)
+        if self.rechoose or not is_chosen:
             return None
         present = self._present_columns(table)
         kinds = {name: kinds_for(data_type) for name, data_type in indexable_columns(schema)}
@@ -199,7 +192,7 @@ class IndexOptions:
 
     @staticmethod
     def _has_automatic_key(table: OpenTable) -> bool:
-        return is_automatic(table.snapshot.configuration, Option.SAMPLE_KEY)
+        return is_automatic(table.snapshot.configuration, AutomaticOption.SAMPLE_KEY)
 
     def new_slices(self, table: OpenTable) -> bool:
         """Whether a new index stores slices.
@@ -216,28 +209,28 @@ class IndexOptions:
         Args:
             choice: how the write chose the columns; None if they were known.
         """
-        stored = table.snapshot.configuration
-        are_kept = is_automatic(stored, Option.COLUMNS) and not self.sets_columns
+        properties = table.snapshot.configuration
+        are_kept = is_automatic(properties, AutomaticOption.COLUMNS) and not self.sets_columns
         options = {
-            Option.COLUMNS: self.automatic_columns is not None or are_kept,
-            Option.CUBE_SIZE: self.cube_size is None,
-            Option.SAMPLE_KEY: self._wanted_sample_key(table) == ALL
+            AutomaticOption.COLUMNS: self.automatic_columns is not None or are_kept,
+            AutomaticOption.CUBE_SIZE: self.cube_size is None,
+            AutomaticOption.SAMPLE_KEY: self._wanted_sample_key(table) == ALL
             or (self.keeps_choices and self._has_automatic_key(table)),
         }
         keys = automatic_key(option.value for option, is_open in options.items() if is_open)
         if choice is not None:
             return keys | chosen_from_key(choice)
-        known = stored.get(CHOSEN_FROM_KEY)
-        return keys | ({CHOSEN_FROM_KEY: known} if known and options[Option.COLUMNS] else {})
+        rows = properties.get(CHOSEN_FROM_KEY)
+        return keys | {CHOSEN_FROM_KEY: rows} if rows and options[AutomaticOption.COLUMNS] else keys
 
-    def kept_by_append(self, stored: Mapping[str, str]) -> dict[str, str]:
-        """The table's configuration after an append, before changes to the index.
+    def kept_by_append(self, properties: Mapping[str, str]) -> dict[str, str]:
+        """The table's properties after an append, before changes to the index.
 
         A cube size that the append sets is no longer automatic.
         """
         if self.cube_size is None:
-            return dict(stored)
-        return without_automatic(stored, Option.CUBE_SIZE)
+            return dict(properties)
+        return without_automatic(properties, AutomaticOption.CUBE_SIZE)
 
     def column_stats_key(self, transformers: Sequence[Transformer]) -> dict[str, str]:
         """The key that stores `column_stats`; empty if the option is not set."""

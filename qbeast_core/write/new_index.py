@@ -23,7 +23,7 @@ from qbeast_core.options import IndexedColumn, resolve_columns
 from qbeast_core.spark.slices import with_slices
 from qbeast_core.spark.statistics import InputStatistics
 from qbeast_core.tree.column_choice import ColumnChoice
-from qbeast_core.write.index_keys import is_index_key, option_keys, slices_key, stored_keys
+from qbeast_core.write.index_properties import is_index_key, option_keys, slices_key, stored_keys
 from qbeast_core.write.plan import TreePlan
 from qbeast_core.write.rebuild_key import rebuild_key
 from qbeast_core.write.request import WriteRequest
@@ -98,10 +98,10 @@ class NewIndex:
         """Warnings about samples of a table with these rows."""
         # A run on a sample builds all tables from samples, and says so.
         is_of_run = BUILT_FROM_SAMPLE in (self.request.properties or {})
-        stored = () if is_of_run else stored_sample_warnings(statistics, self.weight_columns)
+        warnings = () if is_of_run else stored_sample_warnings(statistics, self.weight_columns)
         if self.sample_key:
-            return stored
-        return stored + cluster_warnings(rows, self.schema, statistics, self._indexed)
+            return warnings
+        return warnings + cluster_warnings(rows, self.schema, statistics, self._indexed)
 
     def revision_for(self, statistics: InputStatistics) -> Revision:
         return first_revision(
@@ -145,11 +145,11 @@ class NewIndex:
         }
         if self.request.address.name:
             configuration[RELATION_KEY] = self.request.address.name
-        stored = with_slices(self.schema, revision.weight_columns) if slices else self.schema
+        schema = with_slices(self.schema, revision.weight_columns) if slices else self.schema
         if self.table.snapshot.exists:
-            transaction.metadata.replace_table(stored, configuration, self.request.comment)
+            transaction.metadata.replace_table(schema, configuration, self.request.comment)
         else:
-            transaction.metadata.create_table(stored, configuration, self.request.comment)
+            transaction.metadata.create_table(schema, configuration, self.request.comment)
 
     @property
     def _indexed(self) -> tuple[str, ...]:

@@ -56,8 +56,8 @@ def rebuild_key(table: OpenTable, plan: TreePlan) -> dict[str, str]:
 
 def may_reuse_tree(table: OpenTable) -> bool:
     """Whether a rebuild of the table can try its tree, if the options do not change."""
-    stored = table.snapshot.configuration
-    return REBUILD_KEY in stored and not maps_columns(stored)
+    properties = table.snapshot.configuration
+    return REBUILD_KEY in properties and not maps_columns(properties)
 
 
 def parse_rebuild_key(text: str, revision: Revision) -> tuple[tuple[str, ...], int] | None:

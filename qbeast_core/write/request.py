@@ -25,8 +25,8 @@ from qbeast_core.options import WriteMode, resolve_columns
 from qbeast_core.spark.alignment import aligned, with_padded_chars
 from qbeast_core.spark.schema import nullable
 from qbeast_core.spark.slices import has_slice_column, without_given_slices
+from qbeast_core.write.index_metadata import IndexMetadata, is_replaceable_guess
 from qbeast_core.write.index_options import IndexOptions
-from qbeast_core.write.known_index import KnownIndex, columns_are_undecided
 from qbeast_core.write.result import WriteResult, unchanged_result
 from qbeast_core.write.revision import check_sample_key, check_slices, continued_transformers
 
@@ -103,7 +103,7 @@ class WriteRequest:
         """Check the request before anything is computed."""
         if self.appends(table):
             _, transformers = self.continued(table)
-            if not self.decides_columns(table):
+            if not self.replaces_guess(table):
                 self.options.stats_of(transformers)
         else:
             self._check_new(table, schema)
@@ -143,10 +143,10 @@ class WriteRequest:
     def measured_columns(self, table: OpenTable, given: DataFrame) -> tuple[str, ...]:
         """The columns that are measured before the rows are written; empty for all columns."""
         if self.appends(table):
-            if self.decides_columns(table):
+            if self.replaces_guess(table):
                 return ()
-            known, transformers = self.continued(table)
-            key = known.configuration.latest.sample_key
+            metadata, transformers = self.continued(table)
+            key = metadata.configuration.latest.sample_key
         else:
             columns = self.options.known_columns(table, given.schema)
             if columns is None:
@@ -161,13 +161,13 @@ class WriteRequest:
         """Whether the write appends to an existing table."""
         return self.mode is WriteMode.APPEND and self._has_table(table)
 
-    def decides_columns(self, table: OpenTable) -> bool:
+    def replaces_guess(self, table: OpenTable) -> bool:
         """Whether the rows of an append decide which columns the table is indexed by."""
-        return self.options.columns is None and columns_are_undecided(table)
+        return self.options.columns is None and is_replaceable_guess(table)
 
     def continued(
         self, table: OpenTable, rows: DataFrame | None = None
-    ) -> tuple[KnownIndex, tuple[Transformer, ...]]:
+    ) -> tuple[IndexMetadata, tuple[Transformer, ...]]:
         """The index that an append continues, and how it indexes each column from now on.
 
         Args:
@@ -179,18 +179,18 @@ class WriteRequest:
             IndexMismatch: the options differ from the table's index.
         """
         snapshot, label = table.snapshot, table.label
-        known = KnownIndex.of(table)
-        if known.configuration.last_revision_id is None:
+        metadata = IndexMetadata.of(table)
+        if metadata.configuration.last_revision_id is None:
             raise table.not_indexed_error
         schema, key = table.schema, self.options.sample_key
         if key is not None:
-            check_sample_key(key, known.writable_revision, snapshot.configuration, schema, label)
+            check_sample_key(key, metadata.writable_revision, snapshot.configuration, schema, label)
         if self.options.slices is not None:
             check_slices(self.options.slices, snapshot.stores_slices, label)
-        if rows is not None and self.decides_columns(table):
-            known = KnownIndex.for_rows(table, rows, self.options.automatic_columns)
-        return known, continued_transformers(
-            known.writable_revision, self.options.columns, schema, label
+        if rows is not None and self.replaces_guess(table):
+            metadata = IndexMetadata.for_rows(table, rows, self.options.automatic_columns)
+        return metadata, continued_transformers(
+            metadata.writable_revision, self.options.columns, schema, label
         )
 
     def _has_table(self, table: OpenTable) -> bool:

@@ -35,7 +35,7 @@ from qbeast_core.model.transformer import (
 )
 from qbeast_core.options import ALL, IndexedColumn, resolve_columns, resolve_sample_key
 from qbeast_core.spark.statistics import Bounds, InputStatistics
-from qbeast_core.write.index_keys import Option, is_automatic
+from qbeast_core.write.index_properties import AutomaticOption, is_automatic
 
 _BY_QUANTILES = (NumericQuantilesTransformer, StringQuantilesTransformer)
 
@@ -169,7 +169,7 @@ def check_sample_key(
     table: str,
 ) -> None:
     """Raise IndexMismatch if the table's sample key differs from the requested one."""
-    if wanted == ALL and is_automatic(configuration, Option.SAMPLE_KEY):
+    if wanted == ALL and is_automatic(configuration, AutomaticOption.SAMPLE_KEY):
         return
     found = () if wanted == ALL else resolve_sample_key(wanted, schema, may_be_identity=True)
     if wanted == ALL or found != current.sample_key:
@@ -183,13 +183,13 @@ def check_sample_key(
         )
 
 
-def check_slices(wanted: bool, stored: bool, table: str) -> None:
+def check_slices(wanted: bool, has_slices: bool, table: str) -> None:
     """Raise IndexMismatch if the write asks for slices and the table has none, or vice versa."""
-    if wanted != stored:
+    if wanted != has_slices:
         raise IndexMismatch(
-            f"{table} {'stores' if stored else 'does not store'} slices, but the write asks for "
-            f"slices={wanted}; a write cannot change this for existing files: set slices back, or "
-            "write all rows of the table again with mode='overwrite' and all index options"
+            f"{table} {'stores' if has_slices else 'does not store'} slices, but the write asks "
+            f"for slices={wanted}; a write cannot change this for existing files: set slices back, "
+            "or write all rows of the table again with mode='overwrite' and all index options"
         )
 
 

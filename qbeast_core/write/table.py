@@ -257,7 +257,7 @@ def _try_one_pass(attempts: _Attempts, rows: DataFrame) -> WriteResult | DoesNot
     result: WriteResult | DoesNotFit = DoesNotFit()
     if request.mode is WriteMode.OVERWRITE:
         result = rebuild_with_previous_tree(request, table, request.aligned(table, rows))
-    elif request.appends(table) and not request.decides_columns(table):
+    elif request.appends(table) and not request.replaces_guess(table):
         result = append_single_file(request, table, request.aligned(table, rows))
     if isinstance(result, DoesNotFit) and result.rows is None:
         attempts.give_back(table)

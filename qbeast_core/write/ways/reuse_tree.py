@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.spark.alignment import is_filled_by_delta
 from qbeast_core.write.files import DoesNotFit, WrittenFiles, write_with_other_plan
-from qbeast_core.write.index_keys import COLUMN_STATS_KEY, Option, is_automatic
+from qbeast_core.write.index_properties import COLUMN_STATS_KEY, AutomaticOption, is_automatic
 from qbeast_core.write.new_index import NewIndex
 from qbeast_core.write.plan import TreePlan, plan_with_tree
 from qbeast_core.write.rebuild_key import ALWAYS_FIT, REBUILD_KEY, parse_rebuild_key
@@ -26,17 +26,17 @@ def write_with_previous_tree(
     writer: IndexWriter[NewIndex], rows: DataFrame
 ) -> WrittenFiles | DoesNotFit:
     """Write rows that are distributed like those they replace, in one pass. Commits nothing."""
-    index, stored = writer.index, writer.table.snapshot.configuration
+    index, properties = writer.index, writer.table.snapshot.configuration
     # If the tree does not suit the files, they are read back as rows, and such rows cannot
     # supply identity values.
     if is_filled_by_delta(rows, index.schema):
         return DoesNotFit()
-    if index.column_stats_key.get(COLUMN_STATS_KEY, "") != stored.get(COLUMN_STATS_KEY, ""):
+    if index.column_stats_key.get(COLUMN_STATS_KEY, "") != properties.get(COLUMN_STATS_KEY, ""):
         return DoesNotFit()
     plan = _plan_with_previous_tree(index)
     if plan is None:
         return DoesNotFit()
-    rebuild = {REBUILD_KEY: stored[REBUILD_KEY]}
+    rebuild = {REBUILD_KEY: properties[REBUILD_KEY]}
     index.describe(writer.table.transaction, plan.revision, rebuild)
     return write_with_other_plan(writer.table.transaction, rows, plan)
 
@@ -48,11 +48,11 @@ def _plan_with_previous_tree(index: NewIndex) -> TreePlan | None:
     too many or too few rows for its cube size, or if its revision cannot be read.
     """
     table, cube_size = index.table, index.expected_cube_size
-    stored, last = table.snapshot.configuration, table.configuration.latest_readable
+    properties, last = table.snapshot.configuration, table.configuration.latest_readable
     if last is None:
         return None
     if cube_size is None:
-        same_size = is_automatic(stored, Option.CUBE_SIZE)
+        same_size = is_automatic(properties, AutomaticOption.CUBE_SIZE)
     else:
         same_size = cube_size == last.desired_cube_size
     if (
@@ -64,7 +64,7 @@ def _plan_with_previous_tree(index: NewIndex) -> TreePlan | None:
     ):
         return None
     tree = table.index.tree(last)
-    kept = parse_rebuild_key(stored[REBUILD_KEY], last)
+    kept = parse_rebuild_key(properties[REBUILD_KEY], last)
     if kept is None or not any(tree.element_count.values()):
         return None
     plan = plan_with_tree(rebuilt_revision(last), tree, index.schema, *kept)

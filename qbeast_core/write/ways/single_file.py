@@ -121,17 +121,17 @@ def _write_one_file(
     staged = transaction.write_files(in_file, expected_rows=0)
     if not staged.files:
         return None
-    stored = transaction.read_staged(staged.files)
+    written_rows = transaction.read_staged(staged.files)
     row_count = staged.files[0].file.rows
     if len(staged.files) > 1 or row_count is None or row_count > MAX_SAMPLE_ROWS:
-        return DoesNotFit(stored)
-    statistics = every_row.result().collect(stored)
+        return DoesNotFit(written_rows)
+    statistics = every_row.result().collect(written_rows)
     if statistics.rows != row_count:
         raise SourceChanged(
             f"{row_count} rows were written to a file, but {statistics.rows} were read from it. "
             "Nothing was committed; run the write again"
         )
-    return _WrittenFile(staged.with_statistics()[0], stored, statistics)
+    return _WrittenFile(staged.with_statistics()[0], written_rows, statistics)
 
 
 def _contents(written: _WrittenFile, plan: TreePlan) -> FileContents:

@@ -24,7 +24,7 @@ from qbeast_core.model.quantiles import StringQuantiles
 from qbeast_core.model.revision import (
     LAST_REVISION_KEY,
     REVISION_KEY_PREFIX,
-    SAMPLE_KEY,
+    SAMPLE_KEY_PROPERTY,
     IndexConfiguration,
     Revision,
 )
@@ -155,7 +155,7 @@ def test_a_changed_revision_is_understood_or_counts_as_broken(path: Any, value: 
             st.sampled_from(
                 [
                     LAST_REVISION_KEY,
-                    SAMPLE_KEY,
+                    SAMPLE_KEY_PROPERTY,
                     f"{REVISION_KEY_PREFIX}1",
                     f"{REVISION_KEY_PREFIX}{HUGE}",
                     f"{REVISION_KEY_PREFIX}x",

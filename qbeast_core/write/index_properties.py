@@ -31,7 +31,7 @@ _OPTION_KEYS = frozenset(
 )
 
 
-class Option(Enum):
+class AutomaticOption(Enum):
     """An option that the first write can choose automatically, by its name."""
 
     COLUMNS = "columns_to_index"
@@ -40,8 +40,8 @@ class Option(Enum):
 
 
 _IN_LOWER_CASE = {
-    Option.COLUMNS: COLUMNS_KEY.lower(),
-    Option.CUBE_SIZE: CUBE_SIZE_KEY.lower(),
+    AutomaticOption.COLUMNS: COLUMNS_KEY.lower(),
+    AutomaticOption.CUBE_SIZE: CUBE_SIZE_KEY.lower(),
 }
 
 
@@ -65,7 +65,7 @@ def option_keys(columns: Sequence[IndexedColumn], revision: Revision) -> dict[st
     }
 
 
-def is_automatic(configuration: Mapping[str, str], option: Option) -> bool:
+def is_automatic(configuration: Mapping[str, str], option: AutomaticOption) -> bool:
     """Whether the table's first write chose the option automatically.
 
     A later write of qbeast-spark keeps the key, and stores the options that its user gave in lower
@@ -81,7 +81,7 @@ def automatic_key(names: Iterable[str]) -> dict[str, str]:
     return {_AUTOMATIC_KEY: text} if text else {}
 
 
-def without_automatic(configuration: Mapping[str, str], option: Option) -> dict[str, str]:
+def without_automatic(configuration: Mapping[str, str], option: AutomaticOption) -> dict[str, str]:
     """The configuration with an option that is no longer automatic."""
     kept = {key: value for key, value in configuration.items() if key != _AUTOMATIC_KEY}
     names = (name for name in _automatic_names(configuration) if name != option.value)

@@ -1,4 +1,4 @@
-"""A table's index configuration as a write finds it, or with columns chosen from its first rows.
+"""The index metadata of a table that a write stores, with columns chosen from the first rows.
 
 The automatic columns of a table that was created or converted without rows are a guess from their
 types alone. While no file is indexed by a guess, the first rows replace it.
@@ -21,9 +21,9 @@ from qbeast_core.spark.columns import column
 from qbeast_core.spark.indexable_columns import indexable_columns, sample_indexable_columns
 from qbeast_core.spark.slices import with_slices
 from qbeast_core.tree.column_choice import ENOUGH_ROWS, ColumnChoice, choose_columns
-from qbeast_core.write.index_keys import (
+from qbeast_core.write.index_properties import (
     CHOSEN_FROM_KEY,
-    Option,
+    AutomaticOption,
     chosen_from_key,
     is_automatic,
     option_keys,
@@ -33,13 +33,13 @@ from qbeast_core.write.revision import renamed_staging
 
 
 @dataclass(frozen=True)
-class KnownIndex:
-    """A table's index configuration, after its first rows have replaced a guess."""
+class IndexMetadata:
+    """The properties, revisions and schema that a write stores for the table's index."""
 
     table: OpenTable
     """The table as committed."""
-    stored: Mapping[str, str]
-    """The table's whole configuration."""
+    properties: Mapping[str, str]
+    """All properties of the table."""
     configuration: IndexConfiguration
     schema: StructType | None = None
     """The table's new schema, if its slices depend on the chosen columns; else None."""
@@ -47,9 +47,9 @@ class KnownIndex:
     """How the columns were chosen, if these rows replaced a guess."""
 
     @staticmethod
-    def of(table: OpenTable) -> KnownIndex:
-        """The index as committed."""
-        return KnownIndex(table, table.snapshot.configuration, table.configuration)
+    def of(table: OpenTable) -> IndexMetadata:
+        """The metadata as committed."""
+        return IndexMetadata(table, table.snapshot.configuration, table.configuration)
 
     @property
     def writable_revision(self) -> Revision:
@@ -61,16 +61,16 @@ class KnownIndex:
     @staticmethod
     def for_rows(
         table: OpenTable, rows: DataFrame | None, at_most: int | None = None
-    ) -> KnownIndex:
-        """The index for the table's rows and new rows, which together replace a guess.
+    ) -> IndexMetadata:
+        """The metadata for the table's rows and new rows, which together replace a guess.
 
         Args:
             rows: the new rows in the table's schema; read once more if they replace a guess.
             at_most: the maximum number of columns to choose; None for as many as the table has.
         """
-        known = KnownIndex.of(table)
-        if not columns_are_undecided(table):
-            return known
+        metadata = IndexMetadata.of(table)
+        if not is_replaceable_guess(table):
+            return metadata
         # New rows may lack columns that Delta generates.
         schema = table.schema
         indexable = [column(name) for name, _ in indexable_columns(schema)]
@@ -80,12 +80,12 @@ class KnownIndex:
             every_row = every_row.unionByName(rows.select(*indexable), allowMissingColumns=True)
         choice = choose_columns(
             sample_indexable_columns(every_row, schema),
-            at_most or known.configuration.latest.dimensions,
+            at_most or metadata.configuration.latest.dimensions,
         )
-        return known._decided(choice) if choice.rows else known
+        return metadata._with_choice(choice) if choice.rows else metadata
 
-    def with_revision(self, revision: Revision, keys: Mapping[str, str]) -> KnownIndex:
-        """The index with a new latest revision and further configuration keys.
+    def with_revision(self, revision: Revision, properties: Mapping[str, str]) -> IndexMetadata:
+        """The metadata with a new latest revision and further properties.
 
         Revisions without files leave it. Their numbers are below the latest, so none is used again.
         The last one stays, because another writer may be adding rows to it.
@@ -93,49 +93,49 @@ class KnownIndex:
         left = self.table.index.revisions_without_files - {self.configuration.last_revision_id}
         used = self.configuration.without(left)
         unused = self.configuration.write().keys() - used.write().keys()
-        stored = {
-            **{key: value for key, value in self.stored.items() if key not in unused},
-            **keys,
+        all_properties = {
+            **{key: value for key, value in self.properties.items() if key not in unused},
+            **properties,
             CUBE_SIZE_KEY: str(revision.desired_cube_size),
             **stored_keys(used, revision),
         }
-        return replace(self, stored=stored, configuration=used.with_revision(revision))
+        return replace(self, properties=all_properties, configuration=used.with_revision(revision))
 
     def store(self, transaction: Transaction) -> None:
         """Store the configuration in the table, and the schema if it changes."""
-        transaction.metadata.update_configuration(self.stored, self.schema)
+        transaction.metadata.update_configuration(self.properties, self.schema)
 
-    def _decided(self, choice: ColumnChoice) -> KnownIndex:
+    def _with_choice(self, choice: ColumnChoice) -> IndexMetadata:
         columns = tuple(IndexedColumn(column.name, column.kind) for column in choice.columns)
         staging = renamed_staging(self.configuration.latest, columns)
         configuration = self.configuration.with_revision(staging)
-        stored = {
-            **self.stored,
+        properties = {
+            **self.properties,
             **option_keys(columns, staging),
             **chosen_from_key(choice),
             **configuration.write(),
         }
         slices = with_slices(self.table.schema, staging.weight_columns)
         stores_slices = self.table.snapshot.stores_slices
-        return KnownIndex(
-            self.table, stored, configuration, slices if stores_slices else None, choice
+        return IndexMetadata(
+            self.table, properties, configuration, slices if stores_slices else None, choice
         )
 
 
 def is_guess(table: OpenTable) -> bool:
     """Whether the table's columns were chosen automatically from too few rows."""
-    stored = table.snapshot.configuration
-    if not is_automatic(stored, Option.COLUMNS):
+    properties = table.snapshot.configuration
+    if not is_automatic(properties, AutomaticOption.COLUMNS):
         return False
-    rows = parse_id(stored.get(CHOSEN_FROM_KEY, ""))
+    rows = parse_id(properties.get(CHOSEN_FROM_KEY, ""))
     if rows is not None:
         return rows < ENOUGH_ROWS
     # Without the number, the choice of a table without files counts as a guess.
     return table.configuration.latest.is_staging and not table.snapshot.files
 
 
-def columns_are_undecided(table: OpenTable) -> bool:
-    """Whether the next rows replace the columns, which are a guess that indexes no file yet."""
+def is_replaceable_guess(table: OpenTable) -> bool:
+    """Whether the table's columns are a guess that indexes no file, so the next rows replace it."""
     if not is_guess(table):
         return False
     snapshot, latest = table.snapshot, table.configuration.latest

@@ -1,7 +1,7 @@
 """The options that a table's first write chose, as text in the table's configuration."""
 
-from qbeast_core.write.index_keys import (
-    Option,
+from qbeast_core.write.index_properties import (
+    AutomaticOption,
     automatic_key,
     is_automatic,
     without_automatic,
@@ -11,26 +11,26 @@ STORED = {"qbeast.automatic": "columns_to_index,row_size,cube_size", "tableForma
 
 
 def test_options_are_automatic_if_the_table_names_them() -> None:
-    assert is_automatic(STORED, Option.CUBE_SIZE)
-    assert not is_automatic(STORED, Option.SAMPLE_KEY)
-    assert not is_automatic({}, Option.CUBE_SIZE)
+    assert is_automatic(STORED, AutomaticOption.CUBE_SIZE)
+    assert not is_automatic(STORED, AutomaticOption.SAMPLE_KEY)
+    assert not is_automatic({}, AutomaticOption.CUBE_SIZE)
 
 
 def test_options_that_qbeast_spark_was_given_later_are_not_automatic() -> None:
     overwritten = {**STORED, "columnsToIndex": "a", "columnstoindex": "a", "cubeSize": "50"}
-    assert not is_automatic(overwritten, Option.COLUMNS)
-    assert is_automatic(overwritten, Option.CUBE_SIZE)
-    assert not is_automatic({**STORED, "cubesize": "50"}, Option.CUBE_SIZE)
+    assert not is_automatic(overwritten, AutomaticOption.COLUMNS)
+    assert is_automatic(overwritten, AutomaticOption.CUBE_SIZE)
+    assert not is_automatic({**STORED, "cubesize": "50"}, AutomaticOption.CUBE_SIZE)
 
 
 def test_the_options_are_stored_in_order_by_their_names() -> None:
-    assert automatic_key(option.value for option in Option) == {
+    assert automatic_key(option.value for option in AutomaticOption) == {
         "qbeast.automatic": "columns_to_index,cube_size,sample_key"
     }
     assert automatic_key([]) == {}
 
 
 def test_options_of_other_writers_stay_when_one_is_no_longer_automatic() -> None:
-    left = without_automatic(STORED, Option.CUBE_SIZE)
+    left = without_automatic(STORED, AutomaticOption.CUBE_SIZE)
     assert left == {"qbeast.automatic": "columns_to_index,row_size", "tableFormat": "delta"}
-    assert without_automatic({"qbeast.automatic": "cube_size"}, Option.CUBE_SIZE) == {}
+    assert without_automatic({"qbeast.automatic": "cube_size"}, AutomaticOption.CUBE_SIZE) == {}

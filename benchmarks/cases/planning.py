@@ -29,10 +29,8 @@ from qbeast_core import QbeastTable, write_table
 from qbeast_core.model.block import Block, file_tags
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
 from qbeast_core.tree.assignment import Assignment
-from qbeast_core.tree.bands import choose_band_ends
 from qbeast_core.tree.build import estimate_weights
-from qbeast_core.tree.curve import RowOrder, separating_levels
-from qbeast_core.tree.cuts import cut_into_files
+from qbeast_core.tree.cuts import cut_sample, row_order
 from qbeast_core.tree.path import PathLayout
 from qbeast_core.tree.weighed_sample import WeighedSample
 
@@ -123,9 +121,8 @@ def planned_files() -> list[LogFile]:
     sample = WeighedSample(layout.path_words(points), weights, _ROWS)
     tree = estimate_weights(layout, sample, _ROWS_PER_FILE)
     cubes, cube_of_row = Assignment.of(layout, tree).cubes_of(sample.words, weights)
-    order = RowOrder(layout, separating_levels(layout, sample.words, sample.scale))
-    ends = choose_band_ends(sample, _ROWS_PER_FILE // 4)
-    cuts = cut_into_files(order, sample, _ROWS_PER_FILE, ends)
+    order = row_order(layout, sample, _ROWS_PER_FILE)
+    cuts = cut_sample(order, sample, _ROWS_PER_FILE, smallest_rows=_ROWS_PER_FILE // 4)
     file_of_row = cuts.files_of(sample.words, weights)
 
     def block(rows: NDArray[np.int64]) -> Block:

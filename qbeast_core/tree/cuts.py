@@ -7,7 +7,7 @@ each file covers a compact region.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT
-from qbeast_core.tree.bands import band_numbers
-from qbeast_core.tree.curve import RowOrder
+from qbeast_core.tree.bands import band_numbers, choose_band_ends
+from qbeast_core.tree.curve import CELL_ROWS, RowOrder, separating_levels
 from qbeast_core.tree.path import PathLayout
 from qbeast_core.tree.weighed_sample import WeighedSample
 
 _MAX_PLACE_BITS = 48
 _EVEN_ROWS = 1 << 17
+_CELLS_OF_A_FILE = 8
+"""A file has at least about this many cells of the order, so that it can be cut there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +64,32 @@ class FileCuts:
         """
         bands = band_numbers(weights, self.band_ends)
         return np.searchsorted(self.file_ends, _keys(self.order, self.place_bits, words, bands))
+
+
+def row_order(layout: PathLayout, sample: WeighedSample, desired_rows: int) -> RowOrder:
+    """The order of the rows of a write in files of about `desired_rows` rows."""
+    cell_rows = min(CELL_ROWS, -(-desired_rows // _CELLS_OF_A_FILE))
+    return RowOrder(layout, separating_levels(layout, sample.words, sample.scale, cell_rows))
+
+
+def cut_sample(
+    order: RowOrder,
+    sample: WeighedSample,
+    desired_rows: int,
+    smallest_rows: int,
+    kept_ends: Collection[int] = (),
+) -> FileCuts:
+    """The files of a write, from a uniform sample of its rows. Few rows are one file.
+
+    Args:
+        smallest_rows: the minimum number of rows of a band.
+        kept_ends: the weights where files must end, as for `choose_band_ends`.
+    """
+    is_small = sample.rows <= desired_rows
+    if is_small and not kept_ends:
+        return one_file(order)
+    ends = choose_band_ends(sample, sample.rows if is_small else smallest_rows, kept_ends)
+    return cut_into_files(order, sample, desired_rows, ends)
 
 
 def cut_into_files(

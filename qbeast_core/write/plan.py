@@ -14,18 +14,14 @@ from qbeast_core.model.revision import Revision
 from qbeast_core.model.weight import MAX_WEIGHT
 from qbeast_core.spark.statistics import RowSample
 from qbeast_core.tree.assignment import Assignment
-from qbeast_core.tree.bands import choose_band_ends
 from qbeast_core.tree.build import estimate_weights
-from qbeast_core.tree.curve import CELL_ROWS, RowOrder, separating_levels
-from qbeast_core.tree.cuts import FileCuts, cut_into_files, even_sample, one_file
+from qbeast_core.tree.curve import RowOrder
+from qbeast_core.tree.cuts import FileCuts, cut_sample, even_sample, row_order
 from qbeast_core.tree.fit import still_fits
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import PathLayout
 from qbeast_core.tree.weighed_sample import WeighedSample
 from qbeast_core.write.sizing import smallest_band_rows
-
-_CELLS_OF_A_FILE = 8
-"""A file has at least about this many cells of the order, so that it can be cut there."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +85,7 @@ def plan_tree(
     assignment = Assignment.of(layout, weights)
     cubes, cube_of_row = assignment.cubes_of(weighed.words, weighed.weights)
     counts = np.bincount(cube_of_row, minlength=len(cubes)) * weighed.scale
-    cell_rows = min(CELL_ROWS, -(-revision.desired_cube_size // _CELLS_OF_A_FILE))
-    order = RowOrder(layout, separating_levels(layout, weighed.words, weighed.scale, cell_rows))
+    order = row_order(layout, weighed, revision.desired_cube_size)
     return TreePlan(
         revision,
         weights,
@@ -129,11 +124,6 @@ def _cuts(
     sample: WeighedSample,
     kept_ends: Collection[int] = (),
 ) -> FileCuts:
-    """The files of a write, from a sample of its rows. Few rows are one file."""
     desired_rows = revision.desired_cube_size
-    is_small = sample.rows <= desired_rows
-    if is_small and not kept_ends:
-        return one_file(order)
-    smallest_rows = sample.rows if is_small else smallest_band_rows(schema, desired_rows)
-    ends = choose_band_ends(sample, smallest_rows, kept_ends)
-    return cut_into_files(order, sample, desired_rows, ends)
+    smallest_rows = smallest_band_rows(schema, desired_rows)
+    return cut_sample(order, sample, desired_rows, smallest_rows, kept_ends)

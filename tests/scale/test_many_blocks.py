@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.model.weight import weight_of_fraction
+from qbeast_core.tree import cuts
 from qbeast_core.tree.cuts import FileCuts, cut_into_files
-from qbeast_core.write import plan
 from tests.integration.core.brute_force import plain
 from tests.support.counters import counting
 
@@ -29,7 +29,7 @@ def test_a_hundred_thousand_blocks_are_read_sampled_checked_and_added_to(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = str(tmp_path)
-    monkeypatch.setattr(plan, "cut_into_files", in_large_files)
+    monkeypatch.setattr(cuts, "cut_into_files", in_large_files)
 
     def rows(first: int, count: int):
         columns = (

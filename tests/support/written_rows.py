@@ -10,10 +10,9 @@ from qbeast_core.model.block import Block
 from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
 from qbeast_core.tree.anchors import missing_anchors
 from qbeast_core.tree.assignment import Assignment
-from qbeast_core.tree.bands import choose_band_ends, ends_around
+from qbeast_core.tree.bands import ends_around
 from qbeast_core.tree.build import estimate_weights
-from qbeast_core.tree.curve import RowOrder, separating_levels
-from qbeast_core.tree.cuts import cut_into_files, one_file
+from qbeast_core.tree.cuts import cut_sample, row_order
 from qbeast_core.tree.fragments import compaction_candidates
 from qbeast_core.tree.otree import OTree
 from qbeast_core.tree.path import PathLayout
@@ -52,17 +51,12 @@ class WrittenRows:
 
     def write(self, rows: Rows, kept: list[Block], kept_ends: frozenset[int] = frozenset()) -> int:
         """Write rows to new files and return the number of files."""
-        layout, size, count = self.layout, self.cube_size, len(rows.weights)
-        sample = WeighedSample(*self._sample(rows), count)
+        layout, size = self.layout, self.cube_size
+        sample = WeighedSample(*self._sample(rows), len(rows.weights))
         existing = OTree.of(kept, layout.dimensions) if kept else None
         cube_weights = estimate_weights(layout, sample, size, existing)
-        order = RowOrder(layout, separating_levels(layout, sample.words, sample.scale, size // 8))
-        is_small = count <= size
-        cuts = one_file(order)
-        if not is_small or kept_ends:
-            smallest = count if is_small else self._smallest_band
-            ends = choose_band_ends(sample, smallest, kept_ends)
-            cuts = cut_into_files(order, sample, size, ends)
+        order = row_order(layout, sample, size)
+        cuts = cut_sample(order, sample, size, self._smallest_band, kept_ends)
         depths = Assignment.of(layout, cube_weights).depths_of(*rows)
         numbers = cuts.files_of(*rows)
         written = []

@@ -31,8 +31,9 @@ from qbeast_core.locate.table import OpenTable
 from qbeast_core.model.weight import weight_of_fraction
 from qbeast_core.tree.anchors import violations
 from tests.fuzz.rows import Batch, Condition, Row, as_frame, conditions, far, near
-from tests.integration.core.brute_force import assert_rows_of_blocks, last_version, plain
 from tests.support.checksums import assert_checksum
+from tests.support.delta_log import last_version, plain
+from tests.support.invariants import assert_rows_of_blocks
 from tests.support.spark_session import SMALL_DATA
 from tests.support.views import viewed
 

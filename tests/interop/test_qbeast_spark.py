@@ -21,7 +21,8 @@ from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, convert_to_qbeast, migrate_format, write_table
 from qbeast_core.model.weight import weight_of_fraction
-from tests.integration.core.brute_force import assert_rows_in_their_cubes, assert_sound, plain
+from tests.support.delta_log import plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 from tests.support.reference_tables import REFERENCE, REPLICATED
 
 JARS = [jar for jar in os.environ.get("QBEAST_SPARK_JARS", "").split(",") if jar]

@@ -10,13 +10,13 @@ from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastError
 from qbeast_core.jvm.settings import changed_settings
-from tests.integration.core.faulty_store import FaultyStore
 from tests.matrix import features, settings
 from tests.matrix.comparison import outcome, same_changes, same_kind, same_tables
 from tests.matrix.operations import CONVERT, STEPS, Operation
 from tests.matrix.pairs import pairwise, shares
 from tests.matrix.settings import INDEXES, ONE, ROWS, SESSIONS, SETTINGS, spark_settings
 from tests.matrix.twin import INDEXED, PLAIN, Twin, drop
+from tests.support.faulty_store import FaultyStore
 
 _FEATURE, _TOGETHER, _INDEX, _SESSIONS = "feature", "with", "index", "sessions"
 _KEEP_ROWS = ("alter", "append", "plain append", "delete", "plain delete", "optimize", "compact")

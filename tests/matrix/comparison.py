@@ -21,9 +21,9 @@ from qbeast_core import IncompatibleTable, QbeastError, QbeastTable, quoted
 from qbeast_core.model.block import Block
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.weight import weight_of_fraction
-from tests.integration.core.brute_force import as_number, assert_rows_of_blocks
 from tests.matrix.twin import INDEXED, PLAIN, Twin
 from tests.support.checksums import assert_checksum
+from tests.support.invariants import as_number, assert_rows_of_blocks
 
 FILTERS = {
     "a between 20 and 60": "a",

@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 from pytest import TerminalReporter
 
 from qbeast_core.delta import statistics
-from tests.integration.core.faulty_store import FaultyStore, installed
 from tests.matrix.features import FEATURES, NOTHING
 from tests.matrix.operations import STEPS
+from tests.support.faulty_store import FaultyStore, installed
 
 
 @pytest.fixture(scope="module")

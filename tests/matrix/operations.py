@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from qbeast_core import convert_to_qbeast, write_table
-from tests.integration.core.faulty_store import REPLY_LOST
 from tests.matrix.comparison import check_finds_nothing
 from tests.matrix.twin import INDEXED, PLAIN, Twin, drop, reversed_fields
+from tests.support.faulty_store import REPLY_LOST
 
 _MOST_COMMITS = 6
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.integration.core.faulty_store import FaultyStore
 from tests.matrix.cells import Cell, run
 from tests.matrix.features import NAMES, NOTHING
 from tests.matrix.operations import STEPS
 from tests.matrix.settings import ACTIVE, ROWS
+from tests.support.faulty_store import FaultyStore
 
 _CHANGES = (
     *("convert", "alter", "append", "append: fields", "append: too large", "append: forbidden"),

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.integration.core.faulty_store import FaultyStore
 from tests.matrix.cells import Cell, all_cells, run
+from tests.support.faulty_store import FaultyStore
 
 
 @pytest.mark.parametrize("cell", all_cells(), ids=str)

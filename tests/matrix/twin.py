@@ -17,9 +17,9 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from qbeast_core import QbeastTable, TableSnapshot, quoted, write_table
 from qbeast_core.jvm.gateway import activate
-from tests.integration.core.faulty_store import FaultyStore
 from tests.matrix.features import Feature
 from tests.matrix.settings import ACTIVE, ONE, ROWS, second_session
+from tests.support.faulty_store import FaultyStore
 
 INDEXED, PLAIN = "matrix_indexed", "matrix_plain"
 

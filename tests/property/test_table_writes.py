@@ -13,12 +13,8 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from tests.integration.core.brute_force import (
-    assert_rows_in_their_cubes,
-    assert_sound,
-    last_version,
-    plain,
-)
+from tests.support.delta_log import last_version, plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 INT32, INT64 = 2**31, 2**63
 

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.model.weight import weight_of_fraction
-from tests.integration.core.brute_force import plain, weight_columns
+from tests.support.delta_log import plain, weight_columns
 
 ROWS, APPENDS, APPENDED = 1_000_000, 50, 20_000
 CUBE_SIZE = 20_000

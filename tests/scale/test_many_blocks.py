@@ -12,8 +12,8 @@ from qbeast_core import QbeastTable, write_table
 from qbeast_core.model.weight import weight_of_fraction
 from qbeast_core.tree import cuts
 from qbeast_core.tree.cuts import FileCuts, cut_into_files
-from tests.integration.core.brute_force import plain
 from tests.support.counters import counting
+from tests.support.delta_log import plain
 
 ROWS, BLOCKS = 110_000, 100_000
 ROWS_PER_FILE = 1000

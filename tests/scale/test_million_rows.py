@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from qbeast_core import write_table
 from qbeast_core.model.revision import Revision
-from tests.integration.core.brute_force import (
+from tests.support.delta_log import (
     blocks_of,
     configuration,
     live_adds,

@@ -15,7 +15,6 @@ from qbeast_core import QbeastTable, RewriteResult, write_table
 from qbeast_core.delta.conflicts import is_commit_conflict
 from qbeast_core.errors import CommitConflict
 from tests.fuzz.rows import Batch, Row, as_frame
-from tests.integration.core.brute_force import assert_samples, last_version, plain
 from tests.stress.history import (
     CHECKSUM_SQL,
     IDS_OF_A_PROCESS,
@@ -25,6 +24,8 @@ from tests.stress.history import (
     Where,
     checksum,
 )
+from tests.support.delta_log import last_version, plain
+from tests.support.invariants import assert_samples
 
 LAYOUTS = ("a,b", "a,s:hash", "s:hash,b,a", "a:hash,b:hash")
 CUBE_SIZES = (40, 150)

@@ -10,14 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 from qbeast_core import QbeastTable
 from tests.fuzz.machine import besides_lost_blocks
 from tests.fuzz.rows import Row
-from tests.integration.core.brute_force import (
-    actions,
-    assert_rows_in_their_cubes,
-    last_version,
-    plain,
-)
 from tests.stress.history import Change, Read, Rows, matches, versions_of
 from tests.support.checksums import assert_checksum
+from tests.support.delta_log import actions, last_version, plain
+from tests.support.invariants import assert_rows_in_their_cubes
 
 _VERSIONS_TO_TRAVEL_TO = 10
 

@@ -66,7 +66,7 @@ def _launched(playwright: Playwright) -> Browser:
                 if found := find(playwright):
                     return found.launched(playwright)
             except (Error, OSError, subprocess.SubprocessError) as problem:
-                tried.append(f"{find.__name__.strip('_')}: {_told(problem)}")
+                tried.append(f"{find.__name__.strip('_')}: {_first_error(problem)}")
     raise RuntimeError(
         "the tests of the index page need Chromium, and none could be found or installed "
         f"({'; '.join(tried)}). Install chromium or google-chrome, or name one in {VARIABLE}"
@@ -126,7 +126,7 @@ def _run(command: list[str], **options: object) -> str:
     ).stdout
 
 
-def _told(problem: BaseException) -> str:
+def _first_error(problem: BaseException) -> str:
     said = getattr(problem, "stderr", None) or str(problem)
     command = getattr(problem, "cmd", None)
     words = " ".join(command[:3]) + ": " if isinstance(command, list) else ""

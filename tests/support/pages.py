@@ -53,7 +53,7 @@ def readable(
     return ReadableFile(file.size_bytes, rows, of, file.blocks if of else (), known)
 
 
-def contents_of(
+def page_contents(
     files: Sequence[FileBlocks],
     *columns: str,
     title: str = "events",

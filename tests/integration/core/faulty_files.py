@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from qbeast_core import changed_settings
-from tests.integration.core.java_classes import define
+from tests.support.java_classes import load_java_class
 
 FULL = "full"
 """The disk has room for the beginning of each file."""
@@ -89,7 +89,7 @@ public class FaultyFiles extends LocalFileSystem {
 def data_files(spark: SparkSession, fault: str) -> Iterator[None]:
     """The session's writes of data files go wrong inside the block."""
     jvm: Any = spark._jvm
-    define(spark, "FaultyFiles", _SOURCE)
+    load_java_class(spark, "FaultyFiles", _SOURCE)
     own = {"fs.file.impl": "FaultyFiles", "fs.file.impl.disable.cache": "true"}
     jvm.java.lang.System.setProperty("qbeast.tests.files", fault)
     try:

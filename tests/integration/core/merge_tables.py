@@ -11,17 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import write_table
-from tests.integration.core.brute_force import plain
+from tests.support import hashed_rows
+from tests.support.delta_log import plain
 
 
 def rows(spark: SparkSession, first: int, count: int, shift: int = 0) -> DataFrame:
-    """Rows with their ids as keys. Their other numbers depend on the ids, and `a` on the shift."""
-    return spark.range(first, first + count, 1, 1).selectExpr(
-        "id",
-        f"pmod(hash(id), 1000) + {shift} as a",
-        "pmod(hash(id, 1), 1000) as b",
-        "'old' as s",
-    )
+    """Hashed rows with a text."""
+    return hashed_rows.rows(spark, first, count, shift).withColumn("s", F.lit("old"))
 
 
 def create(spark: SparkSession, path: Path, **properties: str) -> str:

@@ -13,8 +13,8 @@ import sys
 from qbeast_core import failpoints
 from tests.integration.core import faulty_files
 from tests.integration.core.killed_operations import KILLABLE
-from tests.integration.core.killing import kill_all
 from tests.support import spark_session
+from tests.support.killing import kill_all
 
 WHILE_WRITING = "while_writing"
 """A data file has its beginning."""

@@ -42,7 +42,7 @@ def in_other_thread(action: Callable[[], T]) -> T:
         return pool.submit(action).result(PATIENCE_SECONDS)
 
 
-def together(*actions: Callable[[], T]) -> list[T]:
+def run_in_parallel(*actions: Callable[[], T]) -> list[T]:
     """The results of the actions, each run in a thread of its own."""
     with ThreadPoolExecutor(len(actions)) as pool:
         running = [pool.submit(action) for action in actions]

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, RewriteResult, WriteResult, write_table
-from tests.integration.core.killing import kill_all
 from tests.support import spark_session
+from tests.support.killing import kill_all
 
 APPLICATION = "events-stream"
 
@@ -22,19 +22,19 @@ APPLICATION = "events-stream"
 def run(
     spark: SparkSession,
     places: Mapping[str, str],
-    told: Callable[[int, WriteResult | RewriteResult], object],
+    report: Callable[[int, WriteResult | RewriteResult], object],
 ) -> None:
     """Write what the source has and the tables do not, one file of the source at a time."""
 
     def write(batch: DataFrame, batch_id: int) -> None:
         txn = {"txn_app_id": APPLICATION, "txn_version": batch_id}
         appended = write_table(batch, path=places["events"], columns_to_index=["id"], **txn)
-        told(batch_id, appended)
+        report(batch_id, appended)
         counts = QbeastTable.for_path(batch.sparkSession, places["counts"])
         new = batch.groupBy("kind").count()
         sums = {"n": "target.n + source.count"}
         inserted = {"kind": "source.kind", "n": "source.count"}
-        told(batch_id, counts.merge(new, "kind", update=sums, insert=inserted, **txn))
+        report(batch_id, counts.merge(new, "kind", update=sums, insert=inserted, **txn))
 
     source = spark.readStream.schema("id long, kind long").option("maxFilesPerTrigger", 1)
     stream = source.parquet(places["source"]).writeStream.foreachBatch(write)

@@ -13,7 +13,8 @@ from qbeast_core import QbeastTable, convert_to_qbeast, write_table
 from qbeast_core.errors import IncompatibleTable, InvalidOptions, UnsupportedColumnType
 from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.model.slices import slice_of_weight
-from tests.integration.core.brute_force import assert_sound, last_version, plain
+from tests.support.delta_log import last_version, plain
+from tests.support.invariants import assert_sound
 from tests.support.views import viewed
 
 NESTED = """

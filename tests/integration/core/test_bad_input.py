@@ -23,13 +23,8 @@ from qbeast_core.errors import (
     UnsupportedColumnType,
 )
 from qbeast_core.jvm.settings import changed_settings
-from tests.integration.core.brute_force import (
-    assert_rows_in_their_cubes,
-    assert_sound,
-    last_version,
-    log_of,
-    plain,
-)
+from tests.support.delta_log import last_version, log_of, plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 
 @pytest.fixture(scope="module")

@@ -12,13 +12,8 @@ from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.model.weight import fraction_of_weight, weight_of_fraction
-from tests.integration.core.brute_force import (
-    assert_rows_in_their_cubes,
-    assert_sound,
-    last_version,
-    live_adds,
-    plain,
-)
+from tests.support.delta_log import last_version, live_adds, plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 ROWS, CUBE_SIZE, SMALLEST = 12_000, 1_000, 12
 FRACTIONS = (0.001, 0.004, 0.01, 0.02, 0.1, 0.3, 0.5)

@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.jvm.settings import changed_settings
-from tests.integration.core.brute_force import assert_samples, last_version, plain
+from tests.support.delta_log import last_version, plain
+from tests.support.invariants import assert_samples
 
 PART_SIZE = "spark.databricks.delta.checkpoint.partSize"
 

@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.model.weight import weight_of_fraction
-from tests.integration.core.brute_force import actions, assert_sound, revisions
+from tests.support.delta_log import actions, revisions
+from tests.support.invariants import assert_sound
 
 DAY_SECONDS = 86_400
 IN_COMMITS = {"delta.enableInCommitTimestamps": "true"}

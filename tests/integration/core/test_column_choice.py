@@ -8,7 +8,8 @@ from pyspark.sql import SparkSession
 
 from qbeast_core import BUILT_FROM_SAMPLE, QbeastTable, write_table
 from qbeast_core.errors import SampleWarning, UnsupportedColumnType
-from tests.integration.core.brute_force import assert_sound, configuration, last_version
+from tests.support.delta_log import configuration, last_version
+from tests.support.invariants import assert_sound
 
 
 def test_the_columns_that_prune_best_are_chosen_and_kept(

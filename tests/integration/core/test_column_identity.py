@@ -15,13 +15,8 @@ from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import IncompatibleTable
-from tests.integration.core.brute_force import (
-    assert_samples,
-    assert_sound,
-    live_adds,
-    plain,
-    revisions,
-)
+from tests.support.delta_log import live_adds, plain, revisions
+from tests.support.invariants import assert_samples, assert_sound
 
 COLUMNS = (
     "id",

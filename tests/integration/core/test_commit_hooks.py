@@ -20,8 +20,9 @@ from qbeast_core import (
     write_table,
 )
 from qbeast_core.errors import CommitVetoed, InvalidOptions
-from tests.integration.core.brute_force import actions, assert_sound, last_version, live_adds
 from tests.integration.core.other_threads import Once
+from tests.support.delta_log import actions, last_version, live_adds
+from tests.support.invariants import assert_sound
 from tests.support.reference_tables import PLAIN, copied
 
 

@@ -22,23 +22,16 @@ from qbeast_core.errors import CommitConflict, IndexMismatch, InvalidOptions, No
 from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.retry import MAX_ATTEMPTS
 from qbeast_core.locate.table import WritableTable
-from tests.integration.core.brute_force import (
-    assert_rows_in_their_cubes,
-    assert_sound,
-    assert_walkable,
-    last_version,
-    live_adds,
-    plain,
-    revisions,
-)
 from tests.integration.core.other_threads import (
     PATIENCE_SECONDS,
     Meeting,
     Once,
     in_other_thread,
-    together,
+    run_in_parallel,
 )
+from tests.support.delta_log import last_version, live_adds, plain, revisions
 from tests.support.hashed_rows import rows
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound, assert_walkable
 
 
 @pytest.fixture
@@ -59,7 +52,7 @@ def appends(
 
 def test_two_appends_at_once_both_land(spark: SparkSession, path: str) -> None:
     with failpoints.at(failpoints.BEFORE_COMMIT, Meeting(2)):
-        results = together(appends(spark, path, 2000, 300), appends(spark, path, 2300, 300))
+        results = run_in_parallel(appends(spark, path, 2000, 300), appends(spark, path, 2300, 300))
     assert sorted(result.version for result in results) == [1, 2]
     assert {result.revision_id for result in results} == {1}
     assert_sound(spark, path, range(2600))
@@ -69,7 +62,7 @@ def test_two_appends_at_once_both_land(spark: SparkSession, path: str) -> None:
 
 def test_two_appends_that_both_need_a_revision_get_one_each(spark: SparkSession, path: str) -> None:
     with failpoints.at(failpoints.BEFORE_COMMIT, Meeting(2)):
-        results = together(
+        results = run_in_parallel(
             appends(spark, path, 2000, 300, 700), appends(spark, path, 2300, 300, -700)
         )
     assert sorted(result.revision_id for result in results) == [2, 3]
@@ -97,7 +90,7 @@ def test_two_first_writes_of_one_path_both_land(spark: SparkSession, tmp_path: P
         )
 
     with failpoints.at(failpoints.BEFORE_COMMIT, Meeting(2)):
-        results = together(create(0), create(300))
+        results = run_in_parallel(create(0), create(300))
     assert sorted(result.version for result in results) == [0, 1]
     assert_sound(spark, path, range(600))
 
@@ -365,7 +358,7 @@ def test_two_increments_at_once_append_each_row_once(
         return write_table(new, path=path)
 
     with failpoints.at(failpoints.BEFORE_COMMIT, Meeting(2)):
-        results = together(append, append)
+        results = run_in_parallel(append, append)
     assert sorted(result.rows for result in results) == [0, count]
     assert_sound(spark, path, range(2000 + count))
 
@@ -434,7 +427,7 @@ def test_of_two_optimizes_one_does_the_work(spark: SparkSession, path: str) -> N
         return QbeastTable.for_path(spark.newSession(), path).optimize()
 
     with failpoints.at(failpoints.BEFORE_COMMIT, Meeting(2)):
-        results = together(optimize, optimize)
+        results = run_in_parallel(optimize, optimize)
     assert sorted(result.changed for result in results) == [False, True]
     assert last_version(path) == 4
     assert_sound(spark, path, range(2120))
@@ -526,7 +519,7 @@ def test_ten_readers_during_an_optimize_count_the_same_rows(spark: SparkSession,
             is_done.set()
 
     before = look(spark)
-    result, *seen = together(optimize, *[read] * 10)
+    result, *seen = run_in_parallel(optimize, *[read] * 10)
     assert result.changed and before[0][0] == 2120
     assert len(seen) == 10 and min(map(len, seen)) > 1
     for looks in seen:

@@ -14,7 +14,7 @@ from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.spark.conditions import parse_condition
-from tests.integration.core.brute_force import last_version
+from tests.support.delta_log import last_version
 
 
 @pytest.mark.parametrize(

@@ -22,17 +22,8 @@ from qbeast_core.errors import (
     UnknownColumn,
     UnsupportedColumnType,
 )
-from tests.integration.core.brute_force import (
-    actions,
-    assert_rows_in_their_cubes,
-    assert_samples,
-    assert_sound,
-    configuration,
-    last_version,
-    live_adds,
-    log_of,
-    plain,
-)
+from tests.support.delta_log import actions, configuration, last_version, live_adds, log_of, plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_samples, assert_sound
 from tests.support.reference_tables import REFERENCE
 
 EMPTY = "io.qbeast.core.transform.Empty"

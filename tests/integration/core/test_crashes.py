@@ -19,7 +19,6 @@ from qbeast_core.errors import (
     QbeastError,
     StorageRefused,
 )
-from tests.integration.core.brute_force import assert_sound, last_version, live_adds, plain
 from tests.integration.core.faulty_files import DENIED, FULL, data_files
 from tests.integration.core.killed_operations import (
     CREATED,
@@ -27,8 +26,10 @@ from tests.integration.core.killed_operations import (
     KILLABLE,
     place_of_created,
 )
-from tests.integration.core.killing import killed_process
 from tests.integration.core.operation_process import WHILE_WRITING
+from tests.support.delta_log import last_version, live_adds, plain
+from tests.support.invariants import assert_sound
+from tests.support.killing import killed_process
 
 
 def killed(operation: str, die_at: str, warehouse: str | Path, path: str | Path) -> None:

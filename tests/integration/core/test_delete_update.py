@@ -16,16 +16,10 @@ from qbeast_core.errors import IncompatibleTable, InvalidOptions, ReplaceMismatc
 from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.model.weight import weight_of_fraction
 from qbeast_core.spark.conditions import parse_condition
-from tests.integration.core.brute_force import (
-    actions,
-    assert_rows_in_their_cubes,
-    assert_sound,
-    assert_walkable,
-    last_version,
-    plain,
-)
 from tests.integration.core.merge_tables import contents, create, files_holding, rows
 from tests.support.counters import counting
+from tests.support.delta_log import actions, last_version, plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound, assert_walkable
 
 
 def test_a_delete_keeps_the_index_of_what_is_left(spark: SparkSession, tmp_path: Path) -> None:

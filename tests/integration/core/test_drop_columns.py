@@ -11,16 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from qbeast_core import QbeastTable, convert_to_qbeast, failpoints, write_table
 from qbeast_core.errors import InvalidOptions, UnknownColumn
 from qbeast_core.jvm.settings import changed_settings
-from tests.integration.core.brute_force import (
-    actions,
-    assert_rows_in_their_cubes,
-    assert_sound,
-    configuration,
-    last_version,
-    live_adds,
-    plain,
-)
 from tests.integration.core.other_threads import Once
+from tests.support.delta_log import actions, configuration, last_version, live_adds, plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 
 def rows(spark: SparkSession, first: int, count: int) -> DataFrame:

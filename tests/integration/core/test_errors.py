@@ -29,7 +29,8 @@ from qbeast_core.errors import (
     ValueDoesNotFit,
 )
 from qbeast_core.jvm.failures import typed_errors
-from tests.integration.core.brute_force import assert_sound, last_version
+from tests.support.delta_log import last_version
+from tests.support.invariants import assert_sound
 
 DEV_FULL = Path("/dev/full")
 

@@ -18,14 +18,9 @@ from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.spark import drawing, evaluation
 from qbeast_core.spark.evaluation import is_repeatable, is_repeatable_in, is_scan
-from tests.integration.core.brute_force import (
-    assert_rows_in_their_cubes,
-    assert_sound,
-    last_version,
-    live_adds,
-    plain,
-)
 from tests.integration.core.other_threads import Once
+from tests.support.delta_log import last_version, live_adds, plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 pytestmark = pytest.mark.usefixtures("as_for_large_data")
 

@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 from qbeast_core import QbeastTable, convert_to_qbeast, write_table
 from qbeast_core.errors import IncompatibleTable, InvalidOptions
 from qbeast_core.jvm.settings import changed_settings
-from tests.integration.core.brute_force import assert_sound, last_version, plain
+from tests.support.delta_log import last_version, plain
+from tests.support.invariants import assert_sound
 
 ROW_TRACKING = {"delta.enableRowTracking": "true"}
 UNIFORM = {

@@ -11,12 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, write_table
-from tests.integration.core.brute_force import (
-    assert_rows_in_their_cubes,
-    assert_sound,
-    assert_walkable,
-    plain,
-)
+from tests.support.delta_log import plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound, assert_walkable
 
 
 @pytest.mark.parametrize("distinct", [3, 50, 1000])

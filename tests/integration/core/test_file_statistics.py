@@ -17,8 +17,9 @@ from qbeast_core import write_table
 from qbeast_core.delta import statistics as late_statistics
 from qbeast_core.delta import transaction
 from qbeast_core.jvm.settings import changed_settings, session_with
-from tests.integration.core.brute_force import assert_sound, live_adds
 from tests.support.counters import counting
+from tests.support.delta_log import live_adds
+from tests.support.invariants import assert_sound
 
 COLUMNS = {
     "id": "id",

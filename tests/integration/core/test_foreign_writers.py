@@ -15,14 +15,9 @@ from pyspark.sql import functions as F
 from qbeast_core import QbeastTable, convert_to_qbeast, write_table
 from qbeast_core.errors import IncompatibleTable
 from qbeast_core.model.weight import weight_of_fraction
-from tests.integration.core.brute_force import (
-    assert_rows_in_their_cubes,
-    assert_sound,
-    last_version,
-    live_adds,
-    plain,
-)
 from tests.integration.core.merge_tables import rows
+from tests.support.delta_log import last_version, live_adds, plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 

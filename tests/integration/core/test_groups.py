@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.jvm.settings import changed_settings
-from tests.integration.core.brute_force import assert_rows_in_their_cubes, assert_sound
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 COUNT = 30_000
 

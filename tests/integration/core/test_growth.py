@@ -7,11 +7,8 @@ from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.write import sizing
-from tests.integration.core.brute_force import (
-    assert_rows_in_their_cubes,
-    assert_sound,
-    configuration,
-)
+from tests.support.delta_log import configuration
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 
 def test_a_new_size_opens_one_revision_and_numbers_are_kept(

@@ -9,14 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, convert_to_qbeast, write_table
 from qbeast_core.write import sizing
-from tests.integration.core.brute_force import (
-    assert_rows_in_their_cubes,
-    assert_sound,
-    configuration,
-    last_version,
-    plain,
-    revisions,
-)
+from tests.support.delta_log import configuration, last_version, plain, revisions
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 
 def rows(spark: SparkSession, first: int = 0, last: int = 600) -> DataFrame:

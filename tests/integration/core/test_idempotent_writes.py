@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from qbeast_core import QbeastTable, RewriteResult, WriteResult, failpoints, write_table
 from qbeast_core.errors import IncompatibleTable, InvalidOptions
 from qbeast_core.jvm.settings import changed_settings
-from tests.integration.core.brute_force import actions, assert_sound, last_version, plain
-from tests.integration.core.other_threads import Meeting, Once, together
+from tests.integration.core.other_threads import Meeting, Once, run_in_parallel
+from tests.support.delta_log import actions, last_version, plain
+from tests.support.invariants import assert_sound
 from tests.support.views import viewed
 
 APP_ID, VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
@@ -170,7 +171,7 @@ def test_writers_of_one_application_do_not_write_twice(spark: SparkSession, tmp_
 
     # Both find that the table does not exist yet.
     with failpoints.at(failpoints.BEFORE_COMMIT, Meeting(2)):
-        results = together(append, append)
+        results = run_in_parallel(append, append)
     assert sorted(result.repeated for result in results) == [False, True]
     assert {result.version for result in results} == {0}
     # An append conflicts with no other append, but with one of the same application.

@@ -24,7 +24,7 @@ from qbeast_core import (
     write_table,
 )
 from qbeast_core.errors import IncompatibleTable, InvalidOptions, UnsupportedColumnType
-from tests.integration.core.brute_force import actions, last_version
+from tests.support.delta_log import actions, last_version
 
 TEXTS = st.one_of(st.text(max_size=20), st.text(alphabet="'\"`\\$u0024{};-/*\n\r\0a", max_size=20))
 

@@ -16,7 +16,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import failpoints
-from tests.integration.core.brute_force import assert_sound, last_version, live_adds, plain
 from tests.integration.core.killed_operations import (
     CREATED,
     KILLABLE,
@@ -26,6 +25,8 @@ from tests.integration.core.killed_operations import (
     Rows,
     place_of_created,
 )
+from tests.support.delta_log import last_version, live_adds, plain
+from tests.support.invariants import assert_sound
 
 
 class Killed(BaseException):

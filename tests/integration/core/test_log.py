@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from tests.integration.core.brute_force import actions, configuration, log_of
+from tests.support.delta_log import actions, configuration, log_of
 
 LINEAR = "io.qbeast.core.transform.LinearTransform"
 HASH = "io.qbeast.core.transform.HashTransform"

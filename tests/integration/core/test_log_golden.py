@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import write_table
-from tests.integration.core.brute_force import actions, configuration
+from tests.support.delta_log import actions, configuration
 
 PACKAGE = "io.qbeast.core.transform."
 INTEGER, FRACTION, HASHED = r"-?\d+", r"-?\d+\.\d+(?:E-?\d+)?", r"-?\d+"

@@ -23,8 +23,8 @@ from qbeast_core.errors import (
     NoSpace,
     StorageRefused,
 )
-from tests.integration.core.brute_force import actions, assert_sound, last_version, live_adds
-from tests.integration.core.faulty_store import (
+from tests.support.delta_log import actions, last_version, live_adds
+from tests.support.faulty_store import (
     CONNECTION_LOST,
     DENIED,
     FULL,
@@ -34,6 +34,7 @@ from tests.integration.core.faulty_store import (
     FaultyStore,
     installed,
 )
+from tests.support.invariants import assert_sound
 from tests.support.reference_tables import PLAIN, ROWS, copied
 
 AFTER_THE_WRITE = pytest.mark.parametrize("fault", [REPLY_LOST, CONNECTION_LOST])

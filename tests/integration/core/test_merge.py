@@ -17,15 +17,6 @@ from qbeast_core import QbeastTable, failpoints, write_table
 from qbeast_core.errors import AmbiguousMerge, InvalidOptions, ReplaceMismatch, UnknownColumn
 from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.spark.keys import LONGEST_TEXT, key_condition
-from tests.integration.core.brute_force import (
-    actions,
-    assert_rows_in_their_cubes,
-    assert_sound,
-    assert_walkable,
-    last_version,
-    live_adds,
-    plain,
-)
 from tests.integration.core.merge_tables import (
     contents,
     create,
@@ -35,6 +26,8 @@ from tests.integration.core.merge_tables import (
 )
 from tests.integration.core.other_threads import Once
 from tests.support.counters import counting
+from tests.support.delta_log import actions, last_version, live_adds, plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound, assert_walkable
 
 pytestmark = pytest.mark.usefixtures("as_for_large_data")
 

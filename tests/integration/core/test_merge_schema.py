@@ -15,14 +15,9 @@ from qbeast_core import QbeastTable, failpoints, write_table
 from qbeast_core.delta.schema_merge import MERGE_SETTING
 from qbeast_core.errors import IndexMismatch, InvalidOptions, UnknownColumn
 from qbeast_core.jvm.settings import changed_settings
-from tests.integration.core.brute_force import (
-    actions,
-    assert_samples,
-    assert_sound,
-    last_version,
-    plain,
-)
 from tests.integration.core.other_threads import Once
+from tests.support.delta_log import actions, last_version, plain
+from tests.support.invariants import assert_samples, assert_sound
 
 FIRST = (
     "id, named_struct('x', id) s, array(named_struct('x', id)) l, map('k', named_struct('x', id)) m"

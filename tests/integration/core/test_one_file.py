@@ -16,18 +16,10 @@ from qbeast_core import QbeastTable, WriteResult, failpoints, phases, write_tabl
 from qbeast_core.errors import SourceChanged
 from qbeast_core.spark.statistics import EveryRow
 from qbeast_core.write.ways import single_file
-from tests.integration.core.brute_force import (
-    actions,
-    assert_rows_in_their_cubes,
-    assert_sound,
-    configuration,
-    last_version,
-    live_adds,
-    log_of,
-    plain,
-)
-from tests.integration.core.other_threads import Meeting, Once, together
+from tests.integration.core.other_threads import Meeting, Once, run_in_parallel
 from tests.support.counters import counting
+from tests.support.delta_log import actions, configuration, last_version, live_adds, log_of, plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 ROWS, MORE = 4_000, 300
 WRITTEN_FIRST = [phases.WRITING, phases.MEASURING, phases.PLANNING, phases.COMMITTING]
@@ -234,7 +226,7 @@ def test_writers_that_open_a_revision_at_once_follow_each_other(
         return lambda: write_table(df, path=str(path))
 
     with failpoints.at(failpoints.BEFORE_COMMIT, Meeting(2)):
-        results = together(append(ROWS), append(ROWS + MORE))
+        results = run_in_parallel(append(ROWS), append(ROWS + MORE))
     assert sorted(result.version for result in results) == [1, 2]
     assert any(result.new_revision for result in results)
     assert_sound(spark, path, range(ROWS + 2 * MORE))

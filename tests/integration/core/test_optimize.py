@@ -15,16 +15,9 @@ from qbeast_core import QbeastTable, write_table
 from qbeast_core.delta import snapshot
 from qbeast_core.errors import ExecutionFailed, InvalidOptions
 from qbeast_core.jvm.settings import changed_settings
-from tests.integration.core.brute_force import (
-    actions,
-    assert_rows_in_their_cubes,
-    assert_sound,
-    configuration,
-    last_version,
-    live_adds,
-    plain,
-)
+from tests.support.delta_log import actions, configuration, last_version, live_adds, plain
 from tests.support.hashed_rows import rows
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 CUBE_SIZE = 200
 

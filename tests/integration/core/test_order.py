@@ -19,7 +19,7 @@ from qbeast_core.model.transformation import LinearTransformation
 from qbeast_core.spark import columns
 from qbeast_core.tree.curve import HilbertCurve, RowOrder
 from qbeast_core.tree.path import PathLayout
-from tests.integration.core.brute_force import assert_sound
+from tests.support.invariants import assert_sound
 
 UNIT = LinearTransformation(0.0, 1.0, 0.5, DataType.DOUBLE)
 

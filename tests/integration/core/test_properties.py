@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import InvalidOptions
-from tests.integration.core.brute_force import assert_sound, configuration, last_version, plain
+from tests.support.delta_log import configuration, last_version, plain
+from tests.support.invariants import assert_sound
 
 
 @pytest.mark.parametrize(

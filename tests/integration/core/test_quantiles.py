@@ -19,12 +19,8 @@ from qbeast_core.model.transformation import (
     StringQuantiles,
 )
 from qbeast_core.spark import columns
-from tests.integration.core.brute_force import (
-    actions,
-    assert_rows_in_their_cubes,
-    assert_sound,
-    configuration,
-)
+from tests.support.delta_log import actions, configuration
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 NUMBERS = [
     *(-math.inf, -1e300, -2.0, -1.0, -5e-324, -0.0, 0.0, 5e-324, 0.1, 0.3, 1.0, 1.5, 2.0, 2.5),

@@ -13,13 +13,8 @@ from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, WriteResult, phases, write_table
 from qbeast_core.write.rebuild_key import REBUILD_KEY
-from tests.integration.core.brute_force import (
-    assert_rows_in_their_cubes,
-    assert_sound,
-    configuration,
-    live_adds,
-    plain,
-)
+from tests.support.delta_log import configuration, live_adds, plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 ROWS = 3_000
 OPTIONS: dict[str, Any] = {"columns_to_index": ["x", "id:hash"], "cube_size": 250}

@@ -12,13 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from tests.integration.core.brute_force import (
-    actions,
-    assert_rows_in_their_cubes,
-    assert_sound,
-    last_version,
-    plain,
-)
+from tests.support.delta_log import actions, last_version, plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 from tests.support.reference_tables import REFERENCE, copied, count_and_sum, sidecar
 
 pytestmark = pytest.mark.usefixtures("as_for_large_data")

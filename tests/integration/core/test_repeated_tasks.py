@@ -12,19 +12,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.integration.core.brute_force import (
-    actions,
-    assert_rows_in_their_cubes,
-    assert_sound,
-    last_version,
-)
 from tests.integration.core.faulty_tasks import (
     LOSE_EXECUTOR,
     RETRY,
     SOURCE,
     SPECULATE,
 )
-from tests.integration.core.java_classes import store_in_jar
+from tests.support.delta_log import actions, last_version
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
+from tests.support.java_classes import store_in_jar
 from tests.support.standalone_cluster import PATIENCE_SECONDS, standalone_cluster
 
 ROOT = Path(__file__).parents[3]

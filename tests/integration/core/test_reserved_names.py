@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from tests.integration.core.brute_force import actions, assert_sound, plain
+from tests.support.delta_log import actions, plain
+from tests.support.invariants import assert_sound
 
 NAMES = (
     "_metadata _change_type _commit_version _row_id _qbeast_weight _qbeast_file action before "

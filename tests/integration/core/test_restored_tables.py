@@ -13,8 +13,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from tests.integration.core.brute_force import assert_sound, plain
 from tests.support.counters import counting
+from tests.support.delta_log import plain
+from tests.support.invariants import assert_sound
 
 
 def rows(spark: SparkSession, first: int, end: int) -> DataFrame:

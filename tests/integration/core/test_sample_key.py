@@ -10,14 +10,8 @@ from pyspark.sql import functions as F
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import IndexMismatch, InvalidOptions
 from qbeast_core.model.weight import weight_of_fraction
-from tests.integration.core.brute_force import (
-    assert_rows_in_their_cubes,
-    assert_sound,
-    configuration,
-    last_version,
-    live_adds,
-    plain,
-)
+from tests.support.delta_log import configuration, last_version, live_adds, plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 
 def test_a_join_of_two_samples_has_exactly_the_keys_of_the_fraction(

@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.model.weight import fraction_of_weight, weight_of_fraction
-from tests.integration.core.brute_force import plain
 from tests.integration.core.merge_tables import rows
+from tests.support.delta_log import plain
 
 
 def test_a_row_at_the_limit_is_not_in_the_sample(spark: SparkSession, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from tests.integration.core.brute_force import plain
 from tests.integration.core.other_threads import in_other_thread
+from tests.support.delta_log import plain
 
 WHERE = "ts >= timestamp'2024-01-01 00:00:00'"
 SHOWN = ("id", "cast(ts as string) as shown")

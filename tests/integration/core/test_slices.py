@@ -21,17 +21,16 @@ from qbeast_core.errors import IncompatibleTable, IndexMismatch, InvalidOptions,
 from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.model.slices import SLICE_COLUMN, slice_of_weight
 from qbeast_core.model.weight import weight_of_fraction
-from tests.integration.core.brute_force import (
+from tests.support.checksums import assert_checksum
+from tests.support.delta_log import (
     actions,
-    assert_rows_in_their_cubes,
-    assert_sound,
     configuration,
     last_version,
     live_adds,
     plain,
     weight_columns,
 )
-from tests.support.checksums import assert_checksum
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 SAMPLED = f"{SLICE_COLUMN} >= 7"
 

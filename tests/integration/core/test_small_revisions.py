@@ -8,13 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, failpoints, write_table
-from tests.integration.core.brute_force import (
-    assert_rows_in_their_cubes,
-    assert_sound,
-    configuration,
-    last_version,
-)
 from tests.integration.core.other_threads import Once
+from tests.support.delta_log import configuration, last_version
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 APPENDS, ROWS = 8, 40
 

@@ -10,8 +10,9 @@ from pyspark.sql import SparkSession
 
 from qbeast_core import write_table
 from tests.integration.core import stream_process
-from tests.integration.core.brute_force import assert_sound, last_version, plain
-from tests.integration.core.killing import killed_process
+from tests.support.delta_log import last_version, plain
+from tests.support.invariants import assert_sound
+from tests.support.killing import killed_process
 
 
 def test_a_killed_stream_that_is_begun_again_writes_no_row_twice(

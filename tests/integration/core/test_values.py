@@ -18,11 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.jvm.settings import changed_settings
-from tests.integration.core.brute_force import (
-    assert_rows_in_their_cubes,
-    assert_sound,
-    plain,
-)
+from tests.support.delta_log import plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 pytestmark = pytest.mark.usefixtures("as_for_large_data")
 

@@ -18,15 +18,8 @@ from qbeast_core.errors import (
 )
 from qbeast_core.options import WriteMode
 from qbeast_core.write import read_back as contents
-from tests.integration.core.brute_force import (
-    actions,
-    assert_rows_in_their_cubes,
-    assert_sound,
-    configuration,
-    last_version,
-    live_adds,
-    plain,
-)
+from tests.support.delta_log import actions, configuration, last_version, live_adds, plain
+from tests.support.invariants import assert_rows_in_their_cubes, assert_sound
 
 pytestmark = pytest.mark.usefixtures("as_for_large_data")
 

@@ -13,7 +13,7 @@ import sys
 from dbt.cli.main import cli
 
 from qbeast_core import failpoints
-from tests.integration.core.killing import kill_all
+from tests.support.killing import kill_all
 
 
 def main() -> None:

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable
 from qbeast_core.model.weight import weight_of_fraction
-from tests.integration.core.faulty_store import NOT_SENT, REPLY_LOST, installed
 from tests.integration.dbt.projects import message_of, versions
+from tests.support.faulty_store import NOT_SENT, REPLY_LOST, installed
 
 EVENTS = """
 {{ config(materialized='qbeast', columns_to_index=['id', 'kind'], cube_size=200,

@@ -16,8 +16,6 @@ from dbt.tests.util import run_dbt
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, failpoints
-from tests.integration.core.brute_force import assert_sound, last_version, live_adds
-from tests.integration.core.killing import killed_process
 from tests.integration.dbt.processes import TARGET, start
 from tests.integration.dbt.projects import (
     comments,
@@ -26,6 +24,9 @@ from tests.integration.dbt.projects import (
     versions,
     write_project,
 )
+from tests.support.delta_log import last_version, live_adds
+from tests.support.invariants import assert_sound
+from tests.support.killing import killed_process
 from tests.support.views import temporary_views
 
 MODEL = """

@@ -9,8 +9,8 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable
-from tests.integration.core.brute_force import last_version, live_adds
 from tests.integration.dbt.projects import versions
+from tests.support.delta_log import last_version, live_adds
 
 EVENTS = """
 {{ config(materialized='qbeast', columns_to_index=['id', 'kind'], cube_size=2000,

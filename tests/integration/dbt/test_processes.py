@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.core.brute_force import last_version
 from tests.integration.dbt.processes import SPARK_CONFIG, TARGET, read_until, start
 from tests.integration.dbt.projects import write_project
+from tests.support.delta_log import last_version
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
 

@@ -15,7 +15,7 @@ from qbeast_core.read.visualize import FRACTIONS, write_page
 from qbeast_core.tree.extremes import Extremes
 from qbeast_core.tree.metrics import FileBlocks
 from tests.support.index_page import OpenPage, opened
-from tests.support.pages import EVIL, contents_of, readable, revision_over, small_files
+from tests.support.pages import EVIL, page_contents, readable, revision_over, small_files
 from tests.support.trees import grown_blocks, in_files, random_weights
 
 EVERYTHING = FRACTIONS.index(1.0)
@@ -24,7 +24,7 @@ NARROW = {"width": 400, "height": 800}
 
 
 def drawn(tmp_path: Path, files: list[FileBlocks], *columns: str, **options: object) -> Path:
-    contents = contents_of(files, *(columns or ("a", "b")), **options)  # type: ignore[arg-type]
+    contents = page_contents(files, *(columns or ("a", "b")), **options)  # type: ignore[arg-type]
     return write_page(str(tmp_path / "index.html"), contents)
 
 
@@ -184,10 +184,10 @@ def test_a_single_file_is_read_whatever_its_statistics_say(
 ) -> None:
     """As queries do it: looking at the statistics would cost as much as reading the file."""
     root = Block(CubeId.root(2), MIN_WEIGHT, MAX_WEIGHT, 10)
-    one = contents_of([FileBlocks(100, (root,))], "a", "b")
+    one = page_contents([FileBlocks(100, (root,))], "a", "b")
     low = readable(one.files[0], one.revision, [Extremes(0, 1)] * 2)
     for number, expected in ((1, 1), (2, 0)):
-        contents = contents_of([], "a", "b", more=[low] * number)
+        contents = page_contents([], "a", "b", more=[low] * number)
         path = write_page(str(tmp_path / f"{number}.html"), contents)
         with opened(browser, path) as page:
             page.choose(fraction=EVERYTHING)

@@ -15,11 +15,11 @@ from qbeast_core.errors import InvalidOptions
 from qbeast_core.model.cube import CubeId
 from qbeast_core.read import visualize
 from qbeast_core.read.visualize import write_page
-from tests.support.pages import EVIL, contents_of, small_files
+from tests.support.pages import EVIL, page_contents, small_files
 
 
 def page(tmp_path: Path, *columns: str, title: str = "events", **options: Any) -> str:
-    contents = contents_of(small_files(len(columns)), *columns, title=title)
+    contents = page_contents(small_files(len(columns)), *columns, title=title)
     written = write_page(str(tmp_path / "index.html"), contents, **options)
     return written.read_text(encoding="utf-8")
 
@@ -95,7 +95,7 @@ def test_chosen_columns_are_drawn_also_where_there_are_many_pairs(
 def test_a_path_that_cannot_be_written_is_rejected(tmp_path: Path) -> None:
     for path in (str(tmp_path), str(tmp_path / "no" / "index.html")):
         with pytest.raises(InvalidOptions, match="HTML file in a directory that exists"):
-            write_page(path, contents_of(small_files(1), "a"))
+            write_page(path, page_contents(small_files(1), "a"))
 
 
 def test_arrays_are_stored_as_javascript_reads_them(tmp_path: Path) -> None:

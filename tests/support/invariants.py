@@ -1,7 +1,7 @@
-"""What a table must contain, computed from its log and rows without the library's own reader.
+"""What holds for every table, computed from its log and rows without the library's own reader.
 
-The log is read as the JSON that it is, the points come from `qbeast_core.model` in plain Python,
-and the way to a row's cube is the doubling that docs/format.md 6.1 describes.
+The points come from `qbeast_core.model` in plain Python, and the way to a row's cube is the
+doubling that docs/format.md 6.1 describes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Context, Decimal
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -20,84 +19,25 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DecimalType
 
 from qbeast_core import QbeastTable, quoted
-from qbeast_core.delta.snapshot import DataFile, TableSnapshot
-from qbeast_core.model.block import Block, parse_blocks
+from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.model.block import Block
 from qbeast_core.model.cube import CubeId
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.weight import MAX_WEIGHT, weight_of_fraction
 from tests.support.checksums import assert_checksum
+from tests.support.delta_log import (
+    blocks_of,
+    configuration,
+    files_of_log,
+    last_version,
+    live_adds,
+    plain,
+    revisions,
+    weight_columns,
+)
 from tests.support.oracles import point_of
 
 FRACTIONS = (0.01, 0.1, 0.5)
-
-
-def log_of(path: object, version: int) -> list[dict[str, Any]]:
-    """The actions of one commit, each `{kind: fields}`."""
-    text = (Path(str(path)) / "_delta_log" / f"{version:020}.json").read_text()
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def actions(path: object, version: int, kind: str) -> list[dict[str, Any]]:
-    """The actions of one kind in one commit."""
-    return [action[kind] for action in log_of(path, version) if kind in action]
-
-
-def last_version(path: object) -> int:
-    """The newest version that the log has."""
-    names = (Path(str(path)) / "_delta_log").glob("*.json")
-    return max((int(name.stem) for name in names if name.stem.isdigit()), default=-1)
-
-
-def live_adds(path: object) -> dict[str, dict[str, Any]]:
-    """The add actions of the newest version by path, from every commit (no checkpoint is read)."""
-    live: dict[str, dict[str, Any]] = {}
-    for version in range(last_version(path) + 1):
-        for action in log_of(path, version):
-            if "remove" in action:
-                live.pop(action["remove"]["path"], None)
-        for action in log_of(path, version):
-            if "add" in action:
-                live[action["add"]["path"]] = action["add"]
-    return live
-
-
-def files_of_log(path: object) -> tuple[DataFile, ...]:
-    """The live files of the newest version, in the order of their paths."""
-    adds = live_adds(path)
-    return tuple(DataFile.from_log(adds[file]) for file in sorted(adds))
-
-
-def configuration(path: object) -> dict[str, str]:
-    """The table's configuration at the newest version."""
-    found: dict[str, str] = {}
-    for version in range(last_version(path) + 1):
-        for metadata in actions(path, version, "metaData"):
-            found = metadata["configuration"]
-    return found
-
-
-def revisions(path: object) -> dict[int, Revision]:
-    """The revisions of the newest version, by number."""
-    prefix = "qbeast.revision."
-    stored = configuration(path).items()
-    return {
-        int(key.removeprefix(prefix)): Revision.from_json_text(text)
-        for key, text in stored
-        if key.startswith(prefix)
-    }
-
-
-def weight_columns(path: object) -> list[str]:
-    """The columns of the table's sample key, or else those of its last revision."""
-    stored = configuration(path)
-    if "qbeast.sampleKey" in stored:
-        return list(json.loads(stored["qbeast.sampleKey"]))
-    return list(revisions(path)[int(stored["qbeast.lastRevisionID"])].columns)
-
-
-def plain(spark: SparkSession, path: object) -> DataFrame:
-    """All rows, as anyone reads a Delta table."""
-    return spark.read.format("delta").load(str(path))
 
 
 def assert_sound(
@@ -204,13 +144,6 @@ def assert_rows_of_blocks(
     for block, weights in held.items():
         assert len(weights) == block.element_count
         assert min(weights) == block.min_weight
-
-
-def blocks_of(add: dict[str, Any], known: dict[int, Revision]) -> tuple[Block, ...]:
-    """The blocks of an add action; none for an unindexed file."""
-    tags = add.get("tags") or {}
-    number = int(tags.get("revision", 0))
-    return parse_blocks(tags["blocks"], known[number].dimensions) if number else ()
 
 
 def containers(coordinates: Sequence[float]) -> Iterator[CubeId]:

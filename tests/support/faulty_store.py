@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tests.integration.core.java_classes import define
+from tests.support.java_classes import load_java_class
 
 REPLY_LOST = "reply lost"
 """The commit is written, and storage says that the file was there already."""
@@ -108,7 +108,7 @@ class FaultyStore:
 @contextmanager
 def installed(spark: SparkSession) -> Iterator[FaultyStore]:
     """Local tables that are first opened inside the block have such a log."""
-    define(spark, "FaultyLogStore", _SOURCE)
+    load_java_class(spark, "FaultyLogStore", _SOURCE)
     jvm: Any = spark._jvm
     conf, key = jvm.org.apache.spark.SparkEnv.get().conf(), "spark.delta.logStore.file.impl"
     conf.set(key, "FaultyLogStore")

@@ -9,7 +9,7 @@ from zipfile import ZipFile
 from pyspark.sql import SparkSession
 
 
-def define(spark: SparkSession, name: str, source: str) -> None:
+def load_java_class(spark: SparkSession, name: str, source: str) -> None:
     """Compile Java source, and load its classes as those of Spark's packages are.
 
     Every thread and every task of Spark finds them. Does nothing the second time.

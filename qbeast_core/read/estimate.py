@@ -120,6 +120,7 @@ class _Query:
         self.filters = where_filters(table, where)
         if self.filters is not None:
             self.lowest[lowest_weights(table, self.filters) == np.inf] = np.inf
+        self.candidate_files: NDArray[np.bool_] = self.lowest < np.inf
         self.sizes = np.array([file.size_bytes for file in table.snapshot.files], dtype=np.int64)
         self.files_read = np.zeros(len(self.sizes), dtype=np.bool_)
         self.bytes_read, self.looks = 0, 0
@@ -174,7 +175,7 @@ class _Query:
         return groups
 
     def exact_groups(self) -> list[GroupEstimate]:
-        whole = self.table.snapshot.dataframe(self._read(self.lowest < np.inf))
+        whole = self.table.snapshot.dataframe(self._read(self.candidate_files))
         with self._reporting_groups():
             rows = self.exact_rows(whole).limit(MAX_GROUPS + 1).collect()
         self._check_groups(len(rows))
@@ -216,8 +217,8 @@ class _Query:
             found.rows,
             found.squared_rows,
             found.rows_of_group,
-            estimated_rows_below(self.table, below, self.lowest == np.inf),
-            max_rows_above(self.table, below, self.filters, self.lowest < np.inf),
+            estimated_rows_below(self.table, below, ~self.candidate_files),
+            max_rows_above(self.table, below, self.filters, self.candidate_files),
         )
 
     @property
@@ -241,8 +242,8 @@ class _Query:
         It is unknown for groups, and if a filter prunes files with rows: such files can hold only
         rows of high weights, whose neighbours of low weights are in files that are read.
         """
-        ruled_out = np.flatnonzero(np.isposinf(self.lowest) & ~self.table.index.copies).tolist()
-        if self.keys or any(self.table.snapshot.files[i].rows != 0 for i in ruled_out):
+        pruned = np.flatnonzero(~self.candidate_files & ~self.table.index.copies).tolist()
+        if self.keys or any(self.table.snapshot.files[i].rows != 0 for i in pruned):
             return None
         return self._all_rows
 
@@ -252,16 +253,17 @@ class _Query:
         return known_rows(self.table.snapshot.files[i] for i in self.table.index.with_rows.tolist())
 
     def _population(self) -> Population:
-        read = self.lowest < np.inf
         scale: float | None = 1.0
         if self.function != "avg":
             scale = None if self._total_rows is None else float(self._total_rows)
         return Population(
             rows=self._all_rows,
-            estimated_rows=self.table.snapshot.row_count_in_log(np.flatnonzero(read)),
+            estimated_rows=self.table.snapshot.row_count_in_log(
+                np.flatnonzero(self.candidate_files)
+            ),
             scale=scale,
             extremes=self._extremes,
-            min_rows=min_rows(self.table, self.filters, read),
+            min_rows=min_rows(self.table, self.filters, self.candidate_files),
             unsampled_share=self._unsampled_share,
             is_total=self.function != "avg",
         )
@@ -275,7 +277,7 @@ class _Query:
         names = self.table.index.weight_columns(self.table.label)
         if len(names) != 1 or self._is_count_of_all:
             return 0.0
-        return null_share(self.table, self.lowest < np.inf, names[0])
+        return null_share(self.table, self.candidate_files, names[0])
 
     @property
     def _is_count_of_all(self) -> bool:
@@ -289,7 +291,7 @@ class _Query:
             return (1.0, 1.0) if counts_all else None
         if self.call.column is None:
             return None
-        found = column_extremes(self.table, self.lowest < np.inf, self.call.column)
+        found = column_extremes(self.table, self.candidate_files, self.call.column)
         if found is None or self.function == "avg":
             return found
         # A row that has no value, or that the filter drops, adds nothing to a sum.
@@ -300,7 +302,7 @@ class _Query:
         order = np.argsort(self.lowest)
         bytes_up_to = np.cumsum(self.sizes[order] * np.isfinite(self.lowest[order]))
         bytes_up_to += self.sizes[self.lowest == -np.inf].sum()
-        total = self.sizes[self.lowest < np.inf].sum()
+        total = self.sizes[self.candidate_files].sum()
         dear = self.lowest[order][bytes_up_to > MAX_SAMPLED_SHARE * total]
         if not len(dear) or not np.isfinite(dear[0]):
             return 0.0 if len(dear) and dear[0] == -np.inf else MAX_SAMPLED_SHARE

@@ -27,11 +27,10 @@ _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
 def min_rows(table: OpenTable, filters: PushedFilters | None, read: NDArray[np.bool_]) -> float:
-    """The number of rows that a sample of some files represents at least, whatever its fraction.
+    """A lower bound, from the log, for the rows that the sampled files stand for.
 
-    These are the rows of the cubes that the filters leave. If one of the files contains such a
-    cube, so do the files with the lower weights around it. The number is 0 if one of them is not
-    read, because statistics rule it out: then a sample lacks rows of low weights.
+    It is 0 if statistics rule out a file of a cube that the filters keep, because then rows of low
+    weight may be missing.
 
     Args:
         read: bool[files], the files that samples are taken from.

@@ -90,4 +90,4 @@ from .table import QbeastTable as QbeastTable
 from .tree.column_choice import ColumnChoice as ColumnChoice
 from .tree.metrics import IndexMetrics as IndexMetrics
 from .write.result import WriteResult as WriteResult
-from .write.table import write_table as write_table
+from .write.write_table import write_table as write_table

@@ -25,7 +25,7 @@ from qbeast_core.errors import InvalidOptions, NotAQbeastTable
 from qbeast_core.estimation.answer import Estimate
 from qbeast_core.jvm.failures import typed_errors_of_methods
 from qbeast_core.locate.address import TableAddress
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.maintain.optimize import OptimizeResult, optimize_table
 from qbeast_core.maintain.scope import Scope
 from qbeast_core.model.revision import Revision, describes_index

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from qbeast_core import phases
 from qbeast_core.delta.filters import PushedFilters
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.read.sample import choose_files
 from qbeast_core.spark.columns import column, file_metadata
 from qbeast_core.spark.grouping import grouped

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from qbeast_core.errors import IncompatibleTable, InvalidOptions, UnknownColumn
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.names import suggestion
 from qbeast_core.spark.schema import find_field, generation_expression, is_identity
 

@@ -11,7 +11,7 @@ from qbeast_core.change.candidates import Candidates
 from qbeast_core.change.rewrite import CommitOptions, Rewrite, RewriteResult, change_rows
 from qbeast_core.delta.operations import Operation
 from qbeast_core.locate.compatibility import check_removable
-from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.locate.open_table import OpenTable, WritableTable
 from qbeast_core.read.sample import where_filters
 from qbeast_core.spark.changes import copies, deletions, union_all
 from qbeast_core.spark.conditions import Condition, parse_condition

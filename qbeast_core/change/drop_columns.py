@@ -19,8 +19,8 @@ from qbeast_core.hooks import PendingCommit, run_commit_hooks
 from qbeast_core.jvm.settings import run_statement
 from qbeast_core.locate.address import RELATION_KEY
 from qbeast_core.locate.compatibility import check_planned, check_removable, check_writable
+from qbeast_core.locate.open_table import OpenTable, WritableTable
 from qbeast_core.locate.retry import until_committed
-from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.names import quoted
 from qbeast_core.options import AUTO, WriteMode, parse_texts
 from qbeast_core.spark.columns import column

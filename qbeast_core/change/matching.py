@@ -14,7 +14,7 @@ from qbeast_core.change.candidates import Candidates
 from qbeast_core.change.columns import table_spelling
 from qbeast_core.delta.filters import filters_on
 from qbeast_core.errors import InvalidOptions
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.options import parse_texts
 from qbeast_core.spark.columns import column_from
 from qbeast_core.spark.conditions import parse_condition, reporting_invalid_sql

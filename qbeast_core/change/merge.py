@@ -26,7 +26,7 @@ from qbeast_core.delta.reads import TableReads, reads_of
 from qbeast_core.errors import AmbiguousMerge, InvalidOptions, UnknownColumn
 from qbeast_core.jvm.catalyst import check_executable
 from qbeast_core.locate.compatibility import check_removable
-from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.locate.open_table import OpenTable, WritableTable
 from qbeast_core.options import parse_texts
 from qbeast_core.spark.alignment import absent_value, assigned
 from qbeast_core.spark.changes import data_rows, insertions, union_all, updates

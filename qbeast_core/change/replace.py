@@ -20,7 +20,7 @@ from qbeast_core.delta.operations import Operation
 from qbeast_core.delta.reads import TableReads, reads_of
 from qbeast_core.errors import ReplaceMismatch
 from qbeast_core.locate.compatibility import check_removable
-from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.locate.open_table import OpenTable, WritableTable
 from qbeast_core.spark.alignment import aligned
 from qbeast_core.spark.changes import insertions, union_all
 from qbeast_core.spark.columns import column

@@ -24,8 +24,8 @@ from qbeast_core.delta.operations import Operation
 from qbeast_core.delta.reads import TableReads
 from qbeast_core.jvm.settings import skips_damaged_files
 from qbeast_core.locate.compatibility import check_writable
+from qbeast_core.locate.open_table import OpenTable, WritableTable
 from qbeast_core.locate.retry import until_committed
-from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.spark.changes import data_rows, feed_rows, insertions_of, without_insertions
 from qbeast_core.spark.evaluation import evaluated_once, is_repeatable
 from qbeast_core.tree.column_choice import ColumnChoice

@@ -12,7 +12,7 @@ from qbeast_core.change.rewrite import CommitOptions, Rewrite, RewriteResult, ch
 from qbeast_core.delta.operations import Operation
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.compatibility import check_removable
-from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.locate.open_table import OpenTable, WritableTable
 from qbeast_core.read.sample import where_filters
 from qbeast_core.spark.alignment import assigned
 from qbeast_core.spark.changes import updates

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 from qbeast_core.delta.planned import planned_table
 from qbeast_core.errors import IncompatibleTable, Remedy
 from qbeast_core.jvm.settings import pads_chars
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.model.legacy import has_legacy_tags
 from qbeast_core.model.revision import SAMPLE_KEY_PROPERTY
 from qbeast_core.model.slices import SLICE_COLUMN

@@ -26,8 +26,8 @@ from qbeast_core.locate.compatibility import (
     check_planned,
     check_writable,
 )
+from qbeast_core.locate.open_table import OpenTable, WritableTable
 from qbeast_core.locate.retry import until_committed
-from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.model.datatypes import now_millis
 from qbeast_core.model.revision import Revision
 from qbeast_core.options import AUTO, resolve_columns

@@ -24,8 +24,8 @@ from qbeast_core.errors import IncompatibleTable, NotAQbeastTable
 from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.locate.address import DELTA, address_of_text
 from qbeast_core.locate.compatibility import check_own_files, check_removable, check_supported
+from qbeast_core.locate.open_table import OpenTable, WritableTable
 from qbeast_core.locate.retry import until_committed
-from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.model.block import Block, file_tags
 from qbeast_core.model.legacy import (
     CUBE_TAG,

@@ -24,8 +24,8 @@ from qbeast_core.delta.operations import Operation
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.locate.address import TableAddress
 from qbeast_core.locate.compatibility import check_writable
+from qbeast_core.locate.open_table import OpenTable, WritableTable
 from qbeast_core.locate.retry import until_committed
-from qbeast_core.locate.table import OpenTable, WritableTable
 from qbeast_core.maintain.scope import Scope
 from qbeast_core.model.revision import STAGING_REVISION_ID, Revision
 from qbeast_core.tree.fragments import BlockHolder, compaction_candidates

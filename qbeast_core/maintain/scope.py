@@ -10,7 +10,7 @@ import numpy as np
 
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import InvalidOptions
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.model.revision import STAGING_REVISION_ID
 from qbeast_core.options import parse_fraction, parse_texts
 from qbeast_core.read.sample import choose_files

@@ -14,7 +14,7 @@ from qbeast_core.counts import counted
 from qbeast_core.errors import CorruptMetadata, QbeastError
 from qbeast_core.jvm.catalyst import Catalyst
 from qbeast_core.jvm.gateway import Jvm
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.model.block import Block
 from qbeast_core.model.revision import LAST_REVISION_KEY, Revision
 from qbeast_core.model.slices import SLICE_COLUMN

@@ -30,7 +30,7 @@ from qbeast_core.estimation.growing import (
     grow,
 )
 from qbeast_core.jvm.expressions import FunctionCall, function_call
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, weight_of_fraction
 from qbeast_core.options import parse_texts
 from qbeast_core.read.logged_rows import (

@@ -18,7 +18,7 @@ from qbeast_core.delta.filters import PushedFilters
 from qbeast_core.delta.index import BlockArrays
 from qbeast_core.delta.metadata import name_in_files
 from qbeast_core.delta.stored_statistics import parse_statistics
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.model.weight import fraction_of_weight
 from qbeast_core.tree.query import may_match
 

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from qbeast_core.delta.snapshot import known_rows
 from qbeast_core.errors import InvalidOptions
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.tree.metrics import FileBlocks, IndexMetrics, TableSize, index_metrics
 
 _BLOCK_SCHEMA = (

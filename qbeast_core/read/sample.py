@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from qbeast_core.delta.filters import PushedFilters, filters_on
 from qbeast_core.errors import IncompatibleTable
 from qbeast_core.jvm.clock import has_clock_literal
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.model.slices import lowest_slice_below
 from qbeast_core.model.weight import weight_of_fraction
 from qbeast_core.spark.columns import weight, weight_text

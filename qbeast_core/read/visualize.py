@@ -21,7 +21,7 @@ from pyspark.sql.types import DecimalType
 
 from qbeast_core.delta.stored_statistics import file_extremes, stored_columns
 from qbeast_core.errors import InvalidOptions
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.model.revision import Revision
 from qbeast_core.read.metrics import revision_files, table_metrics
 from qbeast_core.tree.density import density_grids

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from qbeast_core.delta.operations import Operation
 from qbeast_core.errors import IncompatibleTable
-from qbeast_core.locate.table import WritableTable
+from qbeast_core.locate.open_table import WritableTable
 from qbeast_core.options import WriteMode
 from qbeast_core.write.existing_index import ExistingIndex
 from qbeast_core.write.files import DoesNotFit, WrittenFiles

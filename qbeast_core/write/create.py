@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from qbeast_core.delta.operations import Operation
 from qbeast_core.errors import CommitStateUnknown
-from qbeast_core.locate.table import WritableTable
+from qbeast_core.locate.open_table import WritableTable
 from qbeast_core.options import WriteMode
 from qbeast_core.write.files import DoesNotFit, WrittenFiles, check_none_lost
 from qbeast_core.write.new_index import NewIndex

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from qbeast_core.delta.snapshot import known_rows
 from qbeast_core.delta.transaction import Transaction
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.model.column_stats import ColumnStats, resolve_column_stats
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformer import Transformer

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from qbeast_core.delta.transaction import Transaction
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.model.json_text import parse_id
 from qbeast_core.model.revision import CUBE_SIZE_KEY, IndexConfiguration, Revision
 from qbeast_core.options import IndexedColumn

@@ -15,7 +15,7 @@ from qbeast_core.delta.metadata import COLUMN_MAPPING_KEY, checked_properties, m
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.locate.address import RELATION_KEY
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.model.column_stats import ColumnStats
 from qbeast_core.model.revision import BUILT_FROM_SAMPLE, IndexConfiguration, Revision
 from qbeast_core.model.transformer import Transformer

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from qbeast_core.delta.metadata import maps_columns
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.model.json_text import parse_json
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import (

@@ -19,7 +19,7 @@ from qbeast_core.locate.compatibility import (
     check_removable,
     check_writable,
 )
-from qbeast_core.locate.table import OpenTable, WritableTable
+from qbeast_core.locate.open_table import OpenTable, WritableTable
 from qbeast_core.model.transformer import Transformer
 from qbeast_core.options import WriteMode, resolve_columns
 from qbeast_core.spark.alignment import aligned, with_padded_chars

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from qbeast_core.counts import counted
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.options import WriteMode
 from qbeast_core.tree.column_choice import ColumnChoice
 from qbeast_core.write.files import WrittenFiles

@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 from qbeast_core import failpoints
 from qbeast_core.delta.operations import Operation
 from qbeast_core.delta.transaction import Transaction
-from qbeast_core.locate.table import WritableTable
+from qbeast_core.locate.open_table import WritableTable
 from qbeast_core.model.block import Block
 from qbeast_core.model.column_stats import ColumnStats
 from qbeast_core.model.revision import Revision

@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, convert_to_qbeast, write_table
 from qbeast_core.locate.address import TableAddress
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.model.weight import weight_of_fraction
 from qbeast_core.tree.anchors import violations
 from tests.fuzz.rows import Batch, Condition, Row, as_frame, conditions, far, near

@@ -17,7 +17,7 @@ from qbeast_core.errors import SourceChanged
 from qbeast_core.jvm.background import in_background
 from qbeast_core.jvm.catalyst import ONE_TASK_BYTES, Catalyst, estimated_bytes, with_fresh_plan
 from qbeast_core.jvm.gateway import Jvm
-from qbeast_core.locate.table import WritableTable
+from qbeast_core.locate.open_table import WritableTable
 from qbeast_core.model.revision import Revision
 from qbeast_core.model.transformation import UnusableTransformation
 from qbeast_core.spark import columns

@@ -20,8 +20,8 @@ from qbeast_core.delta.catalog import Catalog
 from qbeast_core.delta.operations import Operation
 from qbeast_core.errors import CommitConflict, IndexMismatch, InvalidOptions, NotRegistered
 from qbeast_core.locate.address import TableAddress
+from qbeast_core.locate.open_table import WritableTable
 from qbeast_core.locate.retry import MAX_ATTEMPTS
-from qbeast_core.locate.table import WritableTable
 from tests.integration.core.other_threads import (
     PATIENCE_SECONDS,
     Meeting,

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from qbeast_core import QbeastTable, write_table
 from qbeast_core.delta.filters import filters_on
 from qbeast_core.delta.snapshot import TableSnapshot
-from qbeast_core.locate.table import OpenTable
+from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.read.sample import choose_files, where_filters
 from tests.support.counters import counting
 

@@ -22,8 +22,8 @@ from qbeast_core.errors import SampleWarning
 from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.locate.address import address_to_write
 from qbeast_core.locate.compatibility import check_planned
+from qbeast_core.locate.open_table import WritableTable
 from qbeast_core.locate.retry import until_committed
-from qbeast_core.locate.table import WritableTable
 from qbeast_core.options import AUTO, WriteMode, parse_flag, parse_path, parse_user_metadata
 from qbeast_core.spark.evaluation import evaluated_once
 from qbeast_core.spark.source import Source

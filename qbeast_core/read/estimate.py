@@ -6,14 +6,12 @@ the samples with Spark, or all rows if no affordable sample is precise enough.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
@@ -31,7 +29,7 @@ from qbeast_core.estimation.growing import (
 )
 from qbeast_core.jvm.expressions import FunctionCall, function_call
 from qbeast_core.locate.open_table import OpenTable
-from qbeast_core.model.weight import MAX_WEIGHT, MIN_WEIGHT, weight_of_fraction
+from qbeast_core.model.weight import weight_of_fraction
 from qbeast_core.options import parse_texts
 from qbeast_core.read.logged_rows import (
     column_extremes,
@@ -40,8 +38,8 @@ from qbeast_core.read.logged_rows import (
     min_rows,
     null_share,
 )
+from qbeast_core.read.query_files import QueryFiles, share_below
 from qbeast_core.read.sample import (
-    lowest_weights,
     row_weight,
     rows_below,
     where_filters,
@@ -53,13 +51,9 @@ from qbeast_core.spark.moments import Cluster, SampledGroups, sampled_groups
 MAX_GROUPS = 10_000
 """The maximum number of groups, to protect the driver."""
 
-MAX_SAMPLED_SHARE = 0.5
-"""The maximum share of the bytes or rows that a sample may read; beyond it, all rows are read."""
-
 MAX_CONFIDENCE = 0.999999999
 """The maximum confidence; the quantiles of intervals are not precise enough for more."""
 
-_WEIGHTS = float(MAX_WEIGHT) - float(MIN_WEIGHT) + 1.0
 _FUNCTIONS = {"avg": "avg", "mean": "avg", "sum": "sum", "count": "count"}
 _NUMBER, _ROWS = "number", "rows"
 
@@ -93,15 +87,15 @@ def estimate_table(
         reason=outcome.exact_because or "every interval is within the tolerance",
         fraction=outcome.look.moments.fraction if outcome.look else 1.0,
         looks=query.looks,
-        files=int(query.files_read.sum()),
-        size_bytes=query.bytes_read,
+        files=int(query.files.were_read.sum()),
+        size_bytes=query.files.bytes_read,
         table_files=len(table.index.with_rows),
         table_bytes=table.snapshot.size_bytes(table.index.with_rows),
     )
 
 
 class _Query:
-    """One aggregate over one version of a table, which records the files that it reads."""
+    """One aggregate over one version of a table."""
 
     def __init__(
         self,
@@ -114,16 +108,9 @@ class _Query:
         self.table, self.call = table, call
         self.expression, self.where, self.keys = expression, where, keys
         self.function = _FUNCTIONS[call.name]
-        self.lowest = lowest_weights(table, None)
-        # All cubes of a file count, whatever the filter, so that the number of sampled rows can be
-        # compared with that of the table.
         self.filters = where_filters(table, where)
-        if self.filters is not None:
-            self.lowest[lowest_weights(table, self.filters) == np.inf] = np.inf
-        self.candidate_files: NDArray[np.bool_] = self.lowest < np.inf
-        self.sizes = np.array([file.size_bytes for file in table.snapshot.files], dtype=np.int64)
-        self.files_read = np.zeros(len(self.sizes), dtype=np.bool_)
-        self.bytes_read, self.looks = 0, 0
+        self.files = QueryFiles(table, self.filters)
+        self.looks = 0
         self.keys_seen: list[tuple[Any, ...]] = []
 
     @staticmethod
@@ -149,7 +136,7 @@ class _Query:
         return query
 
     def grown(self, goal: Goal) -> Outcome:
-        return grow(self._look, goal, self._population(), self._largest_fraction())
+        return grow(self._look, goal, self._population(), self.files.largest_fraction())
 
     def estimated_groups(self, outcome: Outcome) -> list[GroupEstimate]:
         assert outcome.look is not None and outcome.intervals is not None
@@ -175,7 +162,7 @@ class _Query:
         return groups
 
     def exact_groups(self) -> list[GroupEstimate]:
-        whole = self.table.snapshot.dataframe(self._read(self.candidate_files))
+        whole = self.table.snapshot.dataframe(self.files.read_all())
         with self._reporting_groups():
             rows = self.exact_rows(whole).limit(MAX_GROUPS + 1).collect()
         self._check_groups(len(rows))
@@ -195,14 +182,14 @@ class _Query:
         )
 
     def _look(self, fraction: float) -> Look:
-        below = self._widened(weight_of_fraction(fraction))
-        files = self._read(self.lowest < below)
+        below = self.files.widened(weight_of_fraction(fraction))
+        files = self.files.read_below(below)
         self.looks += 1
         kept = F.lit(True) if self.where is None else F.expr(self.where)
         with self._reporting_groups():
             found: SampledGroups = sampled_groups(
                 rows_below(self.table, files, below),
-                fraction=(below - MIN_WEIGHT) / _WEIGHTS,
+                fraction=share_below(below),
                 weight=row_weight(self.table),
                 kept=F.coalesce(kept, F.lit(False)),
                 argument=self._number,
@@ -217,8 +204,8 @@ class _Query:
             found.rows,
             found.squared_rows,
             found.rows_of_group,
-            estimated_rows_below(self.table, below, ~self.candidate_files),
-            max_rows_above(self.table, below, self.filters, self.candidate_files),
+            estimated_rows_below(self.table, below, ~self.files.candidates),
+            max_rows_above(self.table, below, self.filters, self.files.candidates),
         )
 
     @property
@@ -242,7 +229,7 @@ class _Query:
         It is unknown for groups, and if a filter prunes files with rows: such files can hold only
         rows of high weights, whose neighbours of low weights are in files that are read.
         """
-        pruned = np.flatnonzero(~self.candidate_files & ~self.table.index.copies).tolist()
+        pruned = np.flatnonzero(~self.files.candidates & ~self.table.index.copies).tolist()
         if self.keys or any(self.table.snapshot.files[i].rows != 0 for i in pruned):
             return None
         return self._all_rows
@@ -259,11 +246,11 @@ class _Query:
         return Population(
             rows=self._all_rows,
             estimated_rows=self.table.snapshot.row_count_in_log(
-                np.flatnonzero(self.candidate_files)
+                np.flatnonzero(self.files.candidates)
             ),
             scale=scale,
             extremes=self._extremes,
-            min_rows=min_rows(self.table, self.filters, self.candidate_files),
+            min_rows=min_rows(self.table, self.filters, self.files.candidates),
             unsampled_share=self._unsampled_share,
             is_total=self.function != "avg",
         )
@@ -277,7 +264,7 @@ class _Query:
         names = self.table.index.weight_columns(self.table.label)
         if len(names) != 1 or self._is_count_of_all:
             return 0.0
-        return null_share(self.table, self.candidate_files, names[0])
+        return null_share(self.table, self.files.candidates, names[0])
 
     @property
     def _is_count_of_all(self) -> bool:
@@ -291,39 +278,11 @@ class _Query:
             return (1.0, 1.0) if counts_all else None
         if self.call.column is None:
             return None
-        found = column_extremes(self.table, self.candidate_files, self.call.column)
+        found = column_extremes(self.table, self.files.candidates, self.call.column)
         if found is None or self.function == "avg":
             return found
         # A row that has no value, or that the filter drops, adds nothing to a sum.
         return min(found[0], 0.0), max(found[1], 0.0)
-
-    def _largest_fraction(self) -> float:
-        """The largest fraction whose sample reads at most `MAX_SAMPLED_SHARE` of the bytes."""
-        order = np.argsort(self.lowest)
-        bytes_up_to = np.cumsum(self.sizes[order] * np.isfinite(self.lowest[order]))
-        bytes_up_to += self.sizes[self.lowest == -np.inf].sum()
-        total = self.sizes[self.candidate_files].sum()
-        dear = self.lowest[order][bytes_up_to > MAX_SAMPLED_SHARE * total]
-        if not len(dear) or not np.isfinite(dear[0]):
-            return 0.0 if len(dear) and dear[0] == -np.inf else MAX_SAMPLED_SHARE
-        return float(min(MAX_SAMPLED_SHARE, (dear[0] - MIN_WEIGHT) / _WEIGHTS))
-
-    def _widened(self, below: int) -> int:
-        """The highest limit of weights, up to `MAX_SAMPLED_SHARE`, that reads the same files."""
-        unread = self.lowest[self.lowest >= below]
-        highest = min(unread.min(initial=np.inf), weight_of_fraction(MAX_SAMPLED_SHARE))
-        if highest <= below:
-            return below
-        # Round to two digits, so that the sample size does not depend on the weight of one row.
-        share = float(highest - MIN_WEIGHT) / _WEIGHTS
-        unit = 10.0 ** (math.floor(math.log10(share)) - 1)
-        return max(below, weight_of_fraction(math.floor(share / unit) * unit))
-
-    def _read(self, files: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Record files as read, and return their indices."""
-        self.files_read |= files
-        self.bytes_read += int(self.sizes[files].sum())
-        return np.flatnonzero(files)
 
     @contextmanager
     def _reporting_groups(self) -> Iterator[None]:

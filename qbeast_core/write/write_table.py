@@ -194,7 +194,7 @@ def write_table(
     attempts = _Attempts(
         request, begun, reads_of(rows, location) if begun.snapshot.exists else TableReads.NONE
     )
-    result = attempts.until_committed(lambda: _try_one_pass(attempts, rows))
+    result = attempts.until_committed(lambda table: _write_in_one_pass(attempts, table, rows))
     if isinstance(result, DoesNotFit):
         if result.rows is not None and not attempts.reads_itself:
             rows = request.without_given_slices(result.rows)
@@ -228,17 +228,20 @@ class _Attempts:
         self._retries = reads is not TableReads.FIXED or request.mode is not WriteMode.OVERWRITE
         self._unused: WritableTable | None = checked
 
-    def until_committed(self, attempt: Callable[[], T]) -> T:
-        return until_committed(self.request.address.label, attempt, retries=self._retries)
+    def until_committed(self, write: Callable[[WritableTable], T]) -> T | WriteResult:
+        """Begin and write, again after each conflict; begin alone if there is nothing to do."""
 
-    def begin(self) -> WritableTable | WriteResult:
-        """The table for the next attempt, or the result if there is nothing to do."""
-        begun, self._unused = self._unused, None
-        table = begun or self.request.begin(self.checked.spark, since=self.checked)
-        if self.reads_itself and isinstance(table, WritableTable):
-            # Delta does not notice what it reads from statistics, such as `max(id)`.
-            table.transaction.read_whole_table()
-        return table
+        def attempt() -> T | WriteResult:
+            unused, self._unused = self._unused, None
+            table = unused or self.request.begin(self.checked.spark, since=self.checked)
+            if isinstance(table, WriteResult):
+                return table
+            if self.reads_itself:
+                # Delta does not notice what it reads from statistics, such as `max(id)`.
+                table.transaction.read_whole_table()
+            return write(table)
+
+        return until_committed(self.request.address.label, attempt, retries=self._retries)
 
     def give_back(self, table: WritableTable) -> None:
         """Let the next attempt use this table, because no file was written."""
@@ -249,11 +252,11 @@ class _Attempts:
         self._unused = None
 
 
-def _try_one_pass(attempts: _Attempts, rows: DataFrame) -> WriteResult | DoesNotFit:
+def _write_in_one_pass(
+    attempts: _Attempts, table: WritableTable, rows: DataFrame
+) -> WriteResult | DoesNotFit:
     """Write the rows in one pass, if there is a way that suits them."""
-    request, table = attempts.request, attempts.begin()
-    if isinstance(table, WriteResult):
-        return table
+    request = attempts.request
     result: WriteResult | DoesNotFit = DoesNotFit()
     if request.mode is WriteMode.OVERWRITE:
         result = rebuild_with_previous_tree(request, table, request.aligned(table, rows))
@@ -273,18 +276,15 @@ def _write_in_two_passes(attempts: _Attempts, rows: DataFrame) -> WriteResult:
         if source.is_checkpointed:
             # Others may have committed while the rows were checkpointed.
             attempts.discard()
-        return attempts.until_committed(lambda: _try_two_passes(attempts, source))
 
+        def write(table: WritableTable) -> WriteResult:
+            with table.transaction.pinned_reads():
+                aligned = request.aligned(table, source.rows())
+                if request.appends(table):
+                    return append(request, table, aligned)
+                return create(request, table, aligned, request.stored_schema(table, aligned))
 
-def _try_two_passes(attempts: _Attempts, source: Source) -> WriteResult:
-    request, table = attempts.request, attempts.begin()
-    if isinstance(table, WriteResult):
-        return table
-    with table.transaction.pinned_reads():
-        rows = request.aligned(table, source.rows())
-        if request.appends(table):
-            return append(request, table, rows)
-        return create(request, table, rows, request.stored_schema(table, rows))
+        return attempts.until_committed(write)
 
 
 def _issue(texts: Sequence[str], stacklevel: int) -> None:

@@ -68,10 +68,11 @@ def deletion_from(
     partly = [i for i in removed.tolist() if table.snapshot.files[i].rows != rows_to_delete[i]]
     parts = []
     if partly:
-        rows = table.rows(np.array(partly, dtype=np.int64))
-        parts.append(copies(remaining_rows(rows), table.schema))
+        rows = remaining_rows(table.snapshot.dataframe(np.array(partly, dtype=np.int64)))
+        parts.append(copies(table.in_schema(rows), table.schema))
     if rows_to_delete and table.snapshot.has_change_feed:
-        parts.append(deletions(deleted_rows(table.rows(removed)), table.schema))
+        rows = deleted_rows(table.snapshot.dataframe(removed))
+        parts.append(deletions(table.in_schema(rows), table.schema))
     return Rewrite(
         operation=operation,
         candidates=candidates,

@@ -62,7 +62,8 @@ class RowMatcher:
         self.keys = [table_spelling(schema, name, "on", table.label) for name in match.on]
         for name in self.keys:
             table_spelling(source.schema, name, "on", "the source")
-        self.both = table.snapshot.dataframe().alias(match.target_alias).crossJoin(self.source)
+        self.target = table.snapshot.dataframe().alias(match.target_alias)
+        self.both = self.target.crossJoin(self.source)
         conditions = [parse_condition(self.both, text, "where") for text in match.where]
         same = [
             column_from(name, match.target_alias) == column_from(name, match.source_alias)
@@ -90,4 +91,8 @@ class RowMatcher:
         return Candidates(self.table, files, tuple(self.source.columns))
 
     def target_rows(self, files: NDArray[np.int64]) -> DataFrame:
-        return self.table.rows(files).alias(self.match.target_alias)
+        """The rows of these files, without columns that the change adds to the table.
+
+        In conditions, such a name means the column of the source.
+        """
+        return self.table.snapshot.dataframe(files).alias(self.match.target_alias)

@@ -221,7 +221,7 @@ class _MergePlan:
             self.schema,
             F.col(matched).isNotNull(),
             self.updated,
-            alias=match.target_alias,
+            present=self.table.values_in_schema(self.matching.target, match.target_alias),
         )
 
     def _insertions(self, matched: NDArray[np.int64]) -> DataFrame:

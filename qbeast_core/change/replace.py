@@ -45,7 +45,7 @@ def replace_rows_where(
     with Source(fitting, evaluated_once, reads is not TableReads.NONE) as source:
 
         def decide(begun: WritableTable) -> Rewrite:
-            rows = source.rows()
+            rows = begun.unfilled(source.rows(), given.schema, newest)
             new, schema = _fitting(begun, rows, merge_schema), begun.schema
             _check_satisfying(new, condition)
             rewrite = deletion(begun, condition, Operation.REPLACE)

@@ -6,16 +6,17 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from qbeast_core.delta.index import TableIndex
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.delta.transaction import Transaction
-from qbeast_core.errors import NotAQbeastTable
+from qbeast_core.errors import CommitConflict, NotAQbeastTable
 from qbeast_core.locate.address import TableAddress
 from qbeast_core.model.revision import IndexConfiguration
-from qbeast_core.spark.alignment import widened
+from qbeast_core.spark.alignment import lacks_some, widened, widened_values
+from qbeast_core.spark.columns import column, column_from
 from qbeast_core.spark.slices import is_slice_of
 
 
@@ -69,8 +70,12 @@ class OpenTable:
         return self.snapshot.schema
 
     def rows(self, files: NDArray[np.int64]) -> DataFrame:
-        """The rows of these files in this schema; columns that a write adds are null."""
-        return self.snapshot.dataframe(files)
+        """The rows of these files in this schema."""
+        return self.in_schema(self.snapshot.dataframe(files))
+
+    def in_schema(self, rows: DataFrame) -> DataFrame:
+        """Rows of the snapshot in this schema; columns that a write adds are null."""
+        return rows
 
     @cached_property
     def configuration(self) -> IndexConfiguration:
@@ -100,11 +105,38 @@ class WritableTable(OpenTable):
     def schema(self) -> StructType:
         return self.transaction.metadata.schema
 
-    def rows(self, files: NDArray[np.int64]) -> DataFrame:
-        found = super().rows(files)
+    def in_schema(self, rows: DataFrame) -> DataFrame:
         if not self.transaction.metadata.changes_schema:
-            return found
-        return widened(found, self.schema, self.label)
+            return rows
+        return widened(rows, self.schema, self.label)
+
+    def values_in_schema(self, rows: DataFrame, alias: str) -> dict[str, Column]:
+        """The columns of `in_schema`, for queries in which `alias` names the rows."""
+        if not self.transaction.metadata.changes_schema:
+            return {name: column_from(name, alias) for name in self.schema.fieldNames()}
+        return widened_values(rows, self.schema, self.label, alias)
+
+    def unfilled(self, rows: DataFrame, given: StructType, earlier: OpenTable) -> DataFrame:
+        """New rows without the columns that alignment added, if the table's columns have changed.
+
+        Args:
+            rows: the rows, aligned with an earlier version of the table.
+            given: their schema before that.
+            earlier: that version.
+
+        Raises:
+            CommitConflict: the table's columns have changed, and alignment added fields of structs.
+        """
+        if self.snapshot.schema == earlier.snapshot.schema:
+            return rows
+        names = {name.lower() for name in given.fieldNames()}
+        left = rows.select(*(column(name) for name in rows.columns if name.lower() in names))
+        if lacks_some(given, left.schema):
+            raise CommitConflict(
+                f"another writer changed the columns of {self.label}, and the rows to write lack "
+                "fields of its structs; nothing was written. Run the write again"
+            )
+        return left
 
     def merge_columns(self, given: StructType) -> None:
         """Add the columns and fields of new rows that the table lacks. Raises InvalidOptions."""

@@ -19,7 +19,7 @@ from pyspark.sql.types import ArrayType, CharType, DataType, MapType, StructFiel
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.jvm.catalyst import Catalyst
 from qbeast_core.jvm.gateway import Jvm
-from qbeast_core.spark.columns import column
+from qbeast_core.spark.columns import column, column_from
 from qbeast_core.spark.schema import (
     declared_type,
     default_expression,
@@ -113,13 +113,37 @@ def with_voids(rows: DataFrame, schema: StructType, table: str) -> DataFrame:
 
 def widened(rows: DataFrame, schema: StructType, table: str) -> DataFrame:
     """Rows of a table in a schema with more columns and fields, which are null, or wider types."""
+    return _selected(rows, schema, widened_values(rows, schema, table))
+
+
+def widened_values(
+    rows: DataFrame, schema: StructType, table: str, alias: str | None = None
+) -> dict[str, Column]:
+    """The columns of `widened`, for queries in which `alias` names the rows."""
     values = {
-        field.name: column(field.name)
+        field.name: column_from(field.name, alias)
         if field.name in rows.columns
         else F.lit(None).cast(field.dataType)
         for field in schema
     }
-    return _selected(rows, schema, assigned(rows, schema, values, table, fill=True))
+    return assigned(rows, schema, values, table, fill=True)
+
+
+def lacks_some(given: DataType, stored: DataType) -> bool:
+    """Whether a type lacks a column or field that the stored one has, at some depth."""
+    if isinstance(given, StructType) and isinstance(stored, StructType):
+        fields = {field.name.lower(): field.dataType for field in given}
+        return any(
+            field.name.lower() not in fields
+            or lacks_some(fields[field.name.lower()], field.dataType)
+            for field in stored
+        )
+    if isinstance(given, ArrayType) and isinstance(stored, ArrayType):
+        return lacks_some(given.elementType, stored.elementType)
+    if isinstance(given, MapType) and isinstance(stored, MapType):
+        pairs = ((given.keyType, stored.keyType), (given.valueType, stored.valueType))
+        return any(lacks_some(*pair) for pair in pairs)
+    return False
 
 
 def is_filled_by_delta(rows: DataFrame, schema: StructType) -> bool:

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from qbeast_core.spark.columns import column_from
+from qbeast_core.spark.columns import column
 
 CHANGE_TYPE = "_change_type"
 """The column by which Delta recognizes rows of the change data feed."""
@@ -47,22 +47,22 @@ def updates(
     schema: StructType,
     is_updated: Column,
     values: Mapping[str, Column],
-    alias: str | None = None,
+    present: Mapping[str, Column] | None = None,
 ) -> DataFrame:
     """Rows of the table, some of which get new values; the others remain unchanged.
 
-    `values` are in the form that the table stores (`spark.alignment`). `alias` is the table's if
-    `rows` come from a join.
+    `values` are in the form that the table stores (`spark.alignment`). `present` are the table's
+    columns if `rows` come from a join.
     """
     action = F.when(is_updated, F.lit(_UPDATE)).otherwise(F.lit(_COPY))
     # Field by field, so that reading some fields computes only these.
-    present = {field.name: column_from(field.name, alias) for field in schema}
+    before = dict(present or {field.name: column(field.name) for field in schema})
     after = {
-        field.name: F.when(is_updated, values[field.name]).otherwise(present[field.name])
+        field.name: F.when(is_updated, values[field.name]).otherwise(before[field.name])
         for field in schema
         if field.name in values
     }
-    return _changes(rows, action, row(schema, alias), _struct({**present, **after}))
+    return _changes(rows, action, _struct(before), _struct({**before, **after}))
 
 
 def union_all(parts: Sequence[DataFrame]) -> DataFrame:
@@ -102,9 +102,9 @@ def feed_rows(changes: DataFrame) -> DataFrame:
     )
 
 
-def row(schema: StructType, alias: str | None = None) -> Column:
+def row(schema: StructType) -> Column:
     """A row of the table as one value."""
-    return _struct({field.name: column_from(field.name, alias) for field in schema})
+    return _struct({field.name: column(field.name) for field in schema})
 
 
 def _struct(values: Mapping[str, Column]) -> Column:

@@ -14,6 +14,7 @@ from os import PathLike
 from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from qbeast_core.delta.application import ApplicationTransaction
 from qbeast_core.delta.reads import TableReads, reads_of
@@ -189,11 +190,11 @@ def write_table(
     begun = request.begin(spark)
     if isinstance(begun, WriteResult):
         return begun
-    rows = _prepare(request, begun, df)
+    given = request.without_given_slices(df)
+    rows = _prepare(request, begun, given)
     location = request.address.location
-    attempts = _Attempts(
-        request, begun, reads_of(rows, location) if begun.snapshot.exists else TableReads.NONE
-    )
+    reads = reads_of(rows, location) if begun.snapshot.exists else TableReads.NONE
+    attempts = _Attempts(request, begun, given.schema, reads)
     result = attempts.until_committed(lambda table: _write_in_one_pass(attempts, table, rows))
     if isinstance(result, DoesNotFit):
         if result.rows is not None and not attempts.reads_itself:
@@ -208,7 +209,7 @@ def write_table(
 def _prepare(request: WriteRequest, table: WritableTable, given: DataFrame) -> DataFrame:
     """Align the rows with the table and check the request, before anything is computed."""
     # Before the rows are evaluated, because a column's default can be the current time.
-    rows = request.aligned(table, request.without_given_slices(given))
+    rows = request.aligned(table, given)
     request.check(table, rows.schema)
     if not request.appends(table):
         schema = request.stored_schema(table, rows)
@@ -219,10 +220,19 @@ def _prepare(request: WriteRequest, table: WritableTable, given: DataFrame) -> D
 class _Attempts:
     """Begins the attempts of a write; the first one reuses the transaction that was checked."""
 
-    def __init__(self, request: WriteRequest, checked: WritableTable, reads: TableReads) -> None:
-        """`reads`: how the rows are read from the table that they are written to."""
+    def __init__(
+        self, request: WriteRequest, checked: WritableTable, given: StructType, reads: TableReads
+    ) -> None:
+        """Prepare the attempts.
+
+        Args:
+            checked: the version of the table with which the rows were aligned.
+            given: the schema of the rows before that.
+            reads: how the rows are read from the table that they are written to.
+        """
         self.request = request
         self.checked = checked
+        self._given = given
         self.reads_itself = reads is not TableReads.NONE
         # Rows of an earlier version would replace what others committed since.
         self._retries = reads is not TableReads.FIXED or request.mode is not WriteMode.OVERWRITE
@@ -243,6 +253,10 @@ class _Attempts:
 
         return until_committed(self.request.address.label, attempt, retries=self._retries)
 
+    def aligned(self, table: WritableTable, rows: DataFrame) -> DataFrame:
+        """The rows as this version of the table stores them."""
+        return self.request.aligned(table, table.unfilled(rows, self._given, self.checked))
+
     def give_back(self, table: WritableTable) -> None:
         """Let the next attempt use this table, because no file was written."""
         self._unused = table
@@ -259,9 +273,9 @@ def _write_in_one_pass(
     request = attempts.request
     result: WriteResult | DoesNotFit = DoesNotFit()
     if request.mode is WriteMode.OVERWRITE:
-        result = rebuild_with_previous_tree(request, table, request.aligned(table, rows))
+        result = rebuild_with_previous_tree(request, table, attempts.aligned(table, rows))
     elif request.appends(table) and not request.replaces_guess(table):
-        result = append_single_file(request, table, request.aligned(table, rows))
+        result = append_single_file(request, table, attempts.aligned(table, rows))
     if isinstance(result, DoesNotFit) and result.rows is None:
         attempts.give_back(table)
     return result
@@ -279,7 +293,7 @@ def _write_in_two_passes(attempts: _Attempts, rows: DataFrame) -> WriteResult:
 
         def write(table: WritableTable) -> WriteResult:
             with table.transaction.pinned_reads():
-                aligned = request.aligned(table, source.rows())
+                aligned = attempts.aligned(table, source.rows())
                 if request.appends(table):
                     return append(request, table, aligned)
                 return create(request, table, aligned, request.stored_schema(table, aligned))

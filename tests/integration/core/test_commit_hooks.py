@@ -59,8 +59,10 @@ def test_every_operation_is_seen_described_and_refused(spark: SparkSession, tmp_
         return QbeastTable.for_path(spark, path)
 
     def write(first: int, last: int, mode: str = "append") -> Callable[[], Any]:
-        new = rows(spark, first, last)
-        return lambda: write_table(new, path=path, mode=mode, columns_to_index=["id"])
+        new, bounds = rows(spark, first, last), {"id": {"min": 0, "max": 99}}
+        return lambda: write_table(
+            new, path=path, mode=mode, columns_to_index=["id"], column_stats=bounds
+        )
 
     steps: dict[str, list[Callable[[], Any]]] = {
         "create": [write(0, 40)],

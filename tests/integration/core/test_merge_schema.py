@@ -13,11 +13,12 @@ from pyspark.sql.functions import expr
 
 from qbeast_core import QbeastTable, failpoints, write_table
 from qbeast_core.delta.schema_merge import MERGE_SETTING
-from qbeast_core.errors import IndexMismatch, InvalidOptions, UnknownColumn
+from qbeast_core.errors import CommitConflict, IndexMismatch, InvalidOptions, UnknownColumn
 from qbeast_core.jvm.settings import changed_settings
 from tests.integration.core.other_threads import Once
 from tests.support.delta_log import actions, last_version, plain
 from tests.support.invariants import assert_samples, assert_sound
+from tests.support.views import viewed
 
 FIRST = (
     "id, named_struct('x', id) s, array(named_struct('x', id)) l, map('k', named_struct('x', id)) m"
@@ -363,3 +364,107 @@ def test_a_replacement_by_no_rows_adds_columns_to_a_table_with_a_change_feed(
     changes = spark.read.format("delta").option("readChangeFeed", "true")
     deleted = changes.option("startingVersion", 1).load(ours)
     assert deleted.where("_change_type = 'delete'").count() == 10
+
+
+@pytest.mark.parametrize("merge_schema", [False, True])
+@pytest.mark.parametrize(
+    ("change", "columns", "value"),
+    [
+        ("drop column z", ["id", "y"], None),
+        ("rename column z to zz", ["id", "zz", "y"], None),
+        ("alter column z set default 7", ["id", "z", "y"], 7),
+    ],
+)
+def test_columns_that_the_rows_lack_are_those_of_the_commit(
+    spark: SparkSession,
+    tmp_path: Path,
+    change: str,
+    columns: list[str],
+    value: int | None,
+    merge_schema: bool,
+) -> None:
+    path = str(tmp_path)
+    features = MAPPED | {"delta.feature.allowColumnDefaults": "supported"}
+    old = spark.range(9).selectExpr("id", "2 z", "3 y")
+    write_table(old, path=path, columns_to_index="id", properties=features)
+    other = Once(lambda: spark.sql(f"alter table delta.`{path}` {change}"))
+    with failpoints.at(failpoints.BEFORE_COMMIT, other):
+        rows = spark.range(9, 12).selectExpr("id", "4 y")
+        write_table(rows, path=path, merge_schema=merge_schema)
+    assert other.happened
+    table = plain(spark, path)
+    assert table.columns == columns
+    if columns[1] != "y":
+        assert {row[1] for row in table.where("id >= 9").collect()} == {value}
+    assert_sound(spark, path)
+
+
+def test_a_condition_of_a_replacement_is_met_by_the_defaults_of_the_commit(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    features = {"delta.feature.allowColumnDefaults": "supported"}
+    old = spark.range(9).selectExpr("id", "2 z")
+    write_table(old, path=path, columns_to_index="id", properties=features)
+    change = f"alter table delta.`{path}` alter column z set default 7"
+    with failpoints.at(failpoints.BEFORE_COMMIT, Once(lambda: spark.sql(change))):
+        QbeastTable.for_path(spark, path).replace_where(spark.range(5), "id < 9")
+    assert {row.z for row in plain(spark, path).collect()} == {7}
+
+
+def test_fields_that_the_rows_lack_are_not_filled_for_other_columns(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    old = spark.range(9).selectExpr("id", "named_struct('x', 1, 'y', 2) s")
+    write_table(old, path=path, columns_to_index="id", properties=MAPPED)
+    other = Once(lambda: spark.sql(f"alter table delta.`{path}` drop column s.y"))
+    with (
+        failpoints.at(failpoints.BEFORE_COMMIT, other),
+        pytest.raises(CommitConflict, match="another writer changed the columns"),
+    ):
+        rows = spark.range(9, 12).selectExpr("id", "named_struct('x', 1) s")
+        write_table(rows, path=path, merge_schema=True)
+    assert plain(spark, path).count() == 9
+
+
+@pytest.mark.parametrize(
+    ("options", "on", "matched"),
+    [
+        ({"where": "extra > 50"}, "and extra > 50", "then update set *"),
+        ({"update_where": "extra > 50"}, "", "and extra > 50 then update set *"),
+        (
+            {"update": {"a": "extra + 1", "extra": "extra"}},
+            "",
+            "then update set a = extra + 1, extra = source.extra",
+        ),
+    ],
+)
+def test_names_that_only_the_source_has_stay_its_own(
+    spark: SparkSession, tmp_path: Path, options: dict[str, Any], on: str, matched: str
+) -> None:
+    twins = Twins(spark, tmp_path, "id, cast(id as int) a", {})
+    source = spark.sql("select id, cast(id as int) a, cast(id * 10 as int) extra from range(3, 8)")
+    QbeastTable.for_path(spark, twins.indexed).merge(
+        source, "id", insert=False, merge_schema=True, **options
+    )
+    with viewed(source):
+        spark.sql(
+            f"merge with schema evolution into delta.`{twins.plain}` target using source "
+            f"on target.id = source.id {on} when matched {matched}"
+        )
+    twins.assert_alike()
+
+
+def test_a_condition_of_a_replacement_may_name_a_column_that_it_adds(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path)
+    feed = {"delta.enableChangeDataFeed": "true"}
+    write_table(spark.range(9), path=path, columns_to_index="id", properties=feed)
+    source = spark.range(3, 6).selectExpr("id", "id + 1 as extra")
+    table = QbeastTable.for_path(spark, path)
+    table.replace_matching(source, "id", where="extra > 5", merge_schema=True)
+    expected = [*((i, None) for i in range(9) if i != 5), (3, 4), (4, 5), (5, 6)]
+    assert sorted(map(str, map(tuple, plain(spark, path).collect()))) == sorted(map(str, expected))
+    assert_sound(spark, path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 
@@ -78,10 +78,14 @@ def parse_columns(value: str | Sequence[str]) -> tuple[IndexedColumn, ...]:
     """
     if isinstance(value, str):
         items: list[object] = list(value.split(","))
-    elif isinstance(value, Iterable):
+    elif _is_iterable(value) and not isinstance(value, Set):
         items = list(value)
     else:
-        raise InvalidOptions(f"columns_to_index must be a list of names or a string, got {value!r}")
+        # Their order is part of the index, and a set has none.
+        raise InvalidOptions(
+            "columns_to_index must be a string or a list of names such as 'user_id' or "
+            f"'user_id:hash', got {value!r:.200}"
+        )
     columns = tuple(_parse_column(item) for item in items)
     if not 1 <= len(columns) <= MAX_COLUMNS:
         raise InvalidOptions(

@@ -87,8 +87,8 @@ def _check_unneeded(table: OpenTable, dropped: Sequence[str]) -> None:
     if needed:
         raise InvalidOptions(
             f"{table.label} is indexed or sampled by {', '.join(map(repr, needed))}, which cannot "
-            "be dropped; first rewrite the table with write_table(..., mode='overwrite') and other "
-            "columns_to_index or another sample_key"
+            "be dropped; first rewrite the table with write_table(..., mode='overwrite', "
+            "overwrite_schema=False) and other columns_to_index or another sample_key"
         )
 
 

@@ -169,8 +169,8 @@ class TableIndex:
             raise IncompatibleTable(
                 f"the index of {table} needs a column that was dropped, renamed or retyped: "
                 f"{problem}. Restore the column's name and type, or rewrite the table with "
-                "write_table(..., mode='overwrite') and other columns_to_index or another "
-                "sample_key"
+                "write_table(..., mode='overwrite', overwrite_schema=False) and other "
+                "columns_to_index or another sample_key"
             ) from None
 
     def lost_column(self, table: str) -> str | None:

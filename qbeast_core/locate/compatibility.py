@@ -11,7 +11,7 @@ from qbeast_core.delta.planned import planned_table
 from qbeast_core.errors import IncompatibleTable, Remedy
 from qbeast_core.jvm.settings import pads_chars
 from qbeast_core.locate.open_table import OpenTable
-from qbeast_core.model.legacy import has_legacy_tags
+from qbeast_core.model.legacy import has_legacy_tags, is_copy
 from qbeast_core.model.revision import SAMPLE_KEY_PROPERTY
 from qbeast_core.model.slices import SLICE_COLUMN
 from qbeast_core.names import quoted
@@ -71,6 +71,17 @@ def check_writable(table: OpenTable) -> None:
         _check_slices(table)
 
 
+def check_no_copies(table: OpenTable) -> None:
+    """Raise IncompatibleTable if reads of the table return copies of rows too."""
+    copies = sum(is_copy(file.tags) for file in table.snapshot.files)
+    if copies:
+        raise IncompatibleTable(
+            f"{table.label} has {copies} files with copies of rows, left by qbeast-spark 0.2 to "
+            "0.5, so its own rows would be written twice; run migrate_format on the table first, "
+            "or write QbeastTable.dataframe(), which leaves copies out, to another table"
+        )
+
+
 def _check_padding(table: OpenTable) -> None:
     """Raise IncompatibleTable if rewritten rows would be placed by other values than are read."""
     known = {field.name: field for field in table.snapshot.schema}
@@ -91,7 +102,8 @@ def check_supported(table: OpenTable) -> None:
     if columns := table.snapshot.partition_columns:
         raise IncompatibleTable(
             f"{table.label} is partitioned by {', '.join(columns)}, but an indexed table cannot "
-            "have partitions; rewrite it without them",
+            "have partitions; rewrite it with write_table(..., mode='overwrite', "
+            "overwrite_schema=False), which removes them",
             Remedy.REWRITE,
         )
 
@@ -172,7 +184,8 @@ def _refuse_outside(table: OpenTable, is_outside: Callable[[str], bool]) -> None
     if outside:
         raise IncompatibleTable(
             f"{table.label} has {len(outside)} files outside its directory, such as {outside[0]}; "
-            "it shares them with the table that it was cloned from. Rewrite all its rows first",
+            "it shares them with the table that it was cloned from. Rewrite all its rows first, "
+            "with write_table(..., mode='overwrite', overwrite_schema=False)",
             Remedy.REWRITE,
         )
 
@@ -187,7 +200,8 @@ def _check_slices(table: OpenTable) -> None:
     raise IncompatibleTable(
         f"{table.label} computes its slices from {sliced:.200}, but its samples from "
         f"hash({sampled}). If the table property {SAMPLE_KEY_PROPERTY} was changed, change it "
-        "back. Otherwise rebuild the table with write_table(..., mode='overwrite')",
+        "back. Otherwise rebuild the table with write_table(..., mode='overwrite', "
+        "overwrite_schema=False)",
         Remedy.REWRITE,
     )
 

@@ -253,7 +253,7 @@ def _indexed_already(table: OpenTable, options: IndexOptions) -> ConvertResult:
         raise IndexMismatch(
             f"{table.label} is already indexed, by {', '.join(latest.columns)}; to index it by "
             f"{', '.join(column.name for column in columns)}, write all of its rows again with "
-            "write_table(..., mode='overwrite') and all index options"
+            "write_table(..., mode='overwrite', overwrite_schema=False) and all index options"
         )
     kept = continued_transformers(latest, None, snapshot.schema, table.label)
     asked_for = continued_transformers(latest, columns, snapshot.schema, table.label)

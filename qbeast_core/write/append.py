@@ -51,7 +51,8 @@ def _index(request: WriteRequest, table: WritableTable, rows: DataFrame) -> Exis
             f"{table.label} is indexed or sampled by {', '.join(map(repr, late))}, an identity "
             "column whose values Delta generates only after rows are placed in the index; append "
             "with plain Delta and then run optimize, or rewrite the table with write_table(..., "
-            "mode='overwrite') and other columns_to_index or another sample_key"
+            "mode='overwrite', overwrite_schema=False) and other columns_to_index or another "
+            "sample_key"
         )
     return ExistingIndex(
         replace(metadata, properties=request.options.kept_by_append(metadata.properties)),

@@ -116,7 +116,7 @@ def continued_transformers(
                 f"{table} is indexed by {', '.join(current.columns)}, but the write asks for "
                 f"{', '.join(column.name for column in wanted)}; an append cannot change the "
                 "columns: set columns_to_index back, or write all rows of the table again with "
-                "mode='overwrite' and all index options"
+                "mode='overwrite', overwrite_schema=False and all index options"
             )
     kinds = [column.kind for column in wanted] if wanted else [None] * len(current.columns)
     return tuple(
@@ -179,7 +179,7 @@ def check_sample_key(
         raise IndexMismatch(
             f"{table} has {has}, but the write asks for sample_key {asked}; a table samples "
             "all its rows by the same columns: set sample_key back, or write all rows of the "
-            "table again with mode='overwrite' and all index options"
+            "table again with mode='overwrite', overwrite_schema=False and all index options"
         )
 
 
@@ -189,7 +189,8 @@ def check_slices(wanted: bool, has_slices: bool, table: str) -> None:
         raise IndexMismatch(
             f"{table} {'stores' if has_slices else 'does not store'} slices, but the write asks "
             f"for slices={wanted}; a write cannot change this for existing files: set slices back, "
-            "or write all rows of the table again with mode='overwrite' and all index options"
+            "or write all rows of the table again with mode='overwrite', overwrite_schema=False "
+            "and all index options"
         )
 
 

@@ -22,7 +22,7 @@ from qbeast_core.delta.schema_merge import merges_schema
 from qbeast_core.errors import SampleWarning
 from qbeast_core.jvm.failures import typed_errors
 from qbeast_core.locate.address import address_to_write
-from qbeast_core.locate.compatibility import check_planned
+from qbeast_core.locate.compatibility import check_no_copies, check_planned
 from qbeast_core.locate.open_table import WritableTable
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.options import AUTO, WriteMode, parse_flag, parse_path, parse_user_metadata
@@ -194,6 +194,8 @@ def write_table(
     rows = _prepare(request, begun, given)
     location = request.address.location
     reads = reads_of(rows, location) if begun.snapshot.exists else TableReads.NONE
+    if reads is not TableReads.NONE and not request.appends(begun):
+        check_no_copies(begun)
     attempts = _Attempts(request, begun, given.schema, reads)
     result = attempts.until_committed(lambda table: _write_in_one_pass(attempts, table, rows))
     if isinstance(result, DoesNotFit):

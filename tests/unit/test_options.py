@@ -135,6 +135,12 @@ def test_any_option_is_understood_or_refused(value: Any) -> None:
             assert all(isinstance(column.name, str) and column.name for column in parsed)
 
 
+@pytest.mark.parametrize("value", [{"a": "hash"}, {"a", "b"}, b"a", 5])
+def test_columns_to_index_are_a_string_or_a_list_in_order(value: Any) -> None:
+    with pytest.raises(InvalidOptions, match="must be a string or a list of names"):
+        parse_columns(value)
+
+
 @given(st.one_of(st.floats(), st.integers(), st.text(), st.none(), st.booleans()))
 @example(10**400)
 def test_any_fraction_is_taken_or_refused(value: Any) -> None:

@@ -181,7 +181,7 @@ def test_every_operation_reports_a_lost_indexed_column_with_the_same_message(
     )
     assert sentence.endswith(
         ". Restore the column's name and type, or rewrite the table with write_table(..., "
-        "mode='overwrite') and other columns_to_index or another sample_key"
+        "mode='overwrite', overwrite_schema=False) and other columns_to_index or another sample_key"
     )
     # What can be answered without the index is answered, and says the same.
     told = sentence.replace("TABLE", f"default.{name}")

@@ -102,6 +102,20 @@ def test_an_unmigrated_table_reads_correctly_and_rejects_writes(
     assert last_version(path) == before
 
 
+def test_copies_are_not_written_as_rows(spark: SparkSession, tmp_path: Path) -> None:
+    path, other = copied(REPLICATED, tmp_path), str(tmp_path / "other")
+    table, before = QbeastTable.for_path(spark, path), last_version(path)
+    for own_rows in (plain(spark, path), table.dataframe()):
+        with pytest.raises(IncompatibleTable, match="written twice; run migrate_format"):
+            write_table(own_rows, path=path, mode="overwrite", columns_to_index="a")
+    assert last_version(path) == before
+    write_table(table.dataframe(), path=other, columns_to_index="a")
+    expected = sidecar(REPLICATED)
+    assert count_and_sum(plain(spark, other)) == (expected["row_count"], expected["sum_id"])
+    write_table(new_rows(spark, 0, 5), path=path, mode="overwrite", columns_to_index="a")
+    assert plain(spark, path).count() == 5
+
+
 def test_without_copies_only_tags_change(spark: SparkSession, tmp_path: Path) -> None:
     path = copied(PLAIN, tmp_path)
     old, files = live_adds(path), sorted(Path(path).glob("*.parquet"))

@@ -75,7 +75,7 @@ class TestSnapshot:
         assert "is indexed by ['id', 'dbt_valid_from']" in told
         rewriting = (
             f"write_table(spark.table('{table}'), table='{table}', mode='overwrite', "
-            "columns_to_index=['name'])"
+            "overwrite_schema=False, columns_to_index=['name'])"
         )
         assert rewriting in told
         told = message_of(failed, "plain")

@@ -26,4 +26,5 @@ def test_the_arguments_are_those_of_the_model(config: dict[str, Any]) -> None:
     for table, named in (("`s`.`m`", "s.m"), ("`s`.`a-b`", "`s`.`a-b`")):
         (argument,) = shlex.split(shlex.quote(conversion_arguments(table, spec)))
         assert yaml.safe_load(argument) == {"table": named, **config}
-        assert f"table={named!r}, mode='overwrite', columns_to_index=" in rewrite_call(table, spec)
+        keeping = "mode='overwrite', overwrite_schema=False, columns_to_index="
+        assert f"table={named!r}, {keeping}" in rewrite_call(table, spec)

@@ -154,7 +154,10 @@ def _hindrance(session: SparkSession, table: str, spec: ModelSpec) -> QbeastErro
 
 def _write_call(table: str, to: str, mode: str, spec: ModelSpec) -> str:
     options = ", ".join(f"{key}={value!r}" for key, value in _options(spec).items())
-    return f"write_table(spark.table({_plain(table)!r}), table={to!r}, mode={mode!r}, {options})"
+    # An overwrite then keeps what rows do not have, such as NOT NULL.
+    schema = ", overwrite_schema=False" if mode == "overwrite" else ""
+    rows = f"spark.table({_plain(table)!r})"
+    return f"write_table({rows}, table={to!r}, mode={mode!r}{schema}, {options})"
 
 
 def _with_suffix(table: str, suffix: str) -> str:

@@ -159,7 +159,7 @@ def model_spec(
     return ModelSpec(
         name=str(model["alias"]),
         selector=selector_of(model),
-        columns_to_index=columns if isinstance(columns, str) else list(columns),
+        columns_to_index=list(columns) if isinstance(columns, tuple) else columns,
         cube_size=_or(config.get("cube_size"), "auto"),
         column_stats=config.get("column_stats"),
         sample_key=config.get("sample_key"),

@@ -18,11 +18,13 @@ from qbeast_core.jvm.gateway import Jvm
 
 _CLAUSE = re.compile("tablesample", re.IGNORECASE)
 _TOKEN = re.compile(
-    r"""(?P<between>\s+ | --[^\n]* | /\*.*?\*/)
+    r"""(?P<between>\s+ | --[^\n]* | (?P<comment>/\*))
     | [rR]'[^']*' | [rR]"[^"]*" | '(?:\\.|[^'\\])*' | "(?:\\.|[^"\\])*"
     | `[^`]*` | \w+ | \|> | .""",
     re.DOTALL | re.VERBOSE,
 )
+_COMMENT_BOUND = re.compile(r"/\*|\*/")
+_SIZE = re.compile(r"tablesample\s*\((.*?)\)", re.IGNORECASE | re.DOTALL)
 _ALIASES = frozenset({"SubqueryAlias", "UnresolvedSubqueryColumnAliases"})
 _MADE_BY_A_CLAUSE = frozenset({"GlobalLimit", "Sample"})
 _STORED = frozenset(
@@ -50,6 +52,7 @@ class Sampled(Enum):
     TABLE = "a table, or `select * from table [where ...]` in parentheses"
     COMMON_TABLE = "a WITH query of the statement"
     OLD_VERSION = "a table at a version or a time"
+    OPTIONS = "a table that is read with options, or as a stream"
     OTHER = "any other query"
 
 
@@ -62,6 +65,8 @@ class SampleClause:
     with_pipe: Span
     """The same with the `|>` before it, if it is a step of a pipe."""
     sampled: Sampled
+    size: str
+    """What the first parentheses enclose, without comments."""
     parts: tuple[str, ...] = ()
     """The unquoted parts of the table's name; none for other queries."""
     table: Span | None = None
@@ -160,7 +165,8 @@ class _Clauses:
         is_piped = before is not None and before.group() == "|>"
         start = before.start() if before is not None and is_piped else clause.start
         with_pipe = self._in_statement(Span(start, clause.end))
-        other = SampleClause(self._in_statement(clause), with_pipe, Sampled.OTHER)
+        size = _size(self._text[clause.start : clause.end])
+        other = SampleClause(self._in_statement(clause), with_pipe, Sampled.OTHER, size)
         if is_piped:
             return other
         relation, has_alias = self._without_alias(plan)
@@ -171,20 +177,15 @@ class _Clauses:
         sampled = Sampled.TABLE
         if relation.nodeName() == "RelationTimeTravel":
             relation, sampled = relation.relation(), Sampled.OLD_VERSION
-        if not self._is_plain_table(relation) or self._is_table_query(relation):
+        if relation.nodeName() != "UnresolvedRelation" or self._is_table_query(relation):
             return other
+        if relation.isStreaming() or not relation.options().isEmpty():
+            sampled = Sampled.OPTIONS
         parts = tuple(map(str, Jvm.elements(relation.multipartIdentifier())))
         if len(parts) == 1 and parts[0].lower() in common:
             sampled = Sampled.COMMON_TABLE
         table = self._in_statement(self._span(relation))
         return replace(other, sampled=sampled, parts=parts, table=table, has_alias=has_alias)
-
-    def _is_plain_table(self, relation: Any) -> bool:
-        return (
-            relation.nodeName() == "UnresolvedRelation"
-            and relation.options().isEmpty()
-            and not relation.isStreaming()
-        )
 
     def _is_table_query(self, relation: Any) -> bool:
         """Whether the relation is named in the query `TABLE name`, which takes no subquery."""
@@ -193,7 +194,7 @@ class _Clauses:
 
     def _token_before(self, position: int) -> re.Match[str] | None:
         """The last token of the text before a position, apart from spaces and comments."""
-        tokens = _TOKEN.finditer(self._text, 0, position)
+        tokens = _tokens(self._text, position)
         return next((t for t in reversed(list(tokens)) if t["between"] is None), None)
 
     def _without_alias(self, plan: Any) -> tuple[Any, bool]:
@@ -225,3 +226,33 @@ class _Clauses:
 
     def _in_statement(self, span: Span) -> Span:
         return Span(span.start + self._offset, span.end + self._offset)
+
+
+def _tokens(text: str, end: int) -> Iterator[re.Match[str]]:
+    """The tokens of a text up to a position; of a comment, only its first two characters."""
+    position = 0
+    while position < end and (token := _TOKEN.match(text, position, end)) is not None:
+        yield token
+        position = token.end() if token["comment"] is None else _end_of_comment(text, position)
+
+
+def _end_of_comment(text: str, start: int) -> int:
+    """Where the comment that starts at a position ends, because comments can contain others."""
+    depth = 0
+    for bound in _COMMENT_BOUND.finditer(text, start):
+        depth += 1 if bound.group() == "/*" else -1
+        if depth == 0:
+            return bound.end()
+    return len(text)
+
+
+def _size(clause: str) -> str:
+    """The text in the first parentheses of a clause, without comments.
+
+    >>> _size("tablesample /* a /* b */ ( */ (10 -- c\\n percent) repeatable (1)")
+    '10   percent'
+    """
+    tokens = _tokens(clause, len(clause))
+    plain = "".join(" " if token["between"] else token.group() for token in tokens)
+    found = _SIZE.match(plain)
+    return found.group(1) if found else ""

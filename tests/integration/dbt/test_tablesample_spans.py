@@ -157,6 +157,8 @@ def test_a_stored_view_takes_a_subquery_in_place_of_the_sample(spark: SparkSessi
         ("from x\n|> -- a\n  tablesample (1 percent)\n|> as y", "from x\n\n|> as y"),
         ("from x -- |>\n tablesample (1 percent) y", "from x -- |>\n y"),
         ("from (table x) tablesample (1 percent)", "from (table x)"),
+        ("select 1 from x tablesample (1 percent)where a", "select 1 from x where a"),
+        ("from (select * from x tablesample (1 percent))", "from (select * from x)"),
         ("select 'x tablesample (1 percent)' from x -- tablesample (1 percent)", None),
         ("select * from x tablesample (5 rows)", None),
         ("select 'no end tablesample (1 percent)", None),

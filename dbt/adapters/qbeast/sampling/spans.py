@@ -15,12 +15,12 @@ from pyspark.sql import SparkSession
 
 from qbeast_core import SampleClause, Sampled, Span, quoted, sampled_statement
 
-_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
-_SIZE = re.compile(r"tablesample\s*\((.*?)\)", re.IGNORECASE | re.DOTALL)
 _PERCENT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s+percent\s*", re.IGNORECASE)
+_BETWEEN_WORDS = re.compile(r"\W|$")
 REASONS = {
     Sampled.COMMON_TABLE: "it is a WITH query of this statement, not a table",
     Sampled.OLD_VERSION: "the index can sample only the current version of a table",
+    Sampled.OPTIONS: "the index cannot sample a table that is read with options or as a stream",
     Sampled.OTHER: "the index can sample only a table named directly before TABLESAMPLE",
 }
 
@@ -133,9 +133,10 @@ def without_samples(spark: SparkSession, sql: str) -> str:
         return sql
     sql = statement.sql
     for each in reversed(statement.clauses):
-        if _PERCENT.fullmatch(_size(sql[each.clause.start : each.clause.end])):
+        if _PERCENT.fullmatch(each.size):
             start, end = each.with_pipe
-            sql = sql[:start].rstrip(" \t") + sql[end:]
+            between = "" if _BETWEEN_WORDS.match(sql, end) else " "
+            sql = sql[:start].rstrip(" \t") + between + sql[end:]
     return sql
 
 
@@ -143,11 +144,10 @@ def _sample_of(sql: str, clause: SampleClause) -> Sample | Leftover:
     label = ".".join(clause.parts) or "a subquery"
     text = sql[clause.clause.start : clause.clause.end]
     is_run_sample = RUN_SAMPLE_COMMENT in text
-    size = _size(text)
-    percent = _PERCENT.fullmatch(size)
+    percent = _PERCENT.fullmatch(clause.size)
     if clause.parts and percent is None:
         return Leftover(
-            label, f"the index supports (p percent), not ({size.strip()})", is_run_sample
+            label, f"the index supports (p percent), not ({clause.size.strip()})", is_run_sample
         )
     if percent is None or clause.table is None or clause.sampled is not Sampled.TABLE:
         return Leftover(label, REASONS[clause.sampled], is_run_sample)
@@ -160,9 +160,3 @@ def _sample_of(sql: str, clause: SampleClause) -> Sample | Leftover:
         has_alias=clause.has_alias,
         is_run_sample=is_run_sample,
     )
-
-
-def _size(clause: str) -> str:
-    """The text in the first parentheses of a clause."""
-    found = _SIZE.match(_COMMENT.sub(" ", clause))
-    return found.group(1) if found else ""

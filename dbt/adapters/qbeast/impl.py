@@ -91,8 +91,13 @@ class QbeastAdapter(SparkAdapter):
             models.key_checks.check_no_sample(node_config or {}, node.name)
         models.key_checks.check_no_misspelt_keys(node_config or {})
         models.configuration.default_to_delta(node_config)
+        models.key_checks.check_known_format(node_config or {}, self._is_known_format)
         if getattr(node, "resource_type", None) == "test":
             models.configuration.allow_any_column_names(node_config)
+
+    def _is_known_format(self, name: str) -> bool:
+        with self._running(f"the format {name}") as session:
+            return spark.formats.is_known_format(session, name)
 
     @available.parse_none
     @classmethod
@@ -463,6 +468,14 @@ class QbeastAdapter(SparkAdapter):
                 is_incremental_run=is_incremental_run,
                 is_indexed=is_indexed,
             )
+
+    @available.parse_none
+    def qbeast_check_query(self, query: str, spec: "ModelSpec | None") -> None:
+        """Analyses a model's query, and looks up the columns of its index in it."""
+        with self._running(query):
+            schema = self._handle().frame(query).schema
+            if spec is not None:
+                models.same_index.check_known_columns(spec, schema)
 
     @available.parse_none
     def qbeast_build_plan(

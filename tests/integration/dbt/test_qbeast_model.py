@@ -315,11 +315,32 @@ class TestReplacesOtherRelations:
             "was_parquet.sql": "{{ config(materialized='table', file_format='parquet') }} "
             "select 1 as id",
             "was_table.sql": "{{ config(materialized='table') }} select 1 as id;\n",
+            "kept.sql": "{{ config(materialized='incremental') }} select 1 as id",
         }
 
     def test_a_view_and_a_parquet_table_make_room(self, project: Any, spark: SparkSession) -> None:
         run_dbt(["run"])
+        wrong = {
+            "was_view": ("materialized='qbeast', columns_to_index='idd'", "did you mean 'id'"),
+            "was_parquet": ("materialized='table'", "[UNRESOLVED_COLUMN"),
+            "kept": (
+                "materialized='incremental', file_format='detla'",
+                "file_format='detla' is not a format that Spark knows (did you mean 'delta'?)",
+            ),
+        }
+        for name, (config, _) in wrong.items():
+            column = "nope" if name == "was_parquet" else "2"
+            text = f"{{{{ config({config}) }}}} select {column} as id"
+            write_file(text, project.project_root, f"models/{name}.sql")
+        select = ("-s", *wrong)
+        for option in ([], ["--full-refresh"]):
+            results = run_dbt(["run", *select, *option], expect_pass=False)
+            for name, (_, told) in wrong.items():
+                assert told in message_of(results, name)
+                assert spark.table(f"{project.test_schema}.{name}").collect() == [(1,)]
+
         text = "{{ config(materialized='qbeast', columns_to_index='id') }} select 2 as id"
+        write_file("select 1 as id", project.project_root, "models/kept.sql")
         for name in ("was_view", "was_parquet"):
             write_file(text, project.project_root, f"models/{name}.sql")
         results = run_dbt(["run"])

@@ -8,6 +8,7 @@ import pytest
 from dbt.adapters.qbeast.models.configuration import (
     ModelSpec,
     QbeastConfig,
+    default_to_delta,
     is_incremental,
     is_indexed,
     model_increment,
@@ -20,6 +21,7 @@ from dbt.adapters.qbeast.models.descriptions import (
     descriptions_of,
 )
 from dbt.adapters.qbeast.models.key_checks import (
+    check_known_format,
     check_no_misplaced_keys,
     check_no_misspelt_keys,
     check_no_sample,
@@ -349,3 +351,22 @@ def test_only_data_tests_have_a_sample(sample: Any) -> None:
 @pytest.mark.parametrize("config", [{}, {"sample": None}, {"sample": False}])
 def test_runs_on_a_sample_may_read_a_table_whole(config: dict[str, Any]) -> None:
     check_no_sample(config, "orders")
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [(None, "delta"), ("", "delta"), ("DELTA", "delta"), ("Parquet", "parquet"), ("a.B", "a.B")],
+)
+def test_a_format_has_the_name_that_macros_compare(given: str | None, name: str) -> None:
+    config = {"file_format": given}
+    default_to_delta(config)
+    assert config == {"file_format": name}
+
+
+@pytest.mark.parametrize("materialized", ["table", "incremental", "qbeast", "snapshot", "seed"])
+def test_a_format_that_spark_does_not_know_is_refused(materialized: str) -> None:
+    known = {"delta", "parquet"}.__contains__
+    with pytest.raises(DbtRuntimeError, match=r"file_format='detla' .*did you mean 'delta'"):
+        check_known_format({"materialized": materialized, "file_format": "detla"}, known)
+    check_known_format({"materialized": materialized, "file_format": "parquet"}, known)
+    check_known_format({"materialized": "view", "file_format": "detla"}, known)

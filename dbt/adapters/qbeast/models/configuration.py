@@ -198,10 +198,13 @@ def default_to_delta(node_config: Any) -> None:
     """Sets `file_format: delta` on the node unless its configuration sets another format.
 
     dbt-spark's macros read the key in many places, each with parquet as its default. The node's
-    configuration is the only place where dbt lets an adapter set a default.
+    configuration is the only place where dbt lets an adapter set a default. The macros compare the
+    format with names in lower case, which Spark takes in any case, unlike the name of a class.
     """
-    if node_config is not None and not node_config.get("file_format"):
-        node_config["file_format"] = "delta"
+    if node_config is not None:
+        file_format = str(node_config.get("file_format") or "delta")
+        is_class = "." in file_format
+        node_config["file_format"] = file_format if is_class else file_format.lower()
 
 
 def allow_any_column_names(test_config: Any) -> None:

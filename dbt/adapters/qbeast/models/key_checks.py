@@ -1,12 +1,16 @@
 """Refuses keys of a configuration that are misspelt, or that belong elsewhere."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from dbt.adapters.qbeast.models.configuration import INDEX_OPTIONS, is_indexed
+from dbt.adapters.qbeast.models.configuration import (
+    INDEX_OPTIONS,
+    INDEXED_MATERIALIZATIONS,
+    is_indexed,
+)
 from dbt_common.exceptions import DbtRuntimeError
 
-from qbeast_core import closest
+from qbeast_core import closest, suggestion
 
 INDEX_KEYS = (*INDEX_OPTIONS, "optimize")
 _KEYS_OF_DBT = (
@@ -27,6 +31,8 @@ _KEYS_OF_DBT = (
     "tblproperties",
     "unique_key",
 )
+_FORMATS = ("delta", "parquet", "iceberg", "orc", "avro", "json", "csv", "text", "hive", "hudi")
+_STORED = (*INDEXED_MATERIALIZATIONS, "snapshot", "seed")
 # Keys of dbt-athena, dbt-hive and dbt-impala that resemble those above.
 _KEYS_OF_OTHERS = ("partitioned_by", "tbl_properties")
 
@@ -68,3 +74,22 @@ def check_no_misspelt_keys(config: Mapping[str, Any]) -> None:
                 f"unknown key {key!r} in the config: did you mean {close!r}? A key of your own "
                 "belongs in meta"
             )
+
+
+def check_known_format(config: Mapping[str, Any], is_known: Callable[[str], bool]) -> None:
+    """Raises DbtRuntimeError if Spark does not know the format of a table.
+
+    Spark itself reads the format only when it creates the table, after a run has dropped what the
+    table replaces. A run that adds rows would not notice it at all.
+
+    Args:
+        is_known: whether Spark knows a format.
+    """
+    name = config.get("file_format")
+    if config.get("materialized") not in _STORED or name == "delta" or is_known(str(name)):
+        return
+    raise DbtRuntimeError(
+        f"file_format={name!r} is not a format that Spark knows{suggestion(str(name), _FORMATS)}. "
+        "Remove it to store the table as Delta, correct it, or add the jar of the format to "
+        "spark_config (spark.jars or spark.jars.packages)"
+    )

@@ -38,6 +38,8 @@
     {{ get_assert_columns_equivalent(query) }}
   {%- endif -%}
   {%- if plan.action == 'replace' -%}
+    {# A query that fails must not lose what is there. #}
+    {% do adapter.qbeast_check_query(query, spec) %}
     {% do adapter.drop_relation(existing) %}
   {%- endif -%}
 

@@ -36,14 +36,15 @@ logger = AdapterLogger("Qbeast")
 # dbt commands that always open the warehouse, so that a busy one is reported before parsing.
 _COMMANDS_WITH_A_SESSION = {"build", "run", "seed", "snapshot", "test", "run-operation", "debug"}
 
+_SPACE_OR_COMMENTS = r"(?:\s|--[^\n]*\n|/\*(?:(?!\*/).)*\*/)*"
 # A statement that changes only the session it runs in, after its comments. A global temporary view
 # is not one: all sessions have it.
 _CHANGE_OF_SESSION = re.compile(
-    r"(?:\s|--[^\n]*\n|/\*(?:(?!\*/).)*\*/)*"
-    r"(?P<statement>(?:(?:set|reset|use|declare)"
+    _SPACE_OR_COMMENTS + r"(?P<statement>(?:(?:set|reset|use|declare)"
     r"|create\s+(?:or\s+replace\s+)?temp(?:orary)?)\s.*)",
     re.IGNORECASE | re.DOTALL,
 )
+_SETTING = re.compile(_SPACE_OR_COMMENTS + r"(?:re)?set\b", re.IGNORECASE | re.DOTALL)
 
 
 class QbeastConnectionManager(SparkConnectionManager):
@@ -113,7 +114,9 @@ class QbeastConnectionManager(SparkConnectionManager):
         from dbt_common.clients.agate_helper import empty_table
 
         _warn_of_change_for_no_node(sql)
-        sql = self._add_query_comment(sql)
+        # To Spark, a comment after a SET is part of the value.
+        if not _SETTING.match(sql):
+            sql = self._add_query_comment(sql)
         _, cursor = self.add_query(sql, auto_begin)
         response = self.get_response(cursor)
         # Spark runs a query only when its rows are fetched, and add_query does not fetch them.

@@ -97,6 +97,10 @@ CONTRACT = "models:" + "".join(
 
 class TestMacros:
     @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"query-comment": {"comment": "not a part of a setting", "append": True}}
+
+    @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         calls = ", ".join(f"{{{{ {call} }}}} as {name}" for name, (call, _) in UTILITIES.items())
         times = "timestamp '2024-01-01 00:00:00.25025' as early, timestamp '2024-01-01 00:00:01.25'"

@@ -94,8 +94,17 @@ class TestTimestamps:
             _, table = project.adapter.execute(sql, fetch=True)
         ((inside, struct, plain),) = [tuple(row) for row in table.rows]
         assert json.loads(inside) == ["2024-07-01T08:00:00", None]
-        assert json.loads(struct) == ["2024-07-01T08:00:00", 1]
+        assert json.loads(struct) == {"at": "2024-07-01T08:00:00", "col2": 1}
         assert plain == datetime(2024, 7, 1, 8)
+
+    def test_structs_keep_the_names_of_their_fields(self, project: Any) -> None:
+        pair = "struct(1 as a, struct('t' as c) as b)"
+        sql = f"select {pair}, array({pair}), map('k', {pair}), interval '1-2' year to month"
+        (shown,) = run_dbt(["show", "--inline", sql])
+        *values, months = shown.agate_table.rows[0]
+        fields = {"a": 1, "b": {"c": "t"}}
+        assert [json.loads(value) for value in values] == [fields, [fields], {"k": fields}]
+        assert months == "INTERVAL '1-2' YEAR TO MONTH"
 
     def test_keys_that_json_does_not_have_are_texts(self, project: Any) -> None:
         maps = {

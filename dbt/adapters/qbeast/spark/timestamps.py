@@ -1,10 +1,11 @@
-"""Fetches rows whose timestamps are in the session's time zone, and whose maps JSON can express.
+"""Fetches rows whose timestamps are in the session's time zone, and whose values JSON can express.
 
 PySpark returns a timestamp in the operating system's time zone, and without it. If a macro renders
 such a value into SQL, Spark reads it in the session's time zone, which is another moment. As with
 other connections to Spark, values are therefore local times of the session, without an offset.
 
-dbt writes maps as JSON, whose keys are texts and numbers. Spark turns other keys into texts.
+dbt writes maps and structs as JSON, whose keys are texts and numbers. Spark turns other keys into
+texts, and intervals with years or months, for which Python has no type.
 """
 
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
+    CalendarIntervalType,
     DataType,
     DecimalType,
     FractionalType,
@@ -28,6 +30,7 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
+    YearMonthIntervalType,
 )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -48,10 +51,11 @@ def fetch(frame: DataFrame, limit: int | None = None) -> list[Row]:
     """All rows of a frame, or the first `limit` of them.
 
     Timestamps have the local time of the session's zone, also inside arrays, maps and structs.
-    TIMESTAMP_NTZ stays as it is. The keys of maps are texts, numbers or booleans.
+    TIMESTAMP_NTZ stays as it is. The keys of maps are texts, numbers or booleans. Structs are
+    dictionaries, because dbt would take a Row as a list.
     """
     types = [field.dataType for field in frame.schema.fields]
-    if [fetched_type(each) for each in types] == types:
+    if not any(map(_is_nested, types)) and [fetched_type(each) for each in types] == types:
         return _rows(frame, limit)
     names = [f"c{index}" for index in range(len(types))]  # those of a query may be repeated
     columns = [_sent(name, each) for name, each in zip(names, types, strict=True)]
@@ -63,7 +67,7 @@ def fetch(frame: DataFrame, limit: int | None = None) -> list[Row]:
 
 
 def fetched_type(data_type: DataType) -> DataType:
-    """The type with TIMESTAMP_NTZ in place of TIMESTAMP, and texts as keys that JSON lacks.
+    """The type with TIMESTAMP_NTZ in place of TIMESTAMP, and texts in place of what Python lacks.
 
     >>> fetched_type(ArrayType(TimestampType())).simpleString()
     'array<timestamp_ntz>'
@@ -72,6 +76,8 @@ def fetched_type(data_type: DataType) -> DataType:
     """
     if isinstance(data_type, TimestampType):
         return TimestampNTZType()
+    if isinstance(data_type, (CalendarIntervalType, YearMonthIntervalType)):
+        return StringType()
     if isinstance(data_type, ArrayType):
         return ArrayType(fetched_type(data_type.elementType), data_type.containsNull)
     if isinstance(data_type, MapType):
@@ -114,7 +120,24 @@ def _sent(name: str, data_type: DataType) -> Column:
 
 
 def _received(value: Any, data_type: DataType) -> Any:
-    return moment(value) if value is not None and _is_moment(data_type) else value
+    return moment(value) if value is not None and _is_moment(data_type) else with_names(value)
+
+
+def with_names(value: Any) -> Any:
+    """A fetched value with a dictionary in place of each Row, also inside lists and maps.
+
+    >>> with_names([Row(a=1, b={"k": Row(c=None)})])
+    [{'a': 1, 'b': {'k': {'c': None}}}]
+    """
+    if isinstance(value, Row):
+        value = dict(zip(value.__fields__, value, strict=True))
+    if isinstance(value, dict):
+        return {key: with_names(each) for key, each in value.items()}
+    return [with_names(each) for each in value] if isinstance(value, list) else value
+
+
+def _is_nested(data_type: DataType) -> bool:
+    return isinstance(data_type, (ArrayType, MapType, StructType))
 
 
 def _is_moment(data_type: DataType) -> bool:

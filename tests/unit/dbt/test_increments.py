@@ -457,7 +457,8 @@ def test_a_named_not_null_of_several_columns_is_one_check() -> None:
         "`id` is not null",
         "`b` is not null",
     ]
-    assert checks_of({**model, "constraints": [{**required, "columns": []}]}) == ()
+    with pytest.raises(DbtRuntimeError, match="of type not_null needs columns"):
+        checks_of({**model, "constraints": [{**required, "columns": []}]})
 
 
 def test_a_constraint_is_called_as_delta_drops_it() -> None:

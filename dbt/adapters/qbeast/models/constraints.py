@@ -35,7 +35,7 @@ def checks_of(model: Mapping[str, Any]) -> tuple[Check, ...]:
         model: the `model` of dbt's context.
 
     Raises:
-        DbtRuntimeError: a constraint has no expression, or two have one name.
+        DbtRuntimeError: a constraint has no expression or no columns, or two have one name.
     """
     if not _is_enforced(model):
         return ()
@@ -99,7 +99,12 @@ def _constraints(model: Mapping[str, Any]) -> Iterator[tuple[list[str], Mapping[
             yield [], constraint
             continue
         columns = [quoted(str(column).strip("`")) for column in constraint.get("columns") or []]
-        if constraint.get("name") and columns:
+        if not columns:
+            raise DbtRuntimeError(
+                "a constraint of type not_null needs columns, such as `columns: [id]`, or a place "
+                "among the constraints of its column"
+            )
+        if constraint.get("name"):
             yield columns, constraint
         else:
             yield from (([column], constraint) for column in columns)

@@ -564,6 +564,12 @@ class QbeastAdapter(SparkAdapter):
             models.snapshots.check_listed_columns(config, partial(self._handle().frame, query))
 
     @available.parse_none
+    def qbeast_check_updated_at(self, strategy: Mapping[str, Any], query: str) -> None:
+        """Refuses numbers as `updated_at` if records are closed (`models/snapshots.py`)."""
+        with self._running(query):
+            models.snapshots.check_updated_at(strategy, query, self._handle().frame)
+
+    @available.parse_none
     def qbeast_check_complete_source(
         self,
         relation: BaseRelation,

@@ -202,6 +202,9 @@ snapshots:
     relation: ref('present')
     config: {unique_key: id, strategy: check, check_cols: [name], file_format: parquet,
              pre_hook: "create table {{ this.schema }}.hooked (id int) using delta"}
+  - name: by_number_of_time
+    relation: ref('present')
+    config: {unique_key: id, strategy: timestamp, updated_at: id, hard_deletes: invalidate}
 """
 
 
@@ -241,7 +244,7 @@ class TestOwnStrategy:
         assert {(row.number, row.dbt_valid_to is None) for row in rows} == {(1, False), (2, True)}
 
 
-class TestSnapshotInAnotherFormat:
+class TestRefusedSnapshots:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, Any]:
         return {"present.sql": SOURCE}
@@ -250,10 +253,12 @@ class TestSnapshotInAnotherFormat:
     def snapshots(self) -> dict[str, Any]:
         return {"in_parquet.yml": OF_FORMAT}
 
-    def test_it_is_refused_before_anything_runs(self, project: Any, spark: SparkSession) -> None:
+    def test_nothing_is_stored(self, project: Any, spark: SparkSession) -> None:
         results = run_dbt(["build"], expect_pass=False)
         told = message_of(results, "in_parquet")
         assert "file_format='parquet' cannot be used for the snapshot" in told
         assert "remove file_format" in told
+        told = message_of(results, "by_number_of_time")
+        assert "updated_at='id' is of type int, but with hard_deletes='invalidate'" in told
         tables = spark.sql(f"show tables in {project.test_schema}").collect()
         assert [row.tableName for row in tables] == ["present"]

@@ -18,11 +18,13 @@ from dbt.adapters.qbeast.models.schema_changes import fit_increment, table_schem
 from dbt.adapters.qbeast.relation import QbeastRelation
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DateType, StringType, StructType, TimestampNTZType, TimestampType
 
 from qbeast_core import QbeastTable, aligned, quoted
 
-_HARD_DELETES = ("ignore", "invalidate", "new_record")
+_CLOSES = ("invalidate", "new_record")
+_HARD_DELETES = ("ignore", *_CLOSES)
+_TIMES = (DateType, TimestampType, TimestampNTZType, StringType)
 
 
 def check_known_hard_deletes(config: Mapping[str, Any]) -> None:
@@ -64,6 +66,31 @@ def check_listed_columns(config: Any, query: Callable[[], DataFrame]) -> None:
         check_columns_of_query("check_cols", list(map(str, names)), query().schema)
 
 
+def check_updated_at(
+    strategy: Mapping[str, Any], query: str, frame_of: Callable[[str], DataFrame]
+) -> None:
+    """Raises DbtRuntimeError if a run would store its own time beside an `updated_at` of numbers.
+
+    A record that a run closes ends at the time of the run. As a number it would be seconds since
+    1970, whatever the numbers of the column mean.
+
+    Args:
+        strategy: what the strategy's macro returns; one of the project may leave out keys.
+        frame_of: creates the frame of a query.
+    """
+    hard_deletes, updated_at = strategy.get("hard_deletes"), strategy.get("updated_at")
+    if hard_deletes not in _CLOSES or not updated_at:
+        return
+    found = frame_of(f"select {updated_at} from (\n{query}\n) as source_data").schema[0].dataType
+    if not isinstance(found, _TIMES):
+        raise DbtRuntimeError(
+            f"updated_at={updated_at!r} is of type {found.simpleString()}, but with "
+            f"hard_deletes={hard_deletes!r}, a deleted row's record ends at the time of a run: "
+            "convert the column to a timestamp in the snapshot's query, for example with "
+            "timestamp_seconds() or timestamp_millis()"
+        )
+
+
 def check_complete_source(
     snapshot: str, hard_deletes: str, inputs: Sequence[BaseRelation], *, is_limited_above: bool
 ) -> None:
@@ -75,7 +102,7 @@ def check_complete_source(
     """
     is_empty = any(each.limit is not None for each in inputs)
     is_limited = is_empty or is_limited_above or any(each.event_time_filter for each in inputs)
-    if is_limited and hard_deletes in ("invalidate", "new_record"):
+    if is_limited and hard_deletes in _CLOSES:
         option = "--empty" if is_empty else "--sample"
         raise DbtRuntimeError(
             f"{snapshot} has hard_deletes={hard_deletes!r}, and with {option} its query lacks rows "

@@ -21,6 +21,7 @@
   {%- set node = dict(model, compiled_code=source_query) -%}
   {%- set strategy = strategy_dispatch(config.get('strategy'))(
       node, 'snapshotted_data', 'source_data', node['config'], existing is not none) -%}
+  {%- do adapter.qbeast_check_updated_at(strategy, source_query) -%}
   {%- do strategy.update({'scd_id': qbeast_snapshot_scd_id(strategy)}) -%}
   {%- if existing is none -%}
     {%- set query = build_snapshot_table(strategy, source_query) -%}

@@ -59,6 +59,12 @@ UTILITIES: dict[str, tuple[str, Any]] = {
     "back": ("dbt.datediff('late', 'early', 'microsecond')", -999_750),
 }
 SPINE = "{{ dbt.date_spine('hour', \"timestamp '2024-01-01'\", \"timestamp '2024-01-02'\") }}"
+NO_VALUES = """
+select {{ dbt.listagg('text', "','") }} as listed,
+    {{ dbt.listagg('text', "','", 'order by text') }} as in_order,
+    {{ dbt.listagg('text', "','", 'order by text', 2) }} as first_two
+from (select cast(null as string) as text)
+"""
 CASTING = "select {{ dbt.safe_cast('text', 'int') }} as n from {{ ref('texts') }}"
 UNIT_TESTS = r"""
 unit_tests:
@@ -107,6 +113,7 @@ class TestMacros:
         return {
             "utilities.sql": f"select {calls} from (select {times} as late)",
             "spine.sql": SPINE,
+            "no_values.sql": NO_VALUES,
             "slashes.sql": r"select replace(text, r'\', '/') as text from {{ ref('texts') }}",
             "texts.sql": "{{ config(materialized='table') }} select '7' as text",
             "casting.sql": CASTING,
@@ -135,6 +142,8 @@ class TestMacros:
 
         (row,) = spark.table(f"{project.test_schema}.utilities").collect()
         assert row.asDict() == {name: value for name, (_, value) in UTILITIES.items()}
+
+        assert spark.table(f"{project.test_schema}.no_values").collect() == [("", "", "")]
 
         hours = spark.table(f"{project.test_schema}.spine").collect()
         assert sorted(row[0] for row in hours) == [datetime(2024, 1, 1, n) for n in range(24)]

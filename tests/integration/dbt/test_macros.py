@@ -76,6 +76,10 @@ unit_tests:
     model: slashes
     given: [{input: ref('texts'), rows: [{text: 'C:\temp\'}]}]
     expect: {rows: [{text: 'C:/temp/'}]}
+  - name: sql_stays_as_written
+    model: items
+    given: [{input: ref('lists'), rows: [{texts: 'array(r''\d'', ''it\''s'')'}]}]
+    expect: {rows: [{first: '\d', second: "it's"}]}
   - name: a_wrong_fixture
     model: copied
     given: [{input: ref('casting'), rows: [{n: seven}]}]
@@ -116,6 +120,8 @@ class TestMacros:
             "no_values.sql": NO_VALUES,
             "slashes.sql": r"select replace(text, r'\', '/') as text from {{ ref('texts') }}",
             "texts.sql": "{{ config(materialized='table') }} select '7' as text",
+            "lists.sql": "{{ config(materialized='table') }} select array('a', 'b') as texts",
+            "items.sql": "select texts[0] as first, texts[1] as second from {{ ref('lists') }}",
             "casting.sql": CASTING,
             "copied.sql": "select n from {{ ref('casting') }}",
             "unit_tests.yml": UNIT_TESTS,

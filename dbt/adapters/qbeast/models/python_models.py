@@ -77,7 +77,8 @@ def data_frame(session: SparkSession, result: Any, path: str) -> DataFrame:
     if kind.__module__.startswith("pyspark.pandas") and hasattr(result, "to_spark"):
         frame: DataFrame = result.to_spark()
         return frame
-    if kind.__module__.startswith("pandas.") and kind.__name__ == "DataFrame":
+    # The module of pandas' own is `pandas.core.frame`, and from pandas 3 on `pandas`.
+    if kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "DataFrame":
         return session.createDataFrame(result)
     raise DbtRuntimeError(
         f"{path}: model() returned a {kind.__module__}.{kind.__qualname__}. Return a DataFrame of "

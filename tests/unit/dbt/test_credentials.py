@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from dbt.adapters.qbeast.credentials import QbeastCredentials
+from dbt.adapters.qbeast.spark.settings import start_settings
 from dbt_common.exceptions import DbtRuntimeError
 
 
@@ -123,3 +124,12 @@ def test_progress_can_be_turned_off(progress: Any) -> None:
 def test_a_wrong_profile_is_rejected_with_what_to_do(given: dict[str, Any], told: str) -> None:
     with pytest.raises(DbtRuntimeError, match=told):
         credentials(**given)
+
+
+def test_only_the_embedded_catalog_repeats_a_failing_statement_at_once() -> None:
+    interval = "spark.hadoop.hive.hmshandler.retry.interval"
+    assert start_settings(credentials())[interval] == "50ms"
+    own = credentials(spark_config={interval: "1s"})
+    assert start_settings(own)[interval] == "1s"
+    for catalog in ("memory", "thrift://host:9083"):
+        assert interval not in start_settings(credentials(catalog=catalog))

@@ -59,6 +59,10 @@ def _catalog_settings(credentials: QbeastCredentials) -> dict[str, str]:
         return {
             **hive,
             "spark.hadoop.javax.jdo.option.ConnectionURL": database,
+            # Hive repeats each failing statement 10 times, also those that can never succeed: the
+            # catalog has no room for a comment of 300 characters, and Spark stores it elsewhere.
+            # By default it waits 2 seconds each time, and other nodes wait with it.
+            "spark.hadoop.hive.hmshandler.retry.interval": "50ms",
             "spark.driver.defaultJavaOptions": _DERBY_TO_STDERR,
         }
     return hive

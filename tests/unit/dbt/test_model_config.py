@@ -369,4 +369,7 @@ def test_a_format_that_spark_does_not_know_is_refused(materialized: str) -> None
     with pytest.raises(DbtRuntimeError, match=r"file_format='detla' .*did you mean 'delta'"):
         check_known_format({"materialized": materialized, "file_format": "detla"}, known)
     check_known_format({"materialized": materialized, "file_format": "parquet"}, known)
+    check_known_format({"materialized": materialized, "file_format": "iceberg"}, known)
     check_known_format({"materialized": "view", "file_format": "detla"}, known)
+    with pytest.raises(DbtRuntimeError, match=r"'hudi' is not a format that Spark knows\. Remove"):
+        check_known_format({"materialized": materialized, "file_format": "hudi"}, known)

@@ -31,7 +31,9 @@ _KEYS_OF_DBT = (
     "tblproperties",
     "unique_key",
 )
-_FORMATS = ("delta", "parquet", "iceberg", "orc", "avro", "json", "csv", "text", "hive", "hudi")
+_OF_CATALOGS = ("delta", "iceberg")
+"""The formats of tables that the adapter replaces in place; their catalogs know them."""
+_FORMATS = (*_OF_CATALOGS, "parquet", "orc", "avro", "json", "csv", "text", "hive", "hudi")
 _STORED = (*INDEXED_MATERIALIZATIONS, "snapshot", "seed")
 # Keys of dbt-athena, dbt-hive and dbt-impala that resemble those above.
 _KEYS_OF_OTHERS = ("partitioned_by", "tbl_properties")
@@ -85,11 +87,12 @@ def check_known_format(config: Mapping[str, Any], is_known: Callable[[str], bool
     Args:
         is_known: whether Spark knows a format.
     """
-    name = config.get("file_format")
-    if config.get("materialized") not in _STORED or name == "delta" or is_known(str(name)):
+    name = str(config.get("file_format"))
+    if config.get("materialized") not in _STORED or name in _OF_CATALOGS or is_known(name):
         return
+    meant = "" if name in _FORMATS else suggestion(name, _FORMATS)
     raise DbtRuntimeError(
-        f"file_format={name!r} is not a format that Spark knows{suggestion(str(name), _FORMATS)}. "
+        f"file_format={name!r} is not a format that Spark knows{meant}. "
         "Remove it to store the table as Delta, correct it, or add the jar of the format to "
         "spark_config (spark.jars or spark.jars.packages)"
     )

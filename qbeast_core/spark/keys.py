@@ -27,6 +27,7 @@ from pyspark.sql.types import (
 
 from qbeast_core.spark.columns import column, column_from
 from qbeast_core.spark.schema import find_field
+from qbeast_core.tree.query import REPLACED
 
 LISTED_KEYS = 1000
 """Up to this many distinct keys are listed; with more, only their range is used."""
@@ -88,9 +89,12 @@ def key_condition(
 
 
 def _is_unusable(value: Any) -> bool:
-    """Whether the value does not restrict the rows that equal it: NaN, or a text that is cut."""
+    """Whether the value does not restrict the rows that equal it.
+
+    It is NaN, a text that is cut, or one that may stand for bytes that are not UTF-8.
+    """
     if isinstance(value, str):
-        return len(value) > LONGEST_TEXT
+        return len(value) > LONGEST_TEXT or REPLACED in value
     return isinstance(value, float) and math.isnan(value)
 
 

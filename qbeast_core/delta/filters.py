@@ -137,7 +137,7 @@ def _relations(jvm: Jvm, plan: Any) -> Iterator[tuple[Any, list[Any]]]:
             if node.relation().getClass().getSimpleName() == "HadoopFsRelation":
                 yield node, above
             return
-        conditions = [*above, *_conjuncts(node.condition())] if name == "Filter" else []
+        conditions = [*above, *_joined(node.condition(), "And")] if name == "Filter" else []
         for child in jvm.elements(node.children()):
             yield from walk(child, conditions)
         for inner in jvm.elements(node.innerChildren()):
@@ -181,15 +181,16 @@ def _leaves_every_file(condition: Any) -> bool:
     return bool(name == "IsNotNull")
 
 
-def _conjuncts(condition: Any) -> list[Any]:
-    conjuncts, left = [], [condition]
-    while left:  # the optimizer can nest a thousand conditions, which is too deep for recursion
+def _joined(condition: Any, connective: str) -> list[Any]:
+    """The conditions that `And`s, or `Or`s, join into this one, in order."""
+    parts, left = [], [condition]
+    while left:  # Spark can nest a thousand of them, which is too deep for recursion
         present = left.pop()
-        if present.getClass().getSimpleName() == "And":
+        if present.getClass().getSimpleName() == connective:
             left += [present.right(), present.left()]
         else:
-            conjuncts.append(present)
-    return conjuncts
+            parts.append(present)
+    return parts
 
 
 _COMPARISONS = {
@@ -202,16 +203,21 @@ _COMPARISONS = {
 }
 _FLIPPED = {"<": ">", "<=": ">=", "=": "=", ">=": "<=", ">": "<"}
 
+_DEEPEST = 50
+"""The depth of alternating `And`s and `Or`s at which a condition is no longer evaluated."""
+
 
 class _Unknown(Exception):
     """A part of a condition that the index cannot evaluate."""
 
 
-def _predicate(condition: Any) -> Predicate:
+def _predicate(condition: Any, depth: int = 0) -> Predicate:
     name = condition.getClass().getSimpleName()
     try:
         if name in ("And", "Or"):
-            parts = (_predicate(condition.left()), _predicate(condition.right()))
+            if depth == _DEEPEST:
+                return Anything()
+            parts = tuple(_predicate(part, depth + 1) for part in _joined(condition, name))
             return And(parts) if name == "And" else Or(parts)
         if name == "IsNull":
             return IsNull(_column(condition.child()))

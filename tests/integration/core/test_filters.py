@@ -7,10 +7,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from qbeast_core import QbeastTable, write_table
-from qbeast_core.delta.filters import filters_on
+from qbeast_core.delta.filters import PushedFilters, filters_on
 from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.locate.open_table import OpenTable
 from qbeast_core.read.sample import choose_files, where_filters
+from qbeast_core.tree.extremes import Extremes, columns_of, file_filter
 from tests.support.counters import counting
 
 ROWS = (
@@ -138,3 +140,23 @@ def test_a_thousand_conditions_are_not_too_many(table: OpenTable) -> None:
     filters = filters_on(below, rows)
     assert filters is not None
     assert 0 < len(choose_files(table, 1.0, filters)) < len(table.snapshot.files)
+
+
+@pytest.mark.parametrize("kinds", [("Or", "Or"), ("And", "Or")])
+def test_a_condition_of_any_depth_is_converted(
+    spark: SparkSession, table: OpenTable, kinds: tuple[str, str]
+) -> None:
+    """With a stack of the usual size, Spark itself cannot resolve such a condition."""
+    jvm, first = Jvm(spark), where_filters(table, "id < 50")
+    assert first is not None
+    ((below,),) = first.alternatives
+    condition = below
+    for level in range(2_000):
+        kind = f"org.apache.spark.sql.catalyst.expressions.{kinds[level % 2]}"
+        condition = jvm.new(kind, condition, below)
+    filters = PushedFilters(((condition,),))
+    assert (columns_of(filters.predicate) is None) is (kinds[0] != kinds[1])
+    assert file_filter(filters.predicate)({"id": Extremes(0, 10)})
+    if kinds[0] == kinds[1]:
+        expected = choose_files(table, 1.0, first)
+        assert choose_files(table, 1.0, filters).tolist() == expected.tolist()

@@ -256,8 +256,10 @@ class _MergePlan:
                     check_has_no_star(rows, text, f"{option} of {name!r}")
             check_row_values(rows, values.values())
             if option == "insert":
+                spark = self.table.spark
                 values = {
-                    field.name: values.get(field.name, absent_value(field)) for field in schema
+                    field.name: values.get(field.name, absent_value(spark, field))
+                    for field in schema
                 }
             return assigned(rows, schema, values, self.table.label)
 

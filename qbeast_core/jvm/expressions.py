@@ -49,9 +49,20 @@ def function_call(spark: SparkSession, text: str) -> FunctionCall | None:
     parts = jvm.elements(argument.nameParts()) if kind == "UnresolvedAttribute" else []
     return FunctionCall(
         name,
-        ClassicColumn(jvm.jvm.org.apache.spark.sql.classic.ExpressionUtils.column(argument)),
+        _as_column(jvm, argument),
         str(parts[0]) if len(parts) == 1 else None,
     )
+
+
+def unsubstituted(spark: SparkSession, text: str) -> Column:
+    """A SQL expression in which `${...}` is text, as in the default of a column."""
+    jvm = Jvm(spark)
+    parser = jvm.singleton("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
+    return _as_column(jvm, parser.parseExpression(text))
+
+
+def _as_column(jvm: Jvm, expression: Any) -> Column:
+    return ClassicColumn(jvm.jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
 
 
 def _ignores_nulls(parsed: Any) -> bool:

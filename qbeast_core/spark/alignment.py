@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, CharType, DataType, MapType, StructField, StructType
 
 from qbeast_core.errors import InvalidOptions
 from qbeast_core.jvm.catalyst import Catalyst
+from qbeast_core.jvm.expressions import unsubstituted
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.spark.columns import column, column_from
 from qbeast_core.spark.schema import (
@@ -55,7 +56,7 @@ def aligned(rows: DataFrame, schema: StructType, table: str) -> DataFrame:
     values = {
         field.name: column(given[field.name.lower()])
         if field.name.lower() in given
-        else absent_value(field)
+        else absent_value(rows.sparkSession, field)
         for field in schema
         if field.name.lower() in given or not (is_identity(field) or generation_expression(field))
     }
@@ -188,9 +189,10 @@ def known_part(
     return _selected(rows, schema, stored, [column(name) for name in others])
 
 
-def absent_value(field: StructField) -> Column:
+def absent_value(spark: SparkSession, field: StructField) -> Column:
     """The value of a new row in a column without a given value: the column's default, or null."""
-    return F.expr(default_expression(field) or "null")
+    default = default_expression(field)
+    return F.lit(None) if default is None else unsubstituted(spark, default)
 
 
 @dataclass(frozen=True)

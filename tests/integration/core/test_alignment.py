@@ -289,6 +289,24 @@ def test_a_merge_inserts_defaults(spark: SparkSession, tmp_path: Path) -> None:
     assert [row.d for row in sorted_rows(spark, path)] == [7, 7, 7, 8, 7]
 
 
+def test_a_default_is_not_subject_to_substitution(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark replaces `${...}` in the text of a statement, but not in a stored default."""
+    indexed, twin = str(tmp_path / "t"), str(tmp_path / "twin")
+    with changed_settings(spark, {"spark.sql.variable.substitute": "false"}):
+        for path in (indexed, twin):
+            spark.sql(
+                f"create table delta.`{path}` (id bigint, s string default 'a${{spark.app.name}}') "
+                "using delta tblproperties ('delta.feature.allowColumnDefaults' = 'supported')"
+            )
+    convert_to_qbeast(spark, f"delta.`{indexed}`", ["id"])
+    write_table(spark.range(1), path=indexed)
+    QbeastTable.for_path(spark, indexed).merge(spark.range(1, 2), on="id")
+    spark.range(2).write.format("delta").mode("append").save(twin)
+    stored = [tuple(row) for row in sorted_rows(spark, indexed)]
+    assert stored == [tuple(row) for row in sorted_rows(spark, twin)]
+    assert stored == [(0, "a${spark.app.name}"), (1, "a${spark.app.name}")]
+
+
 IDENTITY = "n bigint generated {} as identity, a bigint, b string"
 
 

@@ -69,11 +69,13 @@ class RewriteResult:
     repeated: bool = False
     """Whether nothing was done because the table already has this transaction, or a later one, of
     the application in `txn_app_id`."""
+    columns_changed: bool = False
+    """Whether columns or fields were added to the table, or widened."""
 
     @property
     def changed(self) -> bool:
         """Whether there was anything to do."""
-        return bool(self.files_removed or self.files_added)
+        return bool(self.files_removed or self.files_added or self.columns_changed)
 
     def __str__(self) -> str:
         if self.repeated:
@@ -85,7 +87,7 @@ class RewriteResult:
         }
         parts = [f"{rows:,} {what}" for what, rows in counts.items() if rows]
         if not parts:
-            return "no row changed"
+            return f"no row changed{', but columns were added or widened' * self.columns_changed}"
         return (
             f"rows: {', '.join(parts)}; {self.files_removed:,} of "
             f"{counted(self.files_total, 'file')} rewritten, revision {self.revision_id}"
@@ -133,9 +135,11 @@ def begin_change(table: OpenTable, commit: CommitOptions) -> WritableTable | Rew
     If the table already has the change, there is nothing to do, and this is the result.
 
     Raises:
+        NotAQbeastTable: the table was dropped, or replaced by one without an index.
         IncompatibleTable: the table has features that an indexed write cannot maintain.
     """
     begun = WritableTable.begin(table.spark, table.address)
+    begun.check_indexed()
     if not begun.transaction.claim(commit.application):
         return RewriteResult(
             version=begun.snapshot.version,
@@ -267,6 +271,7 @@ def _commit(
         files_total=len(snapshot.files),
         files_read=len(rewrite.candidates.files),
         bytes_read=rewrite.candidates.bytes,
+        columns_changed=writer.table.transaction.metadata.changes_schema,
     )
     version = writer.commit(
         rewrite.operation,

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from qbeast_core.delta.catalog import Catalog
 from qbeast_core.delta.index import TableIndex
-from qbeast_core.delta.snapshot import TableSnapshot
+from qbeast_core.delta.snapshot import TableSnapshot, is_same_location
 from qbeast_core.delta.transaction import Transaction
 from qbeast_core.errors import CommitConflict, NotAQbeastTable
 from qbeast_core.locate.address import TableAddress
-from qbeast_core.model.revision import IndexConfiguration
+from qbeast_core.model.revision import IndexConfiguration, describes_index
 from qbeast_core.spark.alignment import lacks_some, widened, widened_values
 from qbeast_core.spark.columns import column, column_from
 from qbeast_core.spark.slices import is_slice_of
@@ -43,12 +44,22 @@ class OpenTable:
 
     @property
     def not_found_error(self) -> NotAQbeastTable:
-        """The error for an address without a Delta table."""
+        """The error for an address without a Delta table.
+
+        Raises UnknownSchema if the table's schema was dropped as well.
+        """
         address = self.address
         if address.name is None:
             return NotAQbeastTable(
                 f"there is no Delta table at {address.location}; correct the path, or create the "
                 "table with write_table"
+            )
+        entry = Catalog(self.spark).find(address.sql_name)
+        is_listed = entry.exists and not entry.is_view
+        if not (is_listed and is_same_location(self.spark, entry.location, address.location)):
+            return NotAQbeastTable(
+                f"{address.name} was dropped or replaced after it was opened; open it again, or "
+                "create it with write_table"
             )
         return NotAQbeastTable(
             f"{address.name} is in the catalog, but there is no Delta table at "
@@ -63,6 +74,13 @@ class OpenTable:
             "convert_to_qbeast, which keeps its rows and history, or replace its rows with "
             "write_table(..., mode='overwrite')"
         )
+
+    def check_indexed(self) -> None:
+        """Raise NotAQbeastTable if there is no table, or if it has no index."""
+        if not self.snapshot.exists:
+            raise self.not_found_error
+        if not describes_index(self.snapshot.configuration):
+            raise self.not_indexed_error
 
     @property
     def schema(self) -> StructType:

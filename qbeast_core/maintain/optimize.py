@@ -79,6 +79,7 @@ def optimize_table(
 ) -> OptimizeResult:
     """Optimize the newest version of a table; the arguments are those of `QbeastTable.optimize`."""
     newest = OpenTable.newest(spark, address)
+    newest.check_indexed()
     result = OptimizeResult(newest.snapshot.version, dry_run=dry_run)
     written_since = cache(partial(_bytes_written_since, newest.snapshot))
     pending = scope.revisions(newest)

@@ -347,6 +347,19 @@ def test_another_writer_may_add_the_columns_first(spark: SparkSession, tmp_path:
     assert_sound(spark, twins.indexed)
 
 
+def test_a_merge_that_only_adds_columns_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    write_table(spark.range(10), path=tmp_path, columns_to_index="id")
+    table, empty = (
+        QbeastTable.for_path(spark, tmp_path),
+        spark.range(0).selectExpr("id", "1 as new"),
+    )
+    added = table.merge(empty, "id", merge_schema=True)
+    assert added.changed and added.version == 1
+    assert str(added) == "no row changed, but columns were added or widened"
+    again = table.merge(empty, "id", merge_schema=True)
+    assert (again.changed, again.version, str(again)) == (False, 1, "no row changed")
+
+
 def test_a_replacement_by_no_rows_adds_columns_to_a_table_with_a_change_feed(
     spark: SparkSession, tmp_path: Path
 ) -> None:

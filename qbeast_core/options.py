@@ -6,7 +6,9 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
+from numbers import Integral, Real
 
 import numpy as np
 from pyspark.sql import Column
@@ -158,6 +160,13 @@ def parse_user_metadata(value: str | None) -> str | None:
     )
 
 
+def parse_name(value: str) -> str:
+    """The name of a table as text. Raises InvalidOptions."""
+    if isinstance(value, str):
+        return value
+    raise InvalidOptions(f"a table's name must be a string such as 'schema.table', got {value!r}")
+
+
 def parse_path(option: str, value: str | os.PathLike[str]) -> str:
     """A path as text, from a text or an object such as `pathlib.Path`. Raises InvalidOptions."""
     path = os.fspath(value) if isinstance(value, os.PathLike) else value
@@ -275,10 +284,10 @@ def parse_cube_size(value: int | str) -> int | None:
     """Parse the rows per cube; None for `auto`. Raises InvalidOptions."""
     if value == AUTO:
         return None
-    size = value
-    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,20}\s*", value):
-        size = int(value)
-    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MAX_CUBE_SIZE:
+    is_number = isinstance(value, Integral) and not isinstance(value, bool)
+    is_text = isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,20}\s*", value)
+    size = int(value) if is_number or is_text else 0
+    if not 1 <= size <= MAX_CUBE_SIZE:
         raise InvalidOptions(
             f"cube_size {value!r} is not allowed; "
             f"use 'auto' or an integer number of rows from 1 to {MAX_CUBE_SIZE}"
@@ -286,11 +295,13 @@ def parse_cube_size(value: int | str) -> int | None:
     return size
 
 
-def parse_fraction(value: float) -> float:
+def parse_fraction(value: float | Decimal) -> float:
     """Check a sample fraction, from 0 (no rows) to 1 (all rows). Raises InvalidOptions."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, (Real, Decimal)):
         raise InvalidOptions(f"fraction {value!r} is not a number from 0 to 1")
-    if not 0.0 <= value <= 1.0:
+    # A decimal that is not a number cannot be compared.
+    is_number = not isinstance(value, Decimal) or value.is_finite()
+    if not (is_number and 0 <= value <= 1):
         raise InvalidOptions(f"fraction {value!r} is not between 0 and 1; one percent is 0.01")
     return float(value)
 

@@ -33,6 +33,7 @@ from qbeast_core.options import (
     ALL,
     parse_flag,
     parse_fraction,
+    parse_name,
     parse_path,
     parse_user_metadata,
 )
@@ -79,9 +80,12 @@ class QbeastTable:
             The table at its newest version.
 
         Raises:
+            InvalidOptions: the name is not that of a table in Spark's own catalog.
             NotAQbeastTable: there is no such table, or it is not an indexed Delta table.
         """
-        entry = Catalog(spark).find(name)
+        entry = Catalog(spark).find(parse_name(name))
+        if entry.is_view:
+            raise NotAQbeastTable(f"{entry.name} is a view; name the table that it reads")
         if not entry.exists or entry.provider != "delta":
             what = "does not exist" if not entry.exists else "is not a Delta table"
             raise NotAQbeastTable(f"{entry.name} {what}; write it with write_table")
@@ -114,14 +118,19 @@ class QbeastTable:
 
         Returns:
             False for views, other tables, unknown names and text that is not a name.
+
+        Raises:
+            InvalidOptions: the name is not a string.
         """
+        text = parse_name(name)
         try:
-            entry = Catalog(spark).find(name)
+            entry = Catalog(spark).find(text)
         except (InvalidOptions, ParseException):
             return False
         if not entry.exists or entry.is_view or entry.provider != "delta":
             return False
-        return _has_index(TableSnapshot.load(spark, entry.location))
+        snapshot = TableSnapshot.load(spark, entry.location)
+        return snapshot.exists and describes_index(snapshot.configuration)
 
     @property
     def version(self) -> int:
@@ -318,7 +327,8 @@ class QbeastTable:
             CommitStateUnknown: the commit may have been written; the message says how to find out.
         """
         scope = Scope.parse(revision_id, files, fraction)
-        return optimize_table(self._table.spark, self._table.address, scope, dry_run)
+        dry = parse_flag("dry_run", dry_run) is True
+        return optimize_table(self._table.spark, self._table.address, scope, dry)
 
     def merge(
         self,
@@ -670,12 +680,5 @@ class QbeastTable:
 
     @classmethod
     def _indexed(cls, table: OpenTable) -> QbeastTable:
-        if not table.snapshot.exists:
-            raise table.not_found_error
-        if not _has_index(table.snapshot):
-            raise table.not_indexed_error
+        table.check_indexed()
         return cls(table)
-
-
-def _has_index(snapshot: TableSnapshot) -> bool:
-    return snapshot.exists and describes_index(snapshot.configuration)

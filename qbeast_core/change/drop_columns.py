@@ -44,8 +44,10 @@ def drop_columns(table: OpenTable, columns: str | Iterable[str]) -> None:
 
 def _attempt(table: OpenTable, names: Sequence[str], started: float) -> None:
     begun = WritableTable.begin(table.spark, table.address)
+    begun.check_indexed()
     snapshot = begun.snapshot
-    dropped = [table_spelling(snapshot.schema, name, "columns", table.label) for name in names]
+    spelled = (table_spelling(snapshot.schema, name, "columns", table.label) for name in names)
+    dropped = list(dict.fromkeys(spelled))
     _check_unneeded(begun, dropped)
     begun.index.check_columns_exist(table.label)
     if maps_columns(snapshot.configuration):

@@ -1,7 +1,10 @@
 """Valid and invalid options of an index."""
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -141,8 +144,21 @@ def test_columns_to_index_are_a_string_or_a_list_in_order(value: Any) -> None:
         parse_columns(value)
 
 
-@given(st.one_of(st.floats(), st.integers(), st.text(), st.none(), st.booleans()))
+@pytest.mark.parametrize("half", [0.5, Decimal("0.5"), Fraction(1, 2), np.float32(0.5)])
+def test_a_fraction_is_any_kind_of_number(half: Any) -> None:
+    assert parse_fraction(half) == 0.5
+    assert type(parse_fraction(half)) is float
+
+
+@pytest.mark.parametrize("size", [50, "50", np.int64(50), np.uint8(50)])
+def test_a_cube_size_is_any_kind_of_whole_number(size: Any) -> None:
+    assert parse_cube_size(size) == 50
+    assert type(parse_cube_size(size)) is int
+
+
+@given(st.one_of(st.floats(), st.integers(), st.decimals(), st.text(), st.none(), st.booleans()))
 @example(10**400)
+@example(Decimal("sNaN"))
 def test_any_fraction_is_taken_or_refused(value: Any) -> None:
     try:
         assert 0.0 <= parse_fraction(value) <= 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyspark
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, convert_to_qbeast, quoted, write_table
@@ -191,6 +192,18 @@ REFUSED_CALLS: dict[str, tuple[Callable[[QbeastTable, Any], Any], str]] = {
         "where must be a SQL condition or a list of them, got 3",
     ),
     "drop nothing": (lambda table, rows: table.drop_columns([]), "columns names no column"),
+    "optimize 'false'": (
+        lambda table, rows: table.optimize(dry_run="false"),
+        "dry_run must be true or false, got 'false'",
+    ),
+    "a name of None": (
+        lambda table, rows: QbeastTable.for_name(rows.sparkSession, None),  # type: ignore[arg-type]
+        "name must be a string such as 'schema.table', got None",
+    ),
+    "whether None is indexed": (
+        lambda table, rows: QbeastTable.is_qbeast(rows.sparkSession, None),  # type: ignore[arg-type]
+        "name must be a string such as 'schema.table', got None",
+    ),
     "drop a number": (lambda table, rows: table.drop_columns(8), "columns must .* got 8"),
     "optimize 1.0": (lambda table, rows: table.optimize(1.0), "no revision 1.0 to optimize"),
     "optimize true": (lambda table, rows: table.optimize(True), "no revision True to optimize"),
@@ -339,7 +352,7 @@ def test_a_name_that_spark_searches_for_is_refused(spark: SparkSession) -> None:
         assert QbeastTable.for_name(spark, "Session.orders").sample(1.0).count() == 9
         spark.range(1).createTempView("orders")
         assert spark.table("session.orders").count() == 1
-        with pytest.raises(NotAQbeastTable, match="not a Delta table"):
+        with pytest.raises(NotAQbeastTable, match="is a view; name the table"):
             QbeastTable.for_name(spark, "Session.orders")
         full = QbeastTable.for_name(spark, "spark_catalog.session.orders")
         assert full.sample(1.0).count() == 9
@@ -365,7 +378,7 @@ def test_a_metric_view_is_a_view(spark: SparkSession) -> None:
             "source: measured\ndimensions:\n  - name: a\n    expr: a\n"
             "measures:\n  - name: total\n    expr: sum(b)\n$$"
         )
-        with pytest.raises(NotAQbeastTable, match="not a Delta table"):
+        with pytest.raises(NotAQbeastTable, match="is a view; name the table"):
             QbeastTable.for_name(spark, "metrics")
         with pytest.raises(IncompatibleTable, match="is a view"):
             write_table(spark.range(5), table="metrics", columns_to_index="id")
@@ -441,6 +454,39 @@ def test_a_path_in_place_of_a_name_is_refused_with_what_takes_paths(
     with pytest.raises(InvalidOptions, match=words):
         QbeastTable.for_name(spark, name)
     assert not QbeastTable.is_qbeast(spark, name)
+
+
+CHANGES: dict[str, Callable[[QbeastTable, DataFrame], object]] = {
+    "delete": lambda table, rows: table.delete("id = 1"),
+    "update": lambda table, rows: table.update({"id": "2"}, "id = 1"),
+    "merge": lambda table, rows: table.merge(rows, "id"),
+    "replace_where": lambda table, rows: table.replace_where(rows, "id < 5"),
+    "replace_matching": lambda table, rows: table.replace_matching(rows, "id"),
+    "drop_columns": lambda table, rows: table.drop_columns("id"),
+    "optimize": lambda table, rows: table.optimize(),
+}
+
+
+def test_changes_say_that_their_table_is_gone(spark: SparkSession) -> None:
+    """Its columns are missing as well, but the columns that the user names are not wrong."""
+    name, given = "default.gone", spark.range(5)
+
+    def says(words: str) -> None:
+        for change in CHANGES.values():
+            with pytest.raises(NotAQbeastTable, match=words):
+                change(table, given)
+
+    write_table(given, table=name, columns_to_index="id")
+    table = QbeastTable.for_name(spark, name)
+    try:
+        spark.sql(f"drop table {name}")
+        says(f"{name} was dropped or replaced after it was opened; open it again")
+        spark.sql(f"create table {name} using delta as select 1 as other")
+        says(f"{name} is a Delta table without a Qbeast index")
+        shutil.rmtree(table._table.address.location.removeprefix("file:"))
+        says(f"{name} is in the catalog, but there is no Delta table")
+    finally:
+        spark.sql(f"drop table if exists {name}")
 
 
 def test_a_relative_location_is_refused(spark: SparkSession) -> None:

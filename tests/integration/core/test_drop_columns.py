@@ -55,6 +55,14 @@ def test_one_commit_leaves_all_else_unchanged(spark: SparkSession, path: str) ->
     assert_rows_in_their_cubes(spark, path)
 
 
+@pytest.mark.parametrize("mapping", ["none", "name"])
+def test_a_column_may_be_named_twice(spark: SparkSession, tmp_path: Path, mapping: str) -> None:
+    mapped = {"delta.columnMapping.mode": mapping}
+    write_table(rows(spark, 0, 9), path=tmp_path, columns_to_index="a", properties=mapped)
+    QbeastTable.for_path(spark, tmp_path).drop_columns(["other", "OTHER"])
+    assert plain(spark, tmp_path).columns == ["id", "a", "odd`name"]
+
+
 def test_rows_and_columns_that_come_meanwhile_stay(spark: SparkSession, path: str) -> None:
     def write_more() -> None:
         write_table(rows(spark.newSession(), 600, 50), path=path)

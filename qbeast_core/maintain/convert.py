@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from qbeast_core import failpoints
 from qbeast_core.counts import counted
@@ -30,6 +30,7 @@ from qbeast_core.locate.open_table import OpenTable, WritableTable
 from qbeast_core.locate.retry import until_committed
 from qbeast_core.model.datatypes import now_millis
 from qbeast_core.model.revision import Revision
+from qbeast_core.names import quoted
 from qbeast_core.options import AUTO, resolve_columns
 from qbeast_core.spark.slices import with_slices
 from qbeast_core.tree.column_choice import ColumnChoice
@@ -37,6 +38,9 @@ from qbeast_core.write.index_options import IndexOptions
 from qbeast_core.write.index_properties import is_index_key, option_keys, slices_key
 from qbeast_core.write.revision import check_sample_key, check_slices, continued_transformers
 from qbeast_core.write.sizing import automatic_cube_size
+
+_NO_FILES = ("UNABLE_TO_INFER_SCHEMA", "PATH_NOT_FOUND")
+"""Spark's errors for a directory without files, and for a missing one."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +165,27 @@ def check_convertible(spark: SparkSession, table: str, slices: bool | None = Non
     elif found.address.format == PARQUET:
         _convertible_rows(found)
     else:
-        raise found.not_found_error
+        raise _not_found(found)
+
+
+def _not_found(table: OpenTable) -> NotAQbeastTable:
+    """The error for an address without a Delta table."""
+    location = table.address.location
+    if table.address.name is not None or not _has_parquet_files(table):
+        return table.not_found_error
+    return NotAQbeastTable(
+        f"there is no Delta table at {location}, only Parquet files; to convert them, name the "
+        f"table as {PARQUET}.{quoted(location)}"
+    )
+
+
+def _has_parquet_files(table: OpenTable) -> bool:
+    # With a schema, Spark reads none of the files that it lists.
+    reader = _all_files(table.spark).option("pathGlobFilter", "*.parquet").schema("found boolean")
+    try:
+        return bool(reader.parquet(table.snapshot.location).inputFiles())
+    except AnalysisException:  # there is no directory
+        return False
 
 
 def _check_convertible(table: OpenTable, slices: bool | None) -> None:
@@ -202,7 +226,7 @@ def _without_index(configuration: Mapping[str, str]) -> dict[str, str]:
 def _attempt(table: WritableTable, options: IndexOptions) -> ConvertResult:
     snapshot = table.snapshot
     if not snapshot.exists:
-        raise table.not_found_error
+        raise _not_found(table)
     if table.configuration.last_revision_id is not None:
         return _indexed_already(table, options)
     _check_convertible(table, options.slices)
@@ -299,12 +323,13 @@ def _convertible_rows(table: OpenTable) -> DataFrame:
         partitions = [column.name for column in columns if column.isPartition]
         _refuse_partitions(address, partitions)
     try:
-        # With recursiveFileLookup Spark lists every file below the directory and does not treat
-        # subdirectories as partitions.
-        everything = spark.read.option("recursiveFileLookup", True).option("mergeSchema", True)
-        # Otherwise `[`, `{` and `*` in a path are those of a pattern.
-        rows = everything.option("__globPaths__", False).parquet(location)
+        rows = _all_files(spark).option("mergeSchema", True).parquet(location)
     except AnalysisException as problem:
+        if address.name and problem.getCondition() in _NO_FILES:
+            raise NotAQbeastTable(
+                f"{address.name} is a Parquet table without files, so there is nothing to convert; "
+                "drop it, and create it with write_table"
+            ) from problem
         raise NotAQbeastTable(
             f"there is no Parquet table at {address.label} ({problem.getCondition()}); correct the "
             "name or path"
@@ -317,6 +342,13 @@ def _convertible_rows(table: OpenTable) -> DataFrame:
             "not read as part of the table but Delta would; move them away first"
         )
     return rows
+
+
+def _all_files(spark: SparkSession) -> DataFrameReader:
+    """Reads every file below a directory, and does not treat subdirectories as partitions."""
+    everything = spark.read.option("recursiveFileLookup", True)
+    # Otherwise `[`, `{` and `*` in a path are those of a pattern.
+    return everything.option("__globPaths__", False)
 
 
 def _refuse_partitions(address: TableAddress, partitions: Sequence[str]) -> None:

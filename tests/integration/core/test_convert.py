@@ -11,7 +11,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from qbeast_core import Catalog, ConvertResult, QbeastTable, convert_to_qbeast, write_table
+from qbeast_core import (
+    Catalog,
+    ConvertResult,
+    QbeastTable,
+    check_convertible,
+    convert_to_qbeast,
+    quoted,
+    write_table,
+)
 from qbeast_core.delta.snapshot import TableSnapshot
 from qbeast_core.errors import (
     ConstraintViolated,
@@ -361,6 +369,29 @@ def test_tables_of_other_kinds_are_refused(spark: SparkSession, statement: str, 
         assert not QbeastTable.is_qbeast(spark, name)
     finally:
         spark.sql(f"drop {'view' if 'view' in statement else 'table'} {name}")
+
+
+def test_a_parquet_directory_without_its_format_is_recognized(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t[1]`")
+    partitioned(spark, path, "parquet")
+    for spelled in (path, f"delta.{quoted(path)}"):
+        with pytest.raises(NotAQbeastTable, match="only Parquet files; to") as told:
+            convert_to_qbeast(spark, spelled, "a")
+        assert str(told.value).endswith(f" as parquet.{quoted(path)}")
+        with pytest.raises(NotAQbeastTable, match="only Parquet files"):
+            check_convertible(spark, spelled)
+
+
+def test_a_parquet_table_without_files_is_not_said_to_be_missing(spark: SparkSession) -> None:
+    name = "default.parquet_without_files"
+    spark.sql(f"create table {name} (a bigint) using parquet")
+    try:
+        with pytest.raises(NotAQbeastTable, match=f"{name} is a Parquet table without files"):
+            convert_to_qbeast(spark, name, "a")
+    finally:
+        spark.sql(f"drop table {name}")
 
 
 def partitioned(spark: SparkSession, path: str, kind: str) -> None:

@@ -11,7 +11,7 @@ from pyspark.sql.types import ByteType, StructField, StructType
 from qbeast_core.errors import UnsupportedColumnType
 from qbeast_core.model.slices import SLICE_COLUMN, slice_expression
 from qbeast_core.spark.columns import weight_text
-from qbeast_core.spark.schema import GENERATION_KEY
+from qbeast_core.spark.schema import GENERATION_KEY, generation_expression
 
 _COMMENT = "The rows with k or more are the sample of 1 / 2^k of the table"
 
@@ -20,10 +20,25 @@ def with_slices(schema: StructType, weight_columns: Sequence[str]) -> StructType
     """The schema with the slice column added as the last column.
 
     Delta computes it in every write, and rejects programs that cannot compute it.
+
+    Raises UnsupportedColumnType, as `check_weight_columns` does.
     """
+    check_weight_columns(schema, weight_columns)
     computed = slice_expression(weight_text(weight_columns))
     metadata = {GENERATION_KEY: computed, "comment": _COMMENT}
     return StructType([*schema.fields, StructField(SLICE_COLUMN, ByteType(), True, metadata)])
+
+
+def check_weight_columns(schema: StructType, weight_columns: Sequence[str]) -> None:
+    """Raise UnsupportedColumnType if slices cannot be computed from these columns of a schema."""
+    weight_text(weight_columns)
+    for name in weight_columns:
+        if name in schema.fieldNames() and generation_expression(schema[name]):
+            raise UnsupportedColumnType(
+                f"column {name!r} cannot be part of slices because it is a generated column, and "
+                "Delta generates no column from another generated one; set slices to false, or "
+                "name other columns"
+            )
 
 
 def is_slice_of(expression: str, weight_columns: Sequence[str]) -> bool:

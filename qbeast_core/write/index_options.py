@@ -31,6 +31,7 @@ from qbeast_core.options import (
     resolve_sample_key,
 )
 from qbeast_core.spark.indexable_columns import indexable_columns, sample_indexable_columns
+from qbeast_core.spark.slices import check_weight_columns
 from qbeast_core.tree.column_choice import ColumnChoice, choose_columns
 from qbeast_core.write.index_metadata import is_guess
 from qbeast_core.write.index_properties import (
@@ -91,12 +92,15 @@ class IndexOptions:
 
     def check_new(self, table: OpenTable, schema: StructType) -> None:
         """Check the options for a new index over this schema. Raises InvalidOptions."""
-        self.new_sample_key(table, schema)
+        key = self.new_sample_key(table, schema)
         columns = self.known_columns(table, schema)
+        transformers = () if columns is None else resolve_columns(columns, schema)
         if columns is not None:
-            self.stats_of(resolve_columns(columns, schema))
+            self.stats_of(transformers)
         else:
             self.check_columns(schema)
+        if self.new_slices(table):
+            check_weight_columns(schema, key or [each.column for each in transformers])
 
     def check_columns(self, schema: StructType) -> None:
         """Raise InvalidOptions if the schema lacks the columns, or has none to choose from."""

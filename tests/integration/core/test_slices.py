@@ -17,11 +17,18 @@ from pyspark.sql import functions as F
 from benchmarks.scans import scanned
 from qbeast_core import QbeastTable, convert_to_qbeast, write_table
 from qbeast_core.delta.metadata import names_in_files
-from qbeast_core.errors import IncompatibleTable, IndexMismatch, InvalidOptions, UnknownColumn
+from qbeast_core.errors import (
+    IncompatibleTable,
+    IndexMismatch,
+    InvalidOptions,
+    UnknownColumn,
+    UnsupportedColumnType,
+)
 from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.model.slices import SLICE_COLUMN, slice_of_weight
 from qbeast_core.model.weight import weight_of_fraction
 from tests.support.checksums import assert_checksum
+from tests.support.counters import counting
 from tests.support.delta_log import (
     actions,
     configuration,
@@ -337,6 +344,40 @@ KEY_CHANGES = {
     "removed": "unset tblproperties ('qbeast.sampleKey')",
     "changed": """set tblproperties ('qbeast.sampleKey' = '["id"]')""",
 }
+
+
+@pytest.mark.parametrize("key", [None, "day,id"])
+def test_slices_of_a_generated_column_are_refused_before_anything_is_computed(
+    spark: SparkSession, tmp_path: Path, key: str | None
+) -> None:
+    path = str(tmp_path)
+    spark.sql(
+        f"create table delta.`{path}` (id bigint, day bigint generated always as (id div 7)) "
+        "using delta"
+    )
+    options: dict[str, Any] = {"columns_to_index": "id" if key else "day", "sample_key": key}
+    with pytest.raises(UnsupportedColumnType, match="'day' cannot be part of slices"):
+        convert_to_qbeast(spark, f"delta.`{path}`", slices=True, **options)
+    options |= {"mode": "overwrite", "overwrite_schema": False}
+    with (
+        counting(spark) as asked,
+        pytest.raises(UnsupportedColumnType, match="'day' cannot be part of slices"),
+    ):
+        write_table(spark.range(20), path=path, slices=True, **options)
+    assert not asked.jobs
+    write_table(spark.range(20), path=path, **options)
+
+
+def test_slices_of_a_name_that_spark_replaces_are_refused_before_anything_is_computed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = spark.range(20).withColumnRenamed("id", "${id}")
+    with (
+        counting(spark) as asked,
+        pytest.raises(UnsupportedColumnType, match=r"Spark replaces \$\{...\} in SQL"),
+    ):
+        write_table(rows, path=str(tmp_path), columns_to_index=["${id}"], slices=True)
+    assert not asked.jobs
 
 
 def test_an_ordinary_column_of_that_name_gets_no_slices(

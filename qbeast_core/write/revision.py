@@ -171,8 +171,7 @@ def check_sample_key(
     """Raise IndexMismatch if the table's sample key differs from the requested one."""
     if wanted == ALL and is_automatic(configuration, AutomaticOption.SAMPLE_KEY):
         return
-    found = () if wanted == ALL else resolve_sample_key(wanted, schema, may_be_identity=True)
-    if wanted == ALL or found != current.sample_key:
+    if resolve_sample_key(wanted, schema, may_be_identity=True) != current.sample_key:
         asked = ALL if wanted == ALL else ", ".join(wanted)
         key = ", ".join(current.sample_key)
         has = f"the sample key {key}" if key else "no sample key"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from pyspark.sql import types
 
+from qbeast_core.errors import IndexMismatch
 from qbeast_core.model.column_stats import ColumnStats
 from qbeast_core.model.datatypes import DataType
 from qbeast_core.model.revision import Revision
@@ -24,8 +25,10 @@ from qbeast_core.model.transformer import (
     StringQuantilesTransformer,
     Transformer,
 )
+from qbeast_core.options import ALL
 from qbeast_core.spark.statistics import Bounds, InputStatistics, RowSample
 from qbeast_core.write.revision import (
+    check_sample_key,
     continued_revision,
     continued_transformers,
     first_revision,
@@ -40,6 +43,15 @@ def seen(minimum: int, maximum: int) -> InputStatistics:
 
 
 FIRST = first_revision(TRANSFORMERS, seen(0, 100), table_id="t", cube_size=50)
+
+
+def test_all_is_the_sample_key_of_a_table_that_names_all_of_its_columns() -> None:
+    schema = types.StructType().add("a", "long").add("b", "string")
+    named = replace(FIRST, sample_key=("a", "b"))
+    check_sample_key(ALL, named, {}, schema, "t")
+    for other in (FIRST, replace(FIRST, sample_key=("b", "a"))):
+        with pytest.raises(IndexMismatch, match="the write asks for sample_key all"):
+            check_sample_key(ALL, other, {}, schema, "t")
 
 
 def test_rows_within_the_range_keep_the_revision() -> None:

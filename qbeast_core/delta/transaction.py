@@ -78,8 +78,8 @@ class Transaction:
         evaluated twice see the same rows.
         """
         transactions = self._jvm.singleton(_TRANSACTION)
-        transactions.setActive(self._txn)
         try:
+            transactions.setActive(self._txn)
             yield
         finally:
             transactions.clearActive()

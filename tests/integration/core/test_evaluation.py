@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,7 +15,9 @@ from pyspark.sql import functions as F
 
 from qbeast_core import QbeastTable, failpoints, write_table
 from qbeast_core.delta.reads import TableReads, reads_of
+from qbeast_core.delta.transaction import Transaction
 from qbeast_core.errors import SourceChanged
+from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.jvm.settings import changed_settings
 from qbeast_core.spark import drawing, evaluation
 from qbeast_core.spark.evaluation import is_repeatable, is_repeatable_in, is_scan
@@ -661,3 +664,21 @@ def test_the_stored_rows_are_released_after_the_write(spark: SparkSession, tmp_p
     rows = spark.range(100).selectExpr("id", "rand() as r")
     write_table(rows, path=str(tmp_path), columns_to_index=["r"])
     assert stored() <= before
+
+
+def test_an_interrupt_leaves_no_transaction_active(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_table(spark.range(5), path=tmp_path, columns_to_index="id")
+    transaction = Transaction(spark, str(tmp_path))
+    transactions = Jvm(spark).singleton("org.apache.spark.sql.delta.OptimisticTransaction")
+
+    def interrupted(started: object) -> None:
+        transactions.setActive(started)
+        raise KeyboardInterrupt
+
+    replaced = SimpleNamespace(setActive=interrupted, clearActive=transactions.clearActive)
+    monkeypatch.setattr(Jvm, "singleton", lambda *_: replaced)
+    with pytest.raises(KeyboardInterrupt), transaction.pinned_reads():
+        pass
+    assert transactions.getActive().isEmpty()

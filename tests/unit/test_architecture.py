@@ -143,3 +143,9 @@ def test_modules_beside_the_layers_need_the_standard_library_only(module: str) -
 def test_the_adapter_imports_the_public_api_only(path: Path) -> None:
     core = {name for name in imported(path) if name.split(".")[0] == "qbeast_core"}
     assert core <= {f"qbeast_core.{name}" for name in qbeast_core.__all__}
+
+
+@pytest.mark.parametrize("name", qbeast_core.__all__)
+def test_each_public_name_is_that_of_its_module(name: str) -> None:
+    """A wrong module in the stub fails on first use only."""
+    assert getattr(qbeast_core, name) is not None

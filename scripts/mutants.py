@@ -135,7 +135,10 @@ class Copy:
             return TIMED_OUT
         finally:
             file.write_text(source, encoding="utf-8")
-        return {PASSED: SURVIVED, FAILED: KILLED}.get(code, NOT_TESTED)
+        verdict = {PASSED: SURVIVED, FAILED: KILLED}.get(code, NOT_TESTED)
+        if verdict == NOT_TESTED:
+            self._jvm.end()
+        return verdict
 
     def run_tests(self, tests: Sequence[str], *, patience_seconds: int | None = None) -> int:
         """Run tests and return pytest's exit code; without output if there is a time limit.

@@ -182,7 +182,7 @@ class _Query:
         )
 
     def _look(self, fraction: float) -> Look:
-        below = self.files.widened(weight_of_fraction(fraction))
+        below = self.files.limit_of_same_files(weight_of_fraction(fraction))
         files = self.files.read_below(below)
         self.looks += 1
         kept = F.lit(True) if self.where is None else F.expr(self.where)

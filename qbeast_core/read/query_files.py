@@ -53,7 +53,7 @@ class QueryFiles:
             return 0.0 if len(dear) and dear[0] == -np.inf else MAX_SAMPLED_SHARE
         return min(MAX_SAMPLED_SHARE, share_below(dear[0]))
 
-    def widened(self, limit: int) -> int:
+    def limit_of_same_files(self, limit: int) -> int:
         """The highest limit of weights, up to `MAX_SAMPLED_SHARE`, that reads the same files."""
         unread = self._lowest[self._lowest >= limit]
         highest = min(unread.min(initial=np.inf), weight_of_fraction(MAX_SAMPLED_SHARE))

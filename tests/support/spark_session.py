@@ -109,8 +109,8 @@ def start_for_tests(warehouse: Path | str) -> SparkSession:
     address = os.environ.pop(SHARED_JVM, None)
     if address is None:
         return start(warehouse, hive=True, **SMALL_DATA, **LONG_RUNNING)
-    os.environ |= zip(_GATEWAY, address.split(":"), strict=True)
     try:
+        os.environ |= zip(_GATEWAY, address.split(":"), strict=True)
         return start(warehouse, hive=True, **SMALL_DATA)
     except Exception as error:
         # Otherwise the tests would fail one by one, as if they had found something.
@@ -118,7 +118,7 @@ def start_for_tests(warehouse: Path | str) -> SparkSession:
     finally:
         # Processes that a test starts need JVMs of their own.
         for name in _GATEWAY:
-            del os.environ[name]
+            os.environ.pop(name, None)
 
 
 def serve_jvm() -> None:

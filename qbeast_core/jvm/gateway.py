@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import functools
 import json
-import logging
 import subprocess
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any
 
 import numpy as np
 from py4j.clientserver import JavaClient
 from py4j.java_gateway import JavaClass, JavaPackage
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
 from qbeast_core.errors import UnsupportedEnvironment
-
-logger = logging.getLogger(__name__)
+from qbeast_core.jvm.connection import tune_connection
 
 
 def activate(spark: SparkSession, copy: Any = None) -> None:
@@ -42,7 +39,7 @@ def activate(spark: SparkSession, copy: Any = None) -> None:
             "Spark Connect gives no access to the JVM; use a classic Spark session"
         )
     jvm: Any = _known_of(spark._jvm).names
-    _remember_methods(spark._jvm)
+    tune_connection(spark, jvm)
     session = spark._jsparkSession if copy is None else copy
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session)
 
@@ -325,41 +322,6 @@ class _LookupCache:
         self.jvm = jvm
         self.names = _CachedNames(jvm)
         self.classes = _Classes(self.names)
-
-
-_METHODS = 4096
-_METHOD_CACHE, _CACHE = "py4j.reflection.ReflectionEngine", "py4j.reflection.LRUCache"
-
-
-class _ThreadState(threading.local):
-    """The JVM whose cache of methods `_remember_methods` has enlarged for the calling thread."""
-
-    jvm: Any = None
-
-
-_thread = _ThreadState()
-
-
-def _remember_methods(jvm: Any) -> None:
-    """Let the JVM remember more of the methods that the calling thread has called.
-
-    To find a method, py4j compares all methods of its class, and for each thread it remembers the
-    last 100. A write calls more in turns, so that each was looked up again: a tenth of the CPU time
-    of a small write.
-    """
-    if _thread.jvm is jvm:
-        return
-    _thread.jvm = jvm
-    try:
-        caches, size = (
-            _known_of(jvm).classes.load(name).getDeclaredField(field)
-            for name, field in ((_METHOD_CACHE, "cacheHolder"), (_CACHE, "cacheSize"))
-        )
-        for each in (caches, size):
-            each.setAccessible(True)
-        size.setInt(caches.get(None).get(), _METHODS)
-    except Py4JError as problem:
-        logger.debug("py4j remembers as few methods as before: %s", problem)
 
 
 _last_known: _LookupCache | None = None

@@ -1,4 +1,4 @@
-"""Threads that work while a write waits for Spark, and what the JVM remembers for a thread."""
+"""Threads that work while a write waits for Spark."""
 
 from __future__ import annotations
 
@@ -11,23 +11,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from qbeast_core.jvm import background, gateway
+from qbeast_core.jvm import background
 from qbeast_core.jvm.background import in_background
 from qbeast_core.jvm.gateway import Jvm
 from qbeast_core.jvm.settings import session_with
-from tests.integration.core.other_threads import in_other_thread
 
 PROPERTY = "qbeast.tests.property"
-
-
-def remembered(spark: SparkSession) -> int:
-    """The number of methods that the JVM remembers for the calling thread."""
-    reflection: Any = Jvm(spark).java_class
-    caches = reflection("py4j.reflection.ReflectionEngine").getDeclaredField("cacheHolder")
-    size = reflection("py4j.reflection.LRUCache").getDeclaredField("cacheSize")
-    for field in (caches, size):
-        field.setAccessible(True)
-    return int(size.get(caches.get(None).get()))
 
 
 @contextmanager
@@ -100,18 +89,6 @@ def test_a_function_gets_its_arguments_and_its_error_reaches_the_caller(
     assert in_background(spark, divmod, 17, 5).result() == (3, 2)
     with pytest.raises(ZeroDivisionError):
         in_background(spark, divmod, 17, 0).result()
-
-
-def test_each_thread_remembers_the_methods_of_a_whole_write(spark: SparkSession) -> None:
-    assert remembered(spark) == in_other_thread(lambda: remembered(spark)) == gateway._METHODS
-
-
-@pytest.mark.parametrize("name", ["_METHOD_CACHE", "_CACHE"])
-def test_a_py4j_with_other_internals_keeps_its_own_limit(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setattr(gateway, name, "py4j.reflection.Missing")
-    assert in_other_thread(lambda: remembered(spark)) == 100
 
 
 def test_an_interrupt_of_the_session_finds_the_jobs_of_its_copies(spark: SparkSession) -> None:

@@ -137,7 +137,7 @@ TARGETS: Mapping[str, Target] = {
     ),
     "range_sorted": _always(
         "range filters: bytes read, against sorted ZORDER",
-        1.2,
+        1.0,
         "* % range of *",
         "bytes",
         "ZORDER, sorted",
@@ -158,7 +158,22 @@ TARGETS: Mapping[str, Target] = {
         "plan a 1 % sample of 10,000 files",
         other="Delta, TABLESAMPLE",
     ),
-    "append": _always("append of 1 %: time, against plain Delta", 1.5, "append 1 % to lineitem"),
+    "planning_filtered": _always(
+        "planning a filtered sample of 10,000 files: time, against Delta's own planning",
+        1.0,
+        "plan a 1 % sample of 10,000 files, filtered",
+        other="Delta, TABLESAMPLE where",
+    ),
+    "planning_first": _always(
+        "planning a sample of 10,000 files for the first time: time, against Delta's own planning",
+        1.0,
+        "plan a 1 % sample of 10,000 files, the first time",
+        other="Delta, TABLESAMPLE",
+    ),
+    "append": _always("append of 1 %: time, against plain Delta", 1.3, "append 1 % to lineitem"),
+    "appends": _always(
+        "append of 0.1 %: time, against plain Delta", 1.5, "50 appends of 0.1 % to trips"
+    ),
     "append_flat": _always(
         "append after 50 and optimize: time, against the first ones",
         1.2,

@@ -234,7 +234,7 @@ class TableSnapshot:
             found = self._snapshot.filesForScan(self._jvm.seq(place), False).files()
             if found.size() == len(self.files):
                 return np.ones(len(self.files), dtype=np.bool_)
-            kept.update(add["path"] for add in json.loads(self._jvm.json_of(found)))
+            kept.update(add["path"] for add in json.loads(self._jvm.long_json_of(found)))
         return np.array([file.path in kept for file in self.files], dtype=np.bool_)
 
     def last_commit_millis(self, operation: str) -> int:
@@ -303,7 +303,7 @@ class TableSnapshot:
 
     def _collect(self) -> _LiveFiles:
         adds = self._snapshot.allFiles().collectAsList()
-        files = [DataFile.from_log(add) for add in json.loads(self._jvm.json_of(adds))]
+        files = [DataFile.from_log(add) for add in json.loads(self._jvm.long_json_of(adds))]
         in_scala = self._jvm.jvm.org.apache.spark.api.python.PythonUtils.toSeq(adds)
         return _LiveFiles.of(self._jvm, files, in_scala.toIndexedSeq())
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import subprocess
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any
 
@@ -146,6 +147,14 @@ class Jvm:
         """Any JVM value as JSON text, in one call whatever its size."""
         # py4j sends bytes as Base64, but escapes a text character by character.
         return str(self._mapper.writeValueAsBytes(value), "utf-8")
+
+    def long_json_of(self, value: Any) -> str:
+        """The same for a value of megabytes, compressed on its way: py4j takes 50 ms per MB."""
+        zip_, buffer = self.jvm.java.util.zip, self.jvm.java.io.ByteArrayOutputStream()
+        deflater = zip_.Deflater(1)  # Deflater.BEST_SPEED
+        self._mapper.writeValue(zip_.DeflaterOutputStream(buffer, deflater), value)
+        deflater.end()
+        return str(zlib.decompress(buffer.toByteArray()), "utf-8")
 
     def seq_of(self, element: str, values: Sequence[Any]) -> Any:
         """A Scala Seq of Delta actions of one class, made from their JSON forms in one call."""

@@ -319,6 +319,22 @@ def test_a_misspelt_key_is_reported_with_the_right_one(key: str, meant: str) -> 
         check_no_misspelt_keys({"materialized": "table", key: 10})
 
 
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("hard_delete", "hard_deletes"),
+        ("check_col", "check_cols"),
+        ("dbt_valid_to_curent", "dbt_valid_to_current"),
+        ("invalidate_hard_delete", "invalidate_hard_deletes"),
+        ("update_at", "updated_at"),
+    ],
+)
+def test_a_misspelt_key_of_a_snapshot_is_reported(key: str, meant: str) -> None:
+    with pytest.raises(DbtRuntimeError, match=f"unknown key '{key}' .* did you mean '{meant}'"):
+        check_no_misspelt_keys({"materialized": "snapshot", key: "x"})
+    check_no_misspelt_keys({"materialized": "table", key: "x"})
+
+
 def test_no_key_of_dbt_or_of_an_adapter_counts_as_misspelt() -> None:
     fields = (*NodeConfig.__dataclass_fields__, *SnapshotConfig.__dataclass_fields__)
     others = (
@@ -329,7 +345,8 @@ def test_no_key_of_dbt_or_of_an_adapter_counts_as_misspelt() -> None:
         "partitions",
     )
     keys = (*fields, *QbeastConfig.__dataclass_fields__, *others)
-    check_no_misspelt_keys(dict.fromkeys(keys))
+    for materialized in ("table", "snapshot"):
+        check_no_misspelt_keys({**dict.fromkeys(keys), "materialized": materialized})
 
 
 @pytest.mark.parametrize("key", ["partitioned_by", "tbl_properties"])

@@ -31,6 +31,17 @@ _KEYS_OF_DBT = (
     "tblproperties",
     "unique_key",
 )
+_KEYS_OF_SNAPSHOTS = (
+    "check_cols",
+    "dbt_valid_to_current",
+    "hard_deletes",
+    "invalidate_hard_deletes",
+    "snapshot_meta_column_names",
+    "strategy",
+    "target_database",
+    "target_schema",
+    "updated_at",
+)
 _OF_CATALOGS = ("delta", "iceberg")
 """The formats of tables that the adapter replaces in place; their catalogs know them."""
 _FORMATS = (*_OF_CATALOGS, "parquet", "orc", "avro", "json", "csv", "text", "hive", "hudi")
@@ -67,10 +78,12 @@ def check_no_misspelt_keys(config: Mapping[str, Any]) -> None:
     A node without an index may have the keys of other adapters, for targets of theirs.
     """
     others = () if is_indexed(config) else _KEYS_OF_OTHERS
+    is_snapshot = config.get("materialized") == "snapshot"
+    of_dbt = (*_KEYS_OF_DBT, *_KEYS_OF_SNAPSHOTS) if is_snapshot else _KEYS_OF_DBT
     for key in config:
         if key in others:
             continue
-        close = closest(key, INDEX_KEYS, likeness=0.85) or closest(key, _KEYS_OF_DBT, likeness=0.9)
+        close = closest(key, INDEX_KEYS, likeness=0.85) or closest(key, of_dbt, likeness=0.9)
         if close not in (None, key):
             raise DbtRuntimeError(
                 f"unknown key {key!r} in the config: did you mean {close!r}? A key of your own "

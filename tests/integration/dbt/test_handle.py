@@ -9,6 +9,7 @@ from dbt.adapters.qbeast.spark.cursor import Cursor
 from dbt.adapters.qbeast.spark.handle import SessionHandle
 from dbt.adapters.qbeast.spark.session import node_session, shared_session
 from dbt_common.exceptions import DbtRuntimeError
+from pyspark.errors import SparkRuntimeException
 from pyspark.sql import SparkSession
 
 ENDLESS = "select count(*) from range(0, 1000000000000000, 1, 2) where id % 7 = id % 11 - 20"
@@ -123,3 +124,13 @@ def test_a_cursor_continues_after_the_rows_that_it_has_fetched(spark: SparkSessi
     assert cursor.fetchmany(10) == []
     assert [row.id for row in executed(2).fetchall()] == [0, 1]
     assert executed(0).fetchone() is cursor.fetchone() is None
+
+
+def test_a_statement_may_select_what_no_writer_takes(spark: SparkSession) -> None:
+    cursor = Cursor(handle(spark, "node"))
+    intervals = "make_interval(1) as a, array(make_interval(2)) as a, current_timestamp() as b"
+    cursor.execute(f"select {intervals}")
+    cursor.run()
+    cursor.execute(f"select {intervals}, raise_error('run')")
+    with pytest.raises(SparkRuntimeException, match="run"):
+        cursor.run()

@@ -45,11 +45,12 @@ class Cursor:
     def run(self) -> None:
         """Runs a query for its effects (`assert_true`, a failing cast) without fetching rows.
 
-        A command has run already: its result is local.
+        A command has run already: its result is local. No writer takes calendar intervals.
         """
         if self._frame is not None and not self._frame.isLocal() and self._frame.columns:
             with self._handle.running():
-                self._frame.write.format("noop").mode("overwrite").save()
+                frame = timestamps.as_sent(self._frame)
+                frame.write.format("noop").mode("overwrite").save()
 
     def fetchall(self) -> list[Row]:
         return self._next(None)

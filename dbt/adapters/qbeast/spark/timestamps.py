@@ -55,15 +55,21 @@ def fetch(frame: DataFrame, limit: int | None = None) -> list[Row]:
     dictionaries, because dbt would take a Row as a list.
     """
     types = [field.dataType for field in frame.schema.fields]
-    if not any(map(_is_nested, types)) and [fetched_type(each) for each in types] == types:
+    sent = as_sent(frame)
+    if sent is frame and not any(map(_is_nested, types)):
         return _rows(frame, limit)
+    row = Row(*frame.columns)
+    return [row(*map(_received, values, types)) for values in _rows(sent, limit)]
+
+
+def as_sent(frame: DataFrame) -> DataFrame:
+    """The frame with the types that Spark can send to Python, and write."""
+    types = [field.dataType for field in frame.schema.fields]
+    if [fetched_type(each) for each in types] == types:
+        return frame
     names = [f"c{index}" for index in range(len(types))]  # those of a query may be repeated
     columns = [_sent(name, each) for name, each in zip(names, types, strict=True)]
-    row = Row(*frame.columns)
-    return [
-        row(*map(_received, values, types))
-        for values in _rows(frame.toDF(*names).select(*columns), limit)
-    ]
+    return frame.toDF(*names).select(*columns)
 
 
 def fetched_type(data_type: DataType) -> DataType:

@@ -1,5 +1,6 @@
 """Incremental models with an index, in each strategy."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -558,6 +559,57 @@ class TestOtherColumns:
             ]
             (path,) = spark.table(table).inputFiles()
             assert not Path(path.removeprefix("file:")).parent.joinpath("_delta_log").exists()
+
+
+PLAIN = (
+    OTHER_COLUMNS.replace("materialized='qbeast', columns_to_index='id'", "materialized=FORM")
+    .replace("FORM", "'incremental'")
+    .replace("CONFIG", "on_schema_change='sync_all_columns', post_hook=HOOK")
+)
+INDEXED = PLAIN.replace("post_hook", "columns_to_index='id', post_hook")
+CLUSTER = "alter table {{ this }} cluster by (n)"
+MAP = "alter table {{ this }} set tblproperties ('delta.columnMapping.mode' = 'name')"
+CHECK = "alter table {{ this }} add constraint known check (old is not null)"
+GENERATED = (
+    "create or replace table {{ this }} (id int, old string, n int, "
+    "long string generated always as (concat(old, old))) "
+    "using delta tblproperties ('delta.columnMapping.mode' = 'name')"
+)
+NEW = "2 as id, 2 as n, 9 as more"
+HELD = "which needs 'old', but the query of"
+# The model, its post-hooks on the first run, the columns of the second, and the error.
+NEEDED = {
+    "clustered": (PLAIN, [CLUSTER], NEW, "it would no longer be clustered by n"),
+    "clustered_by_gone": (PLAIN, [MAP, CLUSTER], "2 as id, 'b' as old", "is clustered by 'n'"),
+    "checked": (PLAIN, [CHECK], NEW, HELD),
+    "checked_mapped": (PLAIN, [MAP, CHECK], NEW, HELD),
+    "checked_indexed": (INDEXED, [CHECK], NEW, HELD),
+    "generated": (PLAIN, [GENERATED], "2 as id, 2 as n, 'bb' as long, 9 as more", HELD),
+}
+
+
+class TestNeededColumns:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        return {
+            f"{name}.sql": model.replace("COLUMNS", columns).replace(
+                "HOOK", json.dumps(hooks) + " if not is_incremental() else []"
+            )
+            for name, (model, hooks, columns, _) in NEEDED.items()
+        }
+
+    def test_nothing_changes_if_a_column_cannot_be_dropped(
+        self, project: Any, spark: SparkSession
+    ) -> None:
+        run_dbt(["run"])
+        before = {}
+        for name in NEEDED:
+            spark.catalog.refreshTable(f"{project.test_schema}.{name}")
+            before[name] = versions(spark, f"{project.test_schema}.{name}")
+        results = run_dbt(["run"], expect_pass=False)
+        for name, (_, _, _, told) in NEEDED.items():
+            assert told in message_of(results, name), message_of(results, name)
+            assert versions(spark, f"{project.test_schema}.{name}") == before[name], name
 
 
 # Only in backticks is `the-time` a name.

@@ -6,6 +6,7 @@ from dbt.adapters.qbeast.models.advice import full_refresh
 from dbt.adapters.qbeast.models.differences import Change, Difference, differences, sql_type
 from dbt.adapters.qbeast.models.increment import APPEND_NEW, FAIL, SYNC_ALL, Increment
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -25,6 +26,7 @@ from qbeast_core import (
 )
 
 _WIDENING = "delta.enableTypeWidening"
+_CONSTRAINT = "delta.constraints."
 
 
 def fit_increment(
@@ -74,7 +76,7 @@ def apply_schema_change(
             "query returns."
         )
     if on_schema_change == SYNC_ALL:
-        _synchronize(session, table, model, found)
+        _synchronize(frame, table, model, found)
     if on_schema_change in (APPEND_NEW, SYNC_ALL):
         add_columns(session, table, found)
     if on_schema_change == SYNC_ALL:
@@ -142,32 +144,53 @@ def _check_delta(session: SparkSession, table: str, dropped: Sequence[str]) -> N
 
 
 def _check_rewritable(session: SparkSession, table: str, dropped: Sequence[str]) -> None:
-    """Raises DbtRuntimeError if a rewrite would turn special columns into plain ones."""
+    """Raises DbtRuntimeError if a rewrite would lose more of the table than these columns."""
+    if not dropped:
+        return
     gone = {name.lower() for name in dropped}
+    instead = (
+        "Turn on column mapping, so that Delta can drop them itself: alter table "
+        f"{table} set tblproperties ('delta.columnMapping.mode' = 'name'). Or keep the columns in "
+        "the query"
+    )
+    clustering = _clustering_columns(session, table)
+    if clustering:
+        raise DbtRuntimeError(
+            f"{', '.join(dropped)} cannot be dropped by rewriting {table}: it would no longer be "
+            f"clustered by {', '.join(clustering)}. {instead}"
+        )
     special = [
         field.name
         for field in table_schema(session, table)
         if field.name.lower() not in gone
         and (generation_expression(field) or is_identity(field) or not field.nullable)
     ]
-    if gone and special:
+    if special:
         raise DbtRuntimeError(
             f"{', '.join(dropped)} cannot be dropped by rewriting {table}: its generated, identity "
-            f"or NOT NULL columns ({', '.join(special)}) would become plain ones. Turn on column "
-            f"mapping, so that Delta can drop them itself: alter table {table} set tblproperties "
-            "('delta.columnMapping.mode' = 'name'). Or keep the columns in the query"
+            f"or NOT NULL columns ({', '.join(special)}) would become plain ones. {instead}"
         )
 
 
-def _synchronize(
-    session: SparkSession, table: str, model: str, found: Sequence[Difference]
-) -> None:
-    """Retypes columns and fields, after checking that those that are gone can be dropped."""
+def _clustering_columns(session: SparkSession, table: str) -> list[str]:
+    """The columns of a Delta table's liquid clustering."""
+    (detail,) = session.sql(f"describe detail {table}").collect()
+    return list(detail.clusteringColumns or ())
+
+
+def _synchronize(frame: DataFrame, table: str, model: str, found: Sequence[Difference]) -> None:
+    """Retypes columns and fields, after checking that those that are gone can be dropped.
+
+    Args:
+        frame: the rows of the query.
+    """
+    session = frame.sparkSession
     changed = [each for each in found if each.change is not Change.NEW]
     gone = [str(each) for each in changed if each.change is Change.GONE]
     _check_delta(session, table, gone)
     _check_unindexed(session, table, model, changed)
-    _check_unpartitioned(session, table, model, changed)
+    _check_no_layout(session, table, model, changed)
+    _check_unneeded(frame, table, model, changed)
     fields = [each for each in changed if each.change is Change.GONE and len(each.path) > 1]
     if fields and not _is_mapped(session, table):
         raise DbtRuntimeError(
@@ -214,19 +237,67 @@ def _check_unindexed(
             )
 
 
-def _check_unpartitioned(
+def _check_no_layout(
     session: SparkSession, table: str, model: str, changed: Sequence[Difference]
 ) -> None:
     if not changed:
         return
-    partitions = [c.name.lower() for c in session.catalog.listColumns(table) if c.isPartition]
+    listed = session.catalog.listColumns(table)
+    layout = {each.name.lower(): "is partitioned by" for each in listed if each.isPartition}
+    if _provider_and_location(session, table)[0] == "delta":
+        names = _clustering_columns(session, table)
+        layout |= {name.lower(): "is clustered by" for name in names}
     for each in changed:
-        if each.path[0].lower() in partitions:
+        if each.path[0].lower() in layout:
             raise DbtRuntimeError(
-                f"the table of {model} is partitioned by {each.path[0]!r}, but its query no longer "
-                "returns that column with the type it has in the table: keep the column. "
+                f"the table of {model} {layout[each.path[0].lower()]} {each.path[0]!r}, but "
+                "its query no longer returns that column with the type it has in the table: keep "
+                f"the column. {full_refresh(model)}"
+            )
+
+
+def _check_unneeded(
+    frame: DataFrame, table: str, model: str, changed: Sequence[Difference]
+) -> None:
+    """Raises DbtRuntimeError if a constraint or generated column needs what is gone or retyped.
+
+    Delta would refuse the change, but only after others have been made.
+    """
+    session = frame.sparkSession
+    provider, location = _provider_and_location(session, table)
+    if not changed or provider != "delta":
+        return
+    retyped = [each.path[0] for each in changed if each.change is Change.RETYPED]
+    left = frame.drop(*[F.col(quoted(name)) for name in retyped])
+    snapshot = TableSnapshot.load(session, location)
+    names = ", ".join(repr(str(each)) for each in changed)
+    for key, condition in snapshot.configuration.items():
+        name = key.removeprefix(_CONSTRAINT)
+        if name != key and not _is_known(left, condition):
+            raise DbtRuntimeError(
+                f"{table} has the constraint {name!r} ({condition}), which needs {names}, but the "
+                f"query of {model} no longer returns that with the type it has in the table; first "
+                f"run ALTER TABLE {table} DROP CONSTRAINT {name}, or keep the column. "
                 f"{full_refresh(model)}"
             )
+    gone = {each.path[0].lower() for each in changed}
+    for field in snapshot.schema:
+        expression = generation_expression(field)
+        if expression and field.name.lower() not in gone and not _is_known(left, expression):
+            raise DbtRuntimeError(
+                f"{table} has the generated column {field.name!r} ({expression}), which needs "
+                f"{names}, but the query of {model} no longer returns that with the type it has in "
+                f"the table: keep the column. {full_refresh(model)}"
+            )
+
+
+def _is_known(frame: DataFrame, expression: str) -> bool:
+    """Whether the frame has all columns and fields of an expression."""
+    try:
+        frame.select(F.expr(expression))
+    except AnalysisException:
+        return False
+    return True
 
 
 def _provider_and_location(session: SparkSession, table: str) -> tuple[str, str]:

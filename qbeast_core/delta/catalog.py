@@ -108,6 +108,17 @@ class Catalog:
         )
         self._catalog.createTable(table, True, False)
 
+    def delete_unregistered(self, name: str, location: str) -> None:
+        """Delete the files that a failed write left where a managed table of this name would lie.
+
+        Nothing is deleted if there is a relation of this name, or if its place is another one.
+        """
+        entry = self.find(name)
+        if not entry.exists and entry.location == location:
+            path = self._jvm.jvm.org.apache.hadoop.fs.Path(location)
+            configuration = self._jvm.session.sessionState().newHadoopConf()
+            path.getFileSystem(configuration).delete(path, True)
+
     def _stored(self, identifier: Any) -> Any:
         """The catalog's own description of a table or view; None if it does not exist.
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from functools import partial
 from multiprocessing.context import SpawnContext
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.impl import BaseAdapter, ConstraintSupport, FreshnessResponse
@@ -72,6 +73,10 @@ class QbeastAdapter(SparkAdapter):
         super().__init__(config, mp_context)
         self._warned: set[str] = set()
         """The warnings that a run gives only once; dbt makes an adapter for each run."""
+        self._listed_nodes: tuple[Any, Mapping[tuple[str, str], list[Any]]] | None = None
+        """The manifest, and its nodes by their relations."""
+        self._replaced: dict[int, models.replacement.Replaced] = {}
+        """What the running nodes replace, by their threads."""
 
     @classmethod
     def quote(cls, identifier: Any) -> str:
@@ -89,11 +94,33 @@ class QbeastAdapter(SparkAdapter):
         node_config = getattr(node, "config", None)
         if node is not None and node.resource_type not in ("test", "unit_test"):
             models.key_checks.check_no_sample(node_config or {}, node.name)
+            models.shared_tables.check_own_relation(node, self._nodes_by_relation())
         models.key_checks.check_no_misspelt_keys(node_config or {})
         models.configuration.default_to_delta(node_config)
         models.key_checks.check_known_format(node_config or {}, self._is_known_format)
         if getattr(node, "resource_type", None) == "test":
             models.configuration.allow_any_column_names(node_config)
+
+    def _nodes_by_relation(self) -> "Mapping[tuple[str, str], list[Any]]":
+        manifest: Any = self.get_macro_resolver()
+        if self._listed_nodes is None or self._listed_nodes[0] is not manifest:
+            nodes = models.shared_tables.nodes_by_relation(getattr(manifest, "nodes", {}).values())
+            self._listed_nodes = manifest, nodes
+        return self._listed_nodes[1]
+
+    def post_model_hook(self, config: Mapping[str, Any], context: Any) -> None:
+        """Puts back what a failed model was about to replace (`models/replacement.py`)."""
+        replaced = self._replaced.pop(get_ident(), None)
+        if replaced is None:
+            return
+        try:
+            with self.connections.exception_handler(f"restore {replaced.relation}"):
+                # A cancelled node can run no statement through its handle.
+                models.replacement.put_back(self._handle().session, replaced)
+        except DbtRuntimeError as error:
+            warn_after_commit(models.replacement.not_put_back(replaced, error.msg))
+        else:
+            self.cache_renamed(replaced.aside, replaced.relation)
 
     def _is_known_format(self, name: str) -> bool:
         with self._running(f"the format {name}") as session:
@@ -505,6 +532,32 @@ class QbeastAdapter(SparkAdapter):
             full_refresh=full_refresh,
             other_format_error=other_format_error,
         )
+
+    @available.parse_none
+    def qbeast_set_aside(self, plan: "BuildPlan", existing: QbeastRelation | None) -> None:
+        """Renames what a run replaces until `qbeast_drop_replaced` (`models/replacement.py`)."""
+        aside = models.replacement.name_aside(plan.target)
+        left = self.get_relation(aside.database or "", aside.schema or "", aside.identifier or "")
+        if left is not None and existing is None:
+            # A killed run has renamed it.
+            renamed = (each.incorporate(type=left.type) for each in (plan.target, aside))
+            self._replaced[get_ident()] = models.replacement.Replaced(*renamed)
+            return
+        if left is not None:
+            # A run was killed after it had replaced it.
+            self.drop_relation(left)
+        if existing is not None and plan.action == "replace":
+            with self._running(f"rename {existing}") as session:
+                replaced = models.replacement.set_aside(session, existing)
+            self._replaced[get_ident()] = replaced
+            self.cache_renamed(existing, replaced.aside)
+
+    @available.parse_none
+    def qbeast_drop_replaced(self) -> None:
+        """Drops what a run has replaced, now that the new table is there."""
+        replaced = self._replaced.pop(get_ident(), None)
+        if replaced is not None:
+            self.drop_relation(replaced.aside)
 
     @available.parse_none
     def qbeast_create_increment_view(

@@ -418,6 +418,8 @@ REFUSED = {
         "columns_to_index='id', incremental_strategy='microbatch', event_time='at'",
         "needs materialized='incremental'",
     ),
+    "one_table": ("columns_to_index='id', alias='One'", "have one relation, "),
+    "the_same_table": ("columns_to_index='id', alias='one'", "have one relation, "),
     "misplaced_macro": (
         "columns_to_index='id', sample_of='orders'",
         "{{ sample_of(ref('orders'), 0.01) }}",

@@ -15,10 +15,12 @@ from . import key_checks as key_checks
 from . import optimize as optimize
 from . import own_macros as own_macros
 from . import python_models as python_models
+from . import replacement as replacement
 from . import response as response
 from . import same_index as same_index
 from . import schema_changes as schema_changes
 from . import seeds as seeds
+from . import shared_tables as shared_tables
 from . import slices as slices
 from . import snapshots as snapshots
 from . import write as write

@@ -14,8 +14,8 @@ class BuildPlan:
     """What a run does with the table of a model."""
 
     action: Literal["create", "replace", "increment"]
-    """`create` makes the table, also in place of one in the same format. `replace` first drops a
-    view or a table in another format. `increment` changes the rows of the table."""
+    """`create` makes the table, also in place of one in the same format. `replace` puts it in
+    place of a view or a table in another format. `increment` changes the rows of the table."""
     target: QbeastRelation
     """The table as the run leaves it. dbt caches this relation for the next batch of the run."""
 

@@ -38,10 +38,10 @@
     {{ get_assert_columns_equivalent(query) }}
   {%- endif -%}
   {%- if plan.action == 'replace' -%}
-    {# A query that fails must not lose what is there. #}
+    {# Readers do not lose what is there for a query that Spark cannot read. #}
     {% do adapter.qbeast_check_query(query, spec) %}
-    {% do adapter.drop_relation(existing) %}
   {%- endif -%}
+  {% do adapter.qbeast_set_aside(plan, existing) %}
 
   {%- if (is_indexed or is_incremental_run) and config.get('contract').enforced -%}
     {%- set query = get_select_subquery(query) -%}
@@ -61,6 +61,7 @@
     {%- endcall -%}
     {% do persist_constraints(target_relation, model) %}
   {%- endif -%}
+  {% do adapter.qbeast_drop_replaced() %}
   {% do persist_docs(target_relation, model) %}
   {%- if is_indexed -%}
     {% do qbeast_optimize_model(target_relation, spec, is_incremental_run) %}

@@ -11,7 +11,7 @@ from qbeast_core.jvm import connection
 from qbeast_core.jvm.gateway import Jvm, activate
 from tests.integration.core.other_threads import in_other_thread
 
-PY4JS_OWN = (100, False)
+METHODS_OF_PY4J = 100
 TUNED = (connection._METHODS, True)
 
 
@@ -47,5 +47,5 @@ def test_a_py4j_with_other_internals_keeps_its_own_limit(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(connection, name, "py4j.reflection.Missing")
-    methods, at_once = in_other_thread(lambda: settings_of_this_thread(spark))
-    assert (methods, at_once) == (PY4JS_OWN[0], TUNED[1])
+    settings = in_other_thread(lambda: settings_of_this_thread(spark))
+    assert settings == (METHODS_OF_PY4J, True)

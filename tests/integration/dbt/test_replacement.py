@@ -16,6 +16,7 @@ KINDS = {
 }
 TABLE = "materialized='table'"
 INDEXED = f"{TABLE}, columns_to_index='id'"
+WRONG_ROW = "select cast(if(id = 1, 'x', '2') as int) as id from range(2)"
 # The configuration of the table, its query, and the error.
 FAILING = {
     "property": (f"{TABLE}, tblproperties={{'delta.x': 1}}", "select 2 as id", "delta.x"),
@@ -33,12 +34,8 @@ FAILING = {
         "select -2 as id",
         "positive",
     ),
-    "row": (TABLE, "select cast(if(id = 1, 'x', '2') as int) as id from range(2)", "CAST_INVALID"),
-    "row_indexed": (
-        INDEXED,
-        "select cast(if(id = 1, 'x', '2') as int) as id from range(2)",
-        "CAST_INVALID",
-    ),
+    "row": (TABLE, WRONG_ROW, "CAST_INVALID"),
+    "row_indexed": (INDEXED, WRONG_ROW, "CAST_INVALID"),
     "itself": (TABLE, "select * from {{ this }}", "TABLE_OR_VIEW_NOT_FOUND"),
 }
 PROMISES = """

@@ -33,12 +33,12 @@
     {%- set increment = adapter.qbeast_checked_increment(
         increment, query, this, is_incremental_run, is_indexed) -%}
   {%- endif -%}
-  {# create_table_as() compares the columns itself, but after what it replaces is dropped. #}
+  {# create_table_as() compares the columns itself, but after what it replaces is renamed. #}
   {%- if (is_indexed or plan.action != 'create') and config.get('contract').enforced -%}
     {{ get_assert_columns_equivalent(query) }}
   {%- endif -%}
   {%- if plan.action == 'replace' -%}
-    {# Readers do not lose what is there for a query that Spark cannot read. #}
+    {# Readers keep what is there if Spark cannot even analyse the query. #}
     {% do adapter.qbeast_check_query(query, spec) %}
   {%- endif -%}
   {% do adapter.qbeast_set_aside(plan, existing) %}
